@@ -42,73 +42,69 @@ def project(moved, within=None):
     return feasible(within).project(x, moved_rows[:, None], torch.arange(len(x)))[:, 0], x
 
 
-class TestOneCall:
-    """Static bounds are shared by all calls; a call's constraints hold for that call only."""
+def same_for_all(*names):
+    return [list(names)] * 4
 
-    @pytest.mark.parametrize("count", [1, 4])
-    @pytest.mark.parametrize(
-        "within",
-        [
-            Constraints(ranges={"pay": (20.0, 30.0)}),
-            Constraints(categories={"owner": [0]}),
-            Constraints(frozen=["age"]),
-            Constraints(act_on=["pay"]),
-        ],
-        ids=["ranges", "categories", "frozen", "act_on"],
-    )
-    def test_does_not_change_later_calls(self, within, count):
-        factuals = FACTUALS.iloc[:count]
-        before, constrained, after = (feasible(each, factuals) for each in (None, within, None))
-        for name in ("low", "high", "floor", "ceiling", "not_actionable"):
-            torch.testing.assert_close(getattr(before, name), getattr(after, name))
-        names = ("low", "high", "floor", "not_actionable")
-        assert not all(torch.equal(getattr(before, n), getattr(constrained, n)) for n in names)
 
-    @pytest.mark.parametrize("count", [1, 4])
-    def test_its_tensors_may_be_written_to(self, count):
-        factuals = FACTUALS.iloc[:count]
-        before, written = feasible(factuals=factuals), feasible(factuals=factuals)
-        for feasible_rows in (
-            written.low,
-            written.high,
-            written.not_actionable,
-            written.grid.up,
-        ):
-            feasible_rows.zero_()
-        after = feasible(factuals=factuals)
-        for name in ("low", "high", "not_actionable"):
-            torch.testing.assert_close(getattr(after, name), getattr(before, name))
-        torch.testing.assert_close(after.grid.up, before.grid.up)
-
-    def test_columns_of_other_dtypes_have_their_own_bounds(self):
-        schema = SCHEMA.replace("pay", limits=(12.5, 49.5))
-        before, integers, after = (
-            feasible(factuals=factuals, schema=schema)
-            for factuals in (FACTUALS, FACTUALS.astype({"pay": int}), FACTUALS)
-        )
-        assert integers.low[:, PAY].tolist() == [13.0] * 4
-        assert integers.high[:, PAY].tolist() == [49.0] * 4
-        for feasible_rows in (before, after):
-            assert feasible_rows.low[:, PAY].tolist() == [12.5] * 4
-            assert feasible_rows.high[:, PAY].tolist() == [49.5] * 4
+BOUNDS = {
+    "the schema's": ({}, PAY, 12.0, 50.0),
+    "up from its own value": ({}, AGE, [20.0, 40.0, 60.0, 30.0], 60.0),
+    "an open end": ({"pay": (None, 40.0)}, PAY, 12.0, 40.0),
+    "an end for each row": (
+        {"pay": (None, np.array([20, 25]).repeat(2))},
+        PAY,
+        12.0,
+        [20.0, 20.0, 25.0, 25.0],
+    ),
+    "a mapping for each row": (
+        [{"pay": (15, 20)}, {}, None, {"age": (35, 36)}],
+        PAY,
+        [15.0, 12.0, 12.0, 12.0],
+        [20.0, 50.0, 50.0, 50.0],
+    ),
+    "never wider than the schema": ({"pay": (0, 1000)}, PAY, 12.0, 50.0),
+    "cents inwards": ({"pay": (12.001, 40.009)}, PAY, 12.01, 40.0),
+    "years inwards": ({"age": (20.2, 70)}, AGE, [21.0, 40.0, 60.0, 30.0], 60.0),
+}
+NOT_ACTED = {
+    "immutable": ({}, same_for_all("sex")),
+    "frozen": ({"frozen": ["pay"]}, same_for_all("pay", "sex")),
+    "frozen by row": (
+        {"frozen": [["pay"], None, ["age", "job"], []]},
+        [["pay", "sex"], ["sex"], ["age", "job", "sex"], ["sex"]],
+    ),
+    "not among act_on": ({"act_on": ["pay"]}, same_for_all("age", "owner", "job", "sex")),
+    "an empty act_on": ({"act_on": []}, same_for_all(*FACTUALS)),
+}
 
 
 class TestActions:
-    def test_they_stay_inside_the_observed_bounds_and_the_ranges(self):
-        feasible_rows = feasible()
-        assert feasible_rows.low[:, PAY].tolist() == [12.0] * 4
-        assert feasible_rows.high[:, PAY].tolist() == [50.0] * 4
-
-    def test_an_increasing_feature_starts_at_its_own_value(self):
-        assert feasible().low[:, AGE].tolist() == [20.0, 40.0, 60.0, 30.0]
+    @pytest.mark.parametrize("what", BOUNDS)
+    def test_they_stay_inside_the_bounds(self, what):
+        ranges, feature, low, high = BOUNDS[what]
+        feasible_rows = feasible(Constraints(ranges=ranges))
+        assert (feasible_rows.low[:, feature] == torch.tensor(low, dtype=torch.float64)).all()
+        assert (feasible_rows.high[:, feature] == torch.tensor(high, dtype=torch.float64)).all()
 
     def test_a_decreasing_feature_ends_at_its_own_value(self):
         feasible_rows = feasible(schema=SCHEMA.replace("age", direction=-1))
         assert feasible_rows.high[:, AGE].tolist() == [20.0, 40.0, 60.0, 30.0]
 
-    def test_immutable_features_are_not_actionable(self):
-        assert feasible().not_actionable[:, SEX].all()
-        assert not feasible().not_actionable[:, :SEX].any()
+    def test_integer_columns_have_whole_bounds(self):
+        schema = SCHEMA.replace("pay", limits=(12.5, 49.5))
+        integers = feasible(factuals=FACTUALS.astype({"pay": int}), schema=schema)
+        assert integers.low[:, PAY].tolist() == [13.0] * 4
+        assert integers.high[:, PAY].tolist() == [49.0] * 4
+
+    @pytest.mark.parametrize("what", NOT_ACTED)
+    def test_they_leave_out(self, what):
+        within, expected = NOT_ACTED[what]
+        held = feasible(Constraints(**within)).not_actionable
+        assert [FACTUALS.columns[row].tolist() for row in held.numpy()] == expected
+
+    def test_act_on_does_not_freeze_the_other_features(self):
+        feasible_rows = feasible(Constraints(act_on=["pay"]))
+        assert (feasible_rows.floor[:, AGE] < feasible_rows.ceiling[:, AGE])[:2].all()
 
     def test_sets_need_actionable_features_only(self):
         sets = ActionSets.of(SCHEMA, ["age", "pay", ("age", "pay")])
@@ -120,50 +116,6 @@ class TestActions:
         rows, feature = torch.arange(4), torch.full((4,), AGE)
         snapped = feasible().snap(torch.full((4, 1), 40.52).double(), feature, rows)
         assert snapped[:, 0].tolist() == [41.0, 41.0, 60.0, 41.0]
-
-
-class TestConstraintsOfACall:
-    def test_frozen_for_all_rows_or_one_list_per_row(self):
-        shared = feasible(Constraints(frozen=["pay"]))
-        assert shared.not_actionable[:, PAY].all()
-        per_row = feasible(Constraints(frozen=[["pay"], None, ["age", "job"], []]))
-        assert per_row.not_actionable[:, PAY].tolist() == [True, False, False, False]
-        assert per_row.not_actionable[2].tolist() == [True, False, False, True, True]
-
-    def test_act_on_does_not_freeze_the_other_features(self):
-        feasible_rows = feasible(Constraints(act_on=["pay"]))
-        assert feasible_rows.not_actionable[0].tolist() == [True, False, True, True, True]
-        assert (feasible_rows.floor[:, AGE] < feasible_rows.ceiling[:, AGE])[:2].all()
-
-    def test_an_empty_act_on_leaves_nothing_actionable(self):
-        assert feasible(Constraints(act_on=[])).not_actionable.all()
-
-    def test_a_range_for_all_rows_with_open_ends(self):
-        feasible_rows = feasible(Constraints(ranges={"pay": (None, 40.0)}))
-        assert feasible_rows.low[:, PAY].tolist() == [12.0] * 4
-        assert feasible_rows.high[:, PAY].tolist() == [40.0] * 4
-
-    def test_an_end_may_be_one_value_per_row(self):
-        feasible_rows = feasible(Constraints(ranges={"pay": (None, np.array([20, 25, 30, 35]))}))
-        assert feasible_rows.high[:, PAY].tolist() == [20.0, 25.0, 30.0, 35.0]
-
-    def test_ranges_may_be_one_mapping_per_row(self):
-        feasible_rows = feasible(
-            Constraints(ranges=[{"pay": (15, 20)}, {}, None, {"age": (35, 36)}])
-        )
-        assert feasible_rows.high[:, PAY].tolist() == [20.0, 50.0, 50.0, 50.0]
-        assert feasible_rows.low[:, AGE].tolist() == [20.0, 40.0, 60.0, 35.0]
-
-    def test_a_range_never_widens_what_the_schema_allows(self):
-        feasible_rows = feasible(Constraints(ranges={"pay": (0, 1000)}))
-        assert feasible_rows.low[:, PAY].tolist() == [12.0] * 4
-        assert feasible_rows.high[:, PAY].tolist() == [50.0] * 4
-
-    def test_ends_between_two_steps_are_moved_inwards(self):
-        feasible_rows = feasible(Constraints(ranges={"age": (20.2, 70), "pay": (12.001, 40.009)}))
-        assert feasible_rows.low[:1, AGE].tolist() == [21.0]
-        assert feasible_rows.low[:1, PAY].tolist() == [12.01]
-        assert feasible_rows.high[:1, PAY].tolist() == [40.0]
 
     @pytest.mark.parametrize("empty", [(60.2, 60.8), (1e6, 1e7), (-9.0, -8.0)])
     def test_a_range_without_a_value_freezes_the_feature(self, empty):
@@ -187,22 +139,24 @@ class TestConstraintsOfACall:
         stays = torch.tensor(after).double() == torch.tensor(FACTUALS["pay"])
         assert torch.equal(reached[stays, PAY], x[stays, PAY])
 
-    def test_only_allowed_categories_may_be_taken(self):
-        feasible_rows = feasible(Constraints(categories={"job": ["judge", "nurse"], "owner": [0]}))
-        cook_judge_nurse = torch.arange(3.0).expand(4, 3)
-        admitted = feasible_rows.admits(cook_judge_nurse, torch.full((4,), JOB), torch.arange(4))
-        assert admitted.tolist() == [[False, True, True]] * 4
-        binary = torch.arange(2.0).expand(4, 2)
-        admitted = feasible_rows.admits(binary, torch.full((4,), OWNER), torch.arange(4))
-        assert admitted.tolist() == [[True, False]] * 4
-
-    def test_categories_may_differ_by_row(self):
-        feasible_rows = feasible(
-            Constraints(categories=[{"job": "judge"}, {}, None, {"job": ["cook"]}])
-        )
-        judge = torch.ones(4, 1)
-        admitted = feasible_rows.admits(judge, torch.full((4,), JOB), torch.arange(4))
-        assert admitted[:, 0].tolist() == [True, True, True, False]
+    @pytest.mark.parametrize(
+        ("categories", "feature", "admitted"),
+        [
+            ({"job": ["judge", "nurse"]}, JOB, [[False, True, True]] * 4),
+            ({"owner": [0]}, OWNER, [[True, False, False]] * 4),
+            (
+                [{"job": "judge"}, {}, None, {"job": ["cook"]}],
+                JOB,
+                [[False, True, False], [True] * 3, [True] * 3, [True, False, False]],
+            ),
+        ],
+        ids=["of three", "of two", "by row"],
+    )
+    def test_only_allowed_categories_may_be_taken(self, categories, feature, admitted):
+        feasible_rows = feasible(Constraints(categories=categories))
+        every, rows = torch.arange(3.0).expand(4, 3), torch.arange(4)
+        found = feasible_rows.admits(every, torch.full((4,), feature), rows)
+        assert found.tolist() == admitted
 
 
 class TestProjection:
@@ -241,15 +195,6 @@ class TestErrors:
             ({"act_on": ["wealth"]}, r"act_on: unknown features: 'wealth'"),
             ({"ranges": {"wealth": (0, 1)}}, r"ranges: unknown features: 'wealth'"),
             ({"categories": {"wealth": ["a"]}}, r"categories: unknown features: 'wealth'"),
-        ],
-    )
-    def test_unknown_names(self, within, match):
-        with pytest.raises(ConstraintError, match=match):
-            feasible(Constraints(**within))
-
-    @pytest.mark.parametrize(
-        ("within", "match"),
-        [
             ({"frozen": "age"}, r"frozen: expected a list of names.*got 'age'"),
             ({"frozen": 3}, r"frozen: expected a list of names.*got 3"),
             ({"frozen": [["age"]]}, r"a list of 4, one per row"),
@@ -257,10 +202,18 @@ class TestErrors:
             ({"act_on": [["age"]] * 5}, r"act_on: .*a list of 4"),
             ({"ranges": [{"age": (1, 2)}]}, r"ranges: expected a mapping.*a list of 4"),
             ({"ranges": ["age"] * 4}, r"ranges: expected a mapping"),
+            ({"ranges": {"job": (0, 1)}}, r"ranges\['job'\].*use categories="),
             ({"categories": [{}] * 3}, r"categories: .*a list of 4"),
+            ({"categories": {"age": [20]}}, r"categories\['age'\].*use ranges="),
+            (
+                {"categories": {"job": ["cok"]}},
+                r"categories\['job'\].*'cok' \(did you mean 'cook'",
+            ),
+            ({"categories": {"job": []}}, r"categories\['job'\]: .*'cook'.*got \[\]"),
+            ({"categories": {"owner": 7}}, r"categories\['owner'\].*unknown values: 7"),
         ],
     )
-    def test_lists_of_another_length_or_kind(self, within, match):
+    def test_what_does_not_fit_the_schema_or_the_rows(self, within, match):
         with pytest.raises(ConstraintError, match=match):
             feasible(Constraints(**within))
 
@@ -283,20 +236,3 @@ class TestErrors:
     def test_invalid_ranges(self, pair, match):
         with pytest.raises(ConstraintError, match=rf"ranges\['age'\]: .*{match}"):
             feasible(Constraints(ranges={"age": pair}))
-
-    @pytest.mark.parametrize(
-        ("within", "match"),
-        [
-            ({"ranges": {"job": (0, 1)}}, r"ranges\['job'\].*use categories="),
-            ({"categories": {"age": [20]}}, r"categories\['age'\].*use ranges="),
-            (
-                {"categories": {"job": ["cok"]}},
-                r"categories\['job'\].*'cok' \(did you mean 'cook'",
-            ),
-            ({"categories": {"job": []}}, r"categories\['job'\]: .*'cook'.*got \[\]"),
-            ({"categories": {"owner": 7}}, r"categories\['owner'\].*unknown values: 7"),
-        ],
-    )
-    def test_categories_of_numbers_and_ranges_of_categories(self, within, match):
-        with pytest.raises(ConstraintError, match=match):
-            feasible(Constraints(**within))

@@ -81,33 +81,16 @@ def test_a_proposal_that_violates_a_rule_is_no_success(table, schema):
     assert actions["reason"].str.contains("doubled").all()
 
 
-@pytest.mark.ci
-def test_without_a_rule_it_is_violated(table, model, refused):
-    """The test above can fail: the decoder does not learn this rule."""
-
-    def below_ten_or_above_thirty(frame):
-        return (frame["paid"] < 10) | (frame["paid"] > 30)
-
-    kept = refused[below_ten_or_above_thirty(refused)]
-    free, ruled = (
-        DEAR(model, Schema.infer(table[0], rules=rules)).fit(table[0]).generate(kept)
-        for rules in ([], [below_ten_or_above_thirty])
-    )
-    assert not below_ten_or_above_thirty(free.counterfactuals).all()
-    assert below_ten_or_above_thirty(ruled.counterfactuals).all()
-    assert ruled.actions["success"].all()
-
-
 def test_a_rule_that_the_factual_violates_is_not_required(table, model, refused, schema):
     broken = refused.assign(paid=refused["total"] + 0.5).head(50)
     assert DEAR(model, schema).fit(table[0]).generate(broken).actions["success"].any()
 
 
 def test_answers_satisfy_a_rule_that_few_values_satisfy(table, model, refused, schema):
-    def never(frame):
-        return np.zeros(len(frame), dtype=bool) | frame["paid"].isin(refused["paid"])
+    def paid_by_others(frame):
+        return frame["paid"].isin(refused["paid"])
 
-    strict = Schema.infer(table[0], rules=[never])
+    strict = Schema.infer(table[0], rules=[paid_by_others])
     result = DEAR(model, strict, act_on=["paid"]).fit(table[0]).generate(refused.head(5))
     solved = result.counterfactuals.loc[result.actions["success"], "paid"]
     assert solved.isin(refused["paid"]).all()

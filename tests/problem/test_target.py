@@ -29,20 +29,15 @@ class TestTwoClasses:
                 assert goal.margin(scores)[0] == pytest.approx(sign * logit(p), abs=1e-5)
                 assert goal.score(scores)[0] == pytest.approx(p if wanted else 1 - p, abs=1e-6)
 
-    @pytest.mark.parametrize(("p", "accepted"), [(0.69, False), (0.71, True)])
-    def test_a_threshold_moves_the_boundary(self, p, accepted):
-        goal = Target.of_class(1, threshold=0.7).resolve(1, None)
-        scores = tensor([[logit(p)]])
-        assert goal.margin(scores)[0] == pytest.approx(logit(p) - logit(0.7), abs=1e-5)
-        assert bool(goal.accepts(scores)) is accepted
-
-    @pytest.mark.parametrize(("p", "accepted"), [(0.29, False), (0.31, True), (0.49, True)])
-    def test_below_one_half_the_threshold_alone_decides(self, p, accepted):
-        goal = Target.of_class(1, threshold=0.3).resolve(1, None)
+    @pytest.mark.parametrize(
+        ("threshold", "p", "accepted"),
+        [(0.7, 0.69, False), (0.7, 0.71, True), (0.3, 0.29, False), (0.3, 0.31, True)],
+    )
+    def test_a_threshold_moves_the_boundary(self, threshold, p, accepted):
+        goal = Target.of_class(1, threshold).resolve(1, None)
         for scores in (tensor([[logit(p)]]), tensor([[math.log(1 - p), math.log(p)]])):
-            assert goal.margin(scores)[0] == pytest.approx(logit(p) - logit(0.3), abs=1e-5)
+            assert goal.margin(scores)[0] == pytest.approx(logit(p) - logit(threshold), abs=1e-5)
             assert bool(goal.accepts(scores)) is accepted
-            assert bool(goal.succeeds(scores, lambda: tensor([0]))) is accepted
 
     @pytest.mark.parametrize("scores", [tensor([[0.0]]), tensor([[1.0, 1.0]])])
     def test_an_exact_tie_is_the_first_class(self, scores):
@@ -94,23 +89,20 @@ class TestTheModelsOwnDecision:
 
     scores = tensor([[logit(0.6)], [logit(0.8)], [logit(0.2)]])
 
-    def test_it_replaces_the_likeliest_class(self):
-        goal = Target.of_class(1).resolve(3, None)
-        assert goal.succeeds(self.scores, lambda: tensor([0, 1, 1])).tolist() == [
-            False,
-            True,
-            True,
-        ]
-        assert goal.succeeds(self.scores, lambda: None).tolist() == [True, True, False]
-
-    def test_a_threshold_requires_the_probability_as_well(self):
-        goal = Target.of_class(1, threshold=0.7).resolve(3, None)
-        assert goal.succeeds(self.scores, lambda: tensor([1, 1, 1])).tolist() == [
-            False,
-            True,
-            False,
-        ]
-        assert goal.succeeds(self.scores, lambda: tensor([0, 0, 0])).tolist() == [False] * 3
+    @pytest.mark.parametrize(
+        ("threshold", "decisions", "succeeds"),
+        [
+            (None, tensor([0, 1, 1]), [False, True, True]),
+            (None, None, [True, True, False]),
+            (0.7, tensor([1, 1, 1]), [False, True, False]),
+            (0.7, tensor([0, 0, 0]), [False, False, False]),
+            (0.3, tensor([0, 0, 0]), [True, True, False]),
+        ],
+        ids=["instead", "none", "and the threshold", "against it", "below one half"],
+    )
+    def test_it_replaces_the_likeliest_class(self, threshold, decisions, succeeds):
+        goal = Target.of_class(1, threshold).resolve(3, None)
+        assert goal.succeeds(self.scores, lambda: decisions).tolist() == succeeds
 
     def test_a_threshold_of_many_classes_requires_the_probability_as_well(self):
         goal = Target.of_class(2, threshold=0.8).resolve(2, None)
@@ -160,37 +152,27 @@ class TestLabels:
         goal = Target.of_class("yes").resolve(1, ["no", "yes"])
         assert goal.accepts(tensor([[0.0, 1.0]]))
 
-    def test_an_unknown_label_is_named_with_the_known_ones(self):
-        with pytest.raises(
-            TargetError, match=r"'yess' \(did you mean 'yes'\?\); known are: no, yes"
-        ):
-            Target.of_class("yess").resolve(1, ["no", "yes"])
-
-    def test_a_label_of_another_type_is_named_with_both_types(self):
-        with pytest.raises(
-            TargetError, match=r"'1' \(a str; did you mean 1, of type int\?\); known are: 0, 1"
-        ):
-            Target.of_class("1").resolve(1, [0, 1])
-
-    def test_without_named_classes_a_class_is_a_number(self):
-        with pytest.raises(TargetError, match=r"a number from 0, .* got 'yes'"):
-            Target.of_class("yes").resolve(1, None)
-        with pytest.raises(TargetError, match=r"a number from 0, .* got 0\.5"):
-            Target.of_class(0.5).resolve(1, None)
+    @pytest.mark.parametrize(
+        ("label", "classes", "match"),
+        [
+            ("yess", ["no", "yes"], r"'yess' \(did you mean 'yes'\?\); known are: no, yes"),
+            ("1", [0, 1], r"'1' \(a str; did you mean 1, of type int\?\); known are: 0, 1"),
+            ([1, 0], None, "expected 1 class or 3, got 2 for 3 rows"),
+            *(
+                (label, None, r"a number from 0, .* got")
+                for label in ("yes", 0.5, 10**30, 10**400, math.inf, math.nan)
+            ),
+        ],
+        ids=str,
+    )
+    def test_what_is_no_class_of_the_model_is_refused(self, label, classes, match):
+        with pytest.raises(TargetError, match=match):
+            Target.of_class(label).resolve(3, classes)
 
     @pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series])
     def test_one_class_per_row(self, kind):
         goal = Target.of_class(kind([1, 0, 1])).resolve(3, None)
         assert goal.accepts(tensor([[2.0], [2.0], [2.0]])).tolist() == [True, False, True]
-
-    def test_another_number_of_classes_than_rows_is_refused(self):
-        with pytest.raises(TargetError, match="expected 1 class or 3, got 2 for 3 rows"):
-            Target.of_class([1, 0]).resolve(3, None)
-
-    @pytest.mark.parametrize("label", [10**30, 10**400, float("inf"), float("nan")], ids=str)
-    def test_a_number_that_no_model_has_as_a_class_is_refused(self, label):
-        with pytest.raises(TargetError, match=r"a number from 0, .* got"):
-            Target.of_class(label).resolve(1, None)
 
     @pytest.mark.parametrize("threshold", [0.0, 1.0, -1.0, 2.0, float("nan"), "a", "0.5", [0.5]])
     def test_a_threshold_is_a_probability(self, threshold):
@@ -209,46 +191,42 @@ class TestRange:
         assert closed.aim(0.1).tolist() == pytest.approx([0.4 * unit] * 2)
 
     def test_the_margin_is_the_distance_to_the_nearer_end(self):
-        goal = Target.of_range(1.0, 4.0).resolve(4, None)
-        scores = tensor([[0.0], [1.5], [3.5], [6.0]])
-        assert goal.margin(scores).tolist() == pytest.approx([-1.0, 0.5, 0.5, -2.0])
-        assert goal.accepts(scores).tolist() == [False, True, True, False]
+        goal = Target.of_range(1.0, 4.0).resolve(5, None)
+        scores = tensor([[0.0], [1.0], [1.5], [4.0], [6.0]])
+        assert goal.margin(scores).tolist() == pytest.approx([-1.0, 0.0, 0.5, 0.0, -2.0])
+        assert goal.accepts(scores).tolist() == [False, True, True, True, False]
         assert goal.score(scores).tolist() == scores[:, 0].tolist()
 
     def test_none_is_an_open_end(self):
         assert Target.of_range(50, None) == Target.of_range(low=50)
         assert Target.of_range(None, 50) == Target.of_range(high=50)
-        with pytest.raises(TargetError, match=r"one bound, got \(None, None\)"):
-            Target.of_range(None, None)
-
-    def test_the_ends_belong_to_it(self):
-        goal = Target.of_range(1.0, 2.0).resolve(2, None)
-        assert goal.accepts(tensor([[1.0], [2.0]])).all()
 
     @pytest.mark.parametrize(
-        "ends",
+        ("ends", "match"),
         [
-            (2.0, 1.0),
-            (float("nan"), 1.0),
-            (-math.inf, math.inf),
-            ("a", 1.0),
-            ("1", 2.0),
+            ((2.0, 1.0), "a range needs"),
+            ((math.nan, 1.0), "a range needs"),
+            ((-math.inf, math.inf), "a range needs"),
+            (("a", 1.0), "a range needs"),
+            (("1", 2.0), "a range needs"),
+            ((None, None), r"one bound, got \(None, None\)"),
+            (([None, 2.0], None), "one bound"),
+            (([1.0, "x"], None), "numbers or None"),
+            (([1.0, 2.0], [3.0, 1.0]), r"got \(2 values, 2 values\)"),
+            (([1.0, 2.0], [3.0, 4.0, 5.0]), r"got \(2 values, 3 values\)"),
+            ((None, [1.0, 2.0]), "expected 1 range or 3, got 2 for 3 rows"),
         ],
+        ids=str,
     )
-    def test_it_needs_an_order_and_a_bound(self, ends):
-        with pytest.raises(TargetError, match="a range needs"):
-            Target.of_range(*ends)
+    def test_it_needs_an_order_and_a_bound_for_each_row(self, ends, match):
+        with pytest.raises(TargetError, match=match):
+            Target.of_range(*ends).resolve(3, None)
 
 
-class TestRows:
-    def test_scores_may_belong_to_given_rows(self):
-        goal = Target.of_class([1, 0]).resolve(2, None)
-        scores, rows = tensor([[1.0], [1.0], [1.0]]), tensor([0, 1, 0])
-        assert goal.accepts(scores, rows).tolist() == [True, False, True]
-
-    def test_some_rows_can_be_selected(self):
-        goal = Target.of_class([1, 0, 1]).resolve(3, None).select(tensor([1]))
-        assert goal.accepts(tensor([[-1.0]])).tolist() == [True]
+def test_scores_may_belong_to_given_rows():
+    goal = Target.of_class([1, 0]).resolve(2, None)
+    scores, rows = tensor([[1.0], [1.0], [1.0]]), tensor([0, 1, 0])
+    assert goal.accepts(scores, rows).tolist() == [True, False, True]
 
 
 class TestRangesOfRows:
@@ -272,23 +250,6 @@ class TestRangesOfRows:
             assert torch.equal(one.accepts(scores), many.accepts(scores))
             assert torch.equal(one.unit(scores), many.unit(scores))
             assert torch.allclose(one.aim(0.01), many.aim(0.01))
-
-    @pytest.mark.parametrize(
-        ("ends", "words"),
-        [
-            (([1.0, 2.0], [3.0, 1.0]), r"got \(2 values, 2 values\)"),
-            (([1.0, "x"], None), "numbers or None"),
-            (([1.0, 2.0], [3.0, 4.0, 5.0]), r"got \(2 values, 3 values\)"),
-            (([None, 2.0], None), "one bound"),
-        ],
-    )
-    def test_what_is_no_range_is_refused(self, ends, words):
-        with pytest.raises(TargetError, match=words):
-            Target.of_range(*ends)
-
-    def test_another_number_of_ranges_than_rows_is_refused(self):
-        with pytest.raises(TargetError, match="expected 1 range or 3, got 2 for 3 rows"):
-            Target.of_range(high=[1.0, 2.0]).resolve(3, None)
 
     def test_every_method_keeps_them_with_their_rows(self, loan):
         """Unreadable and accepted rows between, selections, and alternatives."""
