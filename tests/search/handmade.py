@@ -7,7 +7,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
+from dear_plugin import ActionSets, Encoder, Schema, Target
 from dear_plugin.data.columns import resolutions
 from dear_plugin.decoders import Decoder, Decoders, Sample
 from dear_plugin.evaluation.trained import Trained
@@ -43,19 +43,16 @@ def followed(x, values, gain):
 
 
 class Follows(Decoder):
-    """The decoder; each resample has its own gain, and `calls` records them."""
+    """The decoder; each resample has its own gain."""
 
     def __init__(self, gains=()):
-        self.gains, self.calls = gains, []
-        self.draws = len(gains)
+        self.gains, self.draws = gains, len(gains)
 
     def settings(self):
         return {"gains": self.gains}
 
     def clone_unfitted(self):
-        other = Follows(self.gains)
-        other.calls = self.calls
-        return other
+        return Follows(self.gains)
 
     def fit(self, sample, acted, held):
         (self.acted,) = acted
@@ -67,7 +64,6 @@ class Follows(Decoder):
         return torch.stack([self.moved(x, value, 1.0) for value in values[..., 0].T], 1)
 
     def resample(self, x, values, draws, copy):
-        self.calls.append((len(x), (draws - 1).tolist()))
         return torch.stack([self.moved(x, values[:, 0], self.gains[int(i) - 1]) for i in draws], 1)
 
     def moved(self, x, values, gain):
@@ -112,8 +108,7 @@ def make_world(margin, factuals, *, gains=None, within=None, frame=None):
     encoder = Encoder(schema)
     sets, x = ActionSets.of(schema, ACT_ON), encoder.rows(factuals)
     classifier = Classifier(Rule(margin), encoder)
-    can_hold = resolutions(encoder.schema, factuals)
-    feasible = feasible_set(within or Constraints(), x, encoder, can_hold)
+    feasible = feasible_set(within, x, encoder, resolutions(encoder.schema, factuals))
     rows, decoder = encoder.rows(frame), Follows(() if gains is None else gains)
     problem = SearchProblem(
         x,

@@ -46,11 +46,6 @@ class TestConfidence:
         torch.testing.assert_close(share.double(), expected)
         assert len(share.unique()) > 8
 
-    def test_all_resamples_are_evaluated_in_one_call(self, world_and_actions):
-        world, actions = world_and_actions
-        confidence(world.problem, actions, 0.9)
-        assert world.problem.decoders.decoder.calls == [(30, [*range(16)]), (1, [*range(16)])]
-
     def test_one_of_sixteen_may_fail_at_a_confidence_of_nine_tenths(self):
         for failing, enough in ((1, True), (2, False)):
             gains = torch.ones(16)
