@@ -141,7 +141,8 @@ class DiceDEAR(Importances):
 
         Args:
             query_instances: a frame, a list of one-row frames, a dict or a list of dicts.
-            total_CFs: the most per row, the cheapest first.
+            total_CFs: the most per row, the best first; fewer where fewer sets of features lead
+                to the wanted outcome.
             desired_class: "opposite" (two classes), the number of a class, or a label of the
                 model that is no integer.
             desired_range: a regressor's range.
@@ -154,11 +155,12 @@ class DiceDEAR(Importances):
             stopping_threshold: the least probability of the wanted class; where class 0 is wanted
                 also the greatest probability of class 1. Up to one half it adds nothing to the
                 model's own decision.
-            posthoc_sparsity_param: checked as DiCE does, otherwise ignored: DiCE's sparsity resets
+            posthoc_sparsity_param: checked as DiCE does, otherwise ignored, which the log says
+                of a value that is not the default: DiCE's sparsity resets
                 single features to the query, which contradicts the indirect changes that DEAR
                 expects. `final_cfs_df_sparse` is `final_cfs_df`.
             posthoc_sparsity_algorithm: likewise.
-            verbose: log a description of each counterfactual, at level INFO.
+            verbose: log a description of each counterfactual, at a level that is shown.
             **of_others: arguments of DiCE's other methods, such as `sample_size`: ignored with a
                 warning in the log. The same query always has the same result.
 
@@ -166,7 +168,6 @@ class DiceDEAR(Importances):
             ArgumentError: an argument of no method; it is a `TypeError`.
             UserConfigValidationException, ValueError: as DiCE's own methods, with its messages.
         """
-        check_ignored(of_others, _TAKEN)
         request = Request(
             total_CFs,
             desired_class,
@@ -178,6 +179,7 @@ class DiceDEAR(Importances):
             posthoc_sparsity_algorithm,
             verbose,
         )
+        check_ignored([*of_others, *request.sparsity], _TAKEN)
         frame = as_frame(query_instances, self.data_interface)
         check_request(frame, request)
         self._validate_counterfactual_configuration(frame, **vars(request))

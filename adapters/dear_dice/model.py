@@ -144,10 +144,11 @@ class Host:
         if wanted in labels:
             return labels.index(wanted)
         if wanted != "opposite":
-            named = ", ".join(f"{i} for {label!r}" for i, label in enumerate(labels))
+            pairs = [f"{i} for {x!r}" if x != i else f"{i}" for i, x in enumerate(labels)]
             raise UserConfigValidationException(
                 f"The target class for {wanted} could not be identified: expected 'opposite' or"
-                f" the number of a class, {named or '0 or 1 (the model names no classes)'}"
+                f" the number of a class ({', '.join(pairs) or 'the model names none'}), got"
+                f" {wanted!r}"
             )
         return wanted
 

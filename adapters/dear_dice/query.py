@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,12 @@ class Request:
     posthoc_sparsity_param: float | None = 0.1
     posthoc_sparsity_algorithm: str | None = "linear"
     verbose: bool = False
+
+    @property
+    def sparsity(self) -> list[str]:
+        """DiCE's arguments on sparsity that ask for another one than its default, or none."""
+        names = "posthoc_sparsity_param", "posthoc_sparsity_algorithm"
+        return [n for n in names if getattr(self, n) not in (None, getattr(Request, n))]
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,11 @@ class Query:
 
 def as_frame(query: Any, data: Any) -> pd.DataFrame:
     """A query as one frame: it may be a frame, a list of frames, a dict or a list of dicts."""
+    if isinstance(query, np.ndarray) and query.ndim > 1:
+        raise UserConfigValidationException(
+            "query_instances should be a frame, a list of frames, a dict or a list of dicts, got"
+            f" an array: pandas.DataFrame(rows, columns={list(data.feature_names)}) makes a frame"
+        )
     rows = query if isinstance(query, pd.DataFrame | dict) else list(query)
     if isinstance(rows, list) and not rows:
         return pd.DataFrame()
@@ -133,6 +144,7 @@ def check_request(frame: pd.DataFrame, request: Request) -> None:
             "The number of counterfactuals generated per query instance (total_CFs) should be a"
             f" positive integer, got {count!r}."
         )
+    _check_lists(request)
     if not len(frame):
         raise UserConfigValidationException("The query has no rows, at least one is needed.")
     numbers = frame.select_dtypes("number")
@@ -141,6 +153,26 @@ def check_request(frame: pd.DataFrame, request: Request) -> None:
         raise UserConfigValidationException(
             f"The query instance(s) should not have any infinite values, columns {list(infinite)}"
             " have some. Please replace them and try again."
+        )
+
+
+def _check_lists(request: Request) -> None:
+    """Refuse a value in the place of a list, whose letters DiCE would take for names."""
+    vary, span = request.features_to_vary, request.desired_range
+    if isinstance(vary, str) and vary != "all":
+        raise UserConfigValidationException(
+            f"features_to_vary should be 'all' or a list of features, got {vary!r}"
+        )
+    for name, values in (request.permitted_range or {}).items():
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise UserConfigValidationException(
+                "permitted_range should be {feature: [low, high]} or {feature: [levels]}, got"
+                f" {values!r} for {name}"
+            )
+    numbers = isinstance(span, Iterable) and all(isinstance(end, Real) for end in span)
+    if span is not None and not numbers:
+        raise UserConfigValidationException(
+            f"desired_range should be two numbers, -inf or inf for an open end, got {span!r}"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +39,7 @@ class _WithDefaults(DiceDEAR):
 
     def __init__(self, data_interface: Any, model_interface: Any, **options: Any) -> None:
         self.__class__ = DiceDEAR
+        _check(options)
         defaults = getattr(dice.decide, "defaults", {})
         DiceDEAR.__init__(self, data_interface, model_interface, **{**defaults, **options})
 
@@ -61,10 +62,7 @@ def register(**options: Any) -> AbstractContextManager[object]:
         >>> with dear_dice.register(immutable=["gender"], increasing=["age"]):
         ...     pass  # dice_ml.Dice(d, m, method="dear") keeps to them
     """
-    known = list(inspect.signature(DiceDEAR).parameters)[2:]
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        raise errors.ArgumentError(errors.unknown("options", unknown, known))
+    _check(options)
     before, ending = dice.decide, ExitStack()
     original = before.original if isinstance(before, _Decide) else before
     dice.decide = _Decide(original, options)
@@ -76,3 +74,11 @@ def unregister() -> None:
     """Undo `register`; no effect if nothing is registered."""
     if isinstance(dice.decide, _Decide):
         dice.decide = dice.decide.original
+
+
+def _check(options: Iterable[str]) -> None:
+    """Refuse options that `DiceDEAR` does not have."""
+    known = list(inspect.signature(DiceDEAR).parameters)[2:]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise errors.ArgumentError(errors.unknown("options", unknown, known))

@@ -26,6 +26,8 @@ logger = logging.getLogger("dear_dice")
 FIRST = "first"
 # The key of what DEAR adds to DiCE's JSON, in the metadata, which its schema leaves open.
 KEY = "dear_examples"
+# How the reason of an answer that is not credible begins.
+LACKING = "no credible action was found; the nearest has "
 UNCONFIRMED = "the model, called through DiCE, does not give the wanted outcome for DEAR's answer"
 
 Origin = tuple[Recourses, int]
@@ -89,10 +91,10 @@ class Examples(CounterfactualExamples):
         return [result.describe_row(at) for result, at in self.origins] or [*self._texts]
 
     def _visualize_internal(self, *args: Any, **kwargs: Any) -> None:
-        """As in DiCE, which prints that a row has no counterfactual; the log says why."""
+        """As in DiCE; the log says what each counterfactual acts on, or why there is none."""
         super()._visualize_internal(*args, **kwargs)
-        if self.reason:
-            logger.warning("no counterfactual: %s", self.reason)
+        acts = [_acted_on(str(at), row) for at, row in self.actions.iterrows()]
+        logger.warning("\n".join(acts) or f"no counterfactual: {self.reason}")
 
 
 class Explanations(CounterfactualExplanations):
@@ -244,8 +246,16 @@ def to_dice(
     if request.verbose:
         for index, example in zip(query.rows.index, examples, strict=True):
             texts = example.describe() or [f"no counterfactual found: {example.reason}"]
-            logger.info("query %s: %s", index, "; or ".join(texts))
+            # A level that is shown unless it is switched off, for it was asked for.
+            logger.warning("\n".join(f"query {index}: {text}" for text in texts))
     return examples
+
+
+def _acted_on(at: str, action: pd.Series) -> str:
+    """What a counterfactual acts on: "0 acts on savings"."""
+    names, reason = action["acted_on"], action["reason"]
+    text = f"{at} acts on {names}" if names else f"{at}: {reason}"
+    return text if action["credible"] else f"{text}; weak answer: {reason.removeprefix(LACKING)}"
 
 
 def _part(frame: pd.DataFrame, span: slice) -> pd.DataFrame:

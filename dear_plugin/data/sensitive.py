@@ -77,8 +77,7 @@ def warn_of_actions(features: Iterable[Feature]) -> None:
     _warn(
         logger,
         "act_on is not given, and columns %s have names of attributes that cannot be acted on:"
-        " recourses.advice() lists the kinds of advice given; act_on=[...] lists the actionable"
-        " features, immutable=%s those that never change",
+        " act_on=[...] lists the actionable features, immutable=%s those that never change",
         unrestricted(f for f in features if f.actionable),
     )
 

@@ -49,8 +49,8 @@ class Trained:
     def advised(self) -> bool:
         """Advise to state tiers; once, on first access."""
         logger.warning(
-            "some answers count on indirect changes, which are associations unless an order of"
-            " causes is stated: Schema.infer(..., tiers=[...]) (tiers= in DiCE and Alibi)"
+            "some answers count on indirect changes, which are associations unless"
+            " tiers=[[...], [...]] (in Schema.infer, DiCE and Alibi) states an order of causes"
         )
         return True
 

@@ -87,7 +87,7 @@ def changes(result: Result, position: int) -> dict[int, Move]:
 
 
 def unclear_changes(result: Result, position: int) -> dict[str, float]:
-    """What a row acts on without a clear direction of the model, with the consistency."""
+    """What a row acts on that the model does not clearly favour, with the consistency."""
     if not result.proposal.searched or not bool(result.outcome["success"].iloc[position]):
         return {}
     shares = result.question.consistency(result.proposal, torch.tensor([position]))[0].tolist()

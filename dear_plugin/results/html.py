@@ -71,7 +71,7 @@ def _cells(result: Result, position: int) -> list[object]:
     acts, follows = ([_change(m) for m in moves if m.direct == kind] for kind in (True, False))
     badges = [] if row["credible"] or not row["success"] else [_html.span("weak answer", "no")]
     lacking = row["reason"].removeprefix(Reason.LACKING.start) if badges else row["reason"]
-    vague = [f"no clear direction for {name}" for name in unclear_changes(result, position)]
+    vague = [f"not clearly favoured: {name}" for name in unclear_changes(result, position)]
     note = _html.joined([*badges, *[lacking] * bool(lacking), *vague])
     cells: list[object] = [
         result.factuals.index[position],

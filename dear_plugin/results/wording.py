@@ -248,10 +248,12 @@ def agreed(share: float, count: int) -> str:
 
 
 def unclear(moves: Mapping[str, float]) -> str:
-    """A sentence on features, with their consistency, for which the model has no direction."""
-    each = [f"{name}: {share:.2g}" for name, share in moves.items()]
-    gain = "of the training rows that it moves gain by such a change"
-    return f"The model has no clear direction for {join(each)} {gain}." if each else ""
+    """A sentence on features, with their consistency, whose change often does not help."""
+    if not moves:
+        return ""
+    shares = join([f"{share:.2g}" for share in moves.values()])
+    what = f"The model does not clearly favour such a change of {join(list(moves))}"
+    return f"{what}: of the training rows that it moves, {shares} gain."
 
 
 def weak(words: str, more: Sequence[str], why: str) -> str:

@@ -127,7 +127,7 @@ def test_a_model_that_checks_its_rows_has_none(frame, caplog):
     assert actions["consistency"].isna().all()
     assert actions["credible"].any()
     assert "no consistency of ['a']: a is more than b" in caplog.text
-    assert not recourses.describe().str.contains("no clear direction").any()
+    assert not recourses.describe().str.contains("clearly favour").any()
 
 
 class TestModelRows:

@@ -14,6 +14,7 @@ from dear_plugin.results.wording import (
     join,
     level,
     sentence,
+    unclear,
     weak,
 )
 
@@ -105,6 +106,14 @@ def test_a_weak_answer_is_called_weak_and_why():
     assert weak("raise a from 1 to 2", ["The action is enough by itself."], why) == (
         "Weak answer: confidence 0.5 (at least 0.9 is required). Raise a from 1 to 2."
         " The action is enough by itself."
+    )
+
+
+def test_changes_that_often_do_not_help_have_the_shares_that_gain():
+    assert unclear({}) == ""
+    told = "such a change of work and education: of the training rows that it moves, 0.56 and 0.16"
+    assert unclear({"work": 0.557, "education": 0.16}) == (
+        f"The model does not clearly favour {told} gain."
     )
 
 

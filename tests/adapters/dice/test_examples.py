@@ -121,6 +121,17 @@ class TestPictures:
         result.visualize_as_list()
         assert capsys.readouterr().out.count("'own', ") > 0
 
+    def test_what_each_acts_on_and_whether_it_is_weak(self, result, caplog):
+        example = result.cf_examples_list[0]
+        again = Explanations.from_json(result.to_json()).cf_examples_list[0]
+        example.visualize_as_dataframe()
+        told = [f"{i} acts on {names}" for i, names in example.actions["acted_on"].items()]
+        assert caplog.messages == ["\n".join(told)] and example.actions["credible"].all()
+        again.actions.loc[0, ["credible", "reason"]] = False, "too far"
+        again.visualize_as_list()
+        told[0] += "; weak answer: too far"
+        assert caplog.messages[1] == "\n".join(told)
+
     def test_no_counterfactual(self, explainer, refused, capsys, caplog):
         vary = ["gender"]
         example = explainer._generate_counterfactuals(

@@ -199,6 +199,7 @@ class TestQuery:
 
 INVALID_QUERIES = {
     "no rows": (lambda q: q.iloc[:0], "no rows, at least one"),
+    "array": (lambda q: q.to_numpy(), r"an array: pandas.DataFrame\(rows, columns=\['gender', "),
     "no list": (lambda q: [], "no rows, at least one"),
     "infinite": (lambda q: q.astype({"age": float}).assign(age=np.inf), "infinite.*age"),
     "value missing": (lambda q: q.assign(income=np.nan), "missing values"),
@@ -230,13 +231,21 @@ COUNTS = [True, 2.5, "2", None, float("nan"), float("inf")]
     ("arguments", "words"),
     [
         *(({"total_CFs": n}, rf"\(total_CFs\) .* integer, got {n!r}") for n in COUNTS),
-        ({"desired_class": "a"}, "The target class for a could not be identified"),
+        ({"desired_class": "a"}, r"class for a could not be identified.*names none\), got 'a'"),
         ({"desired_class": 100}, NO_CLASS),
         ({"desired_class": -1}, NO_CLASS),
         ({"features_to_vary": ["shoes"]}, NO_FEATURE),
         ({"features_to_vary": []}, "Some features need to be varied"),
         ({"permitted_range": {"shoes": [1, 30]}}, NO_FEATURE),
         ({"permitted_range": {"housing": ["castle"]}}, NO_LEVEL),
+        (
+            {"permitted_range": {"housing": "own"}},
+            r"\{feature: \[levels\]\}, got 'own' for housing",
+        ),
+        ({"permitted_range": {"income": 40}}, r"\{feature: \[low, high\]\}.*, got 40 for income"),
+        ({"features_to_vary": "income"}, "'all' or a list of features, got 'income'"),
+        ({"desired_range": 40}, "two numbers, -inf or inf for an open end, got 40"),
+        ({"desired_range": [None, 40]}, r"an open end, got \[None, 40\]"),
     ],
 )
 def test_an_argument_without_sense_is_refused(arguments, words, explainer, refused):
@@ -384,6 +393,23 @@ class TestSparsity:
                 assert example.posthoc_sparsity_param == param
                 pd.testing.assert_frame_equal(example.final_cfs_df, example.final_cfs_df_sparse)
 
+    @pytest.mark.parametrize(
+        ("given", "named"),
+        [
+            ({"posthoc_sparsity_param": 0.1, "posthoc_sparsity_algorithm": "linear"}, None),
+            ({"posthoc_sparsity_param": None}, None),
+            ({"posthoc_sparsity_param": 0.5}, "posthoc_sparsity_param"),
+            ({"posthoc_sparsity_algorithm": "binary"}, "posthoc_sparsity_algorithm"),
+        ],
+    )
+    def test_the_log_says_that_another_one_has_no_effect(
+        self, given, named, explainer, refused, caplog
+    ):
+        answers(explainer, refused.iloc[:1], 1, **given)
+        told = [f"method 'dear' ignores {named}: only other methods use them"]
+        logged = [r.getMessage() for r in caplog.records if r.name == "dear_dice"]
+        assert logged == (told if named else [])
+
 
 class TestArguments:
     @pytest.mark.parametrize(
@@ -484,8 +510,7 @@ class TestOptions:
     def test_a_text_begins_with_not_credible(self, loan, torch_model, refused, caplog):
         search = Search(min_plausibility=1.0, min_confidence=1.0)
         explainer = DiceDEAR(loan.data, torch_model, search=search)
-        with caplog.at_level("INFO", logger="dear_dice"):
-            result = explainer.generate_counterfactuals(refused, total_CFs=2, verbose=True)
+        result = explainer.generate_counterfactuals(refused, total_CFs=2, verbose=True)
         poor = 0
         for example in result.cf_examples_list:
             pairs = zip(example.describe(), example.actions.iterrows(), strict=True)
@@ -495,6 +520,9 @@ class TestOptions:
                     assert words.startswith("Weak answer: ")
         assert poor
         assert "Weak answer: " in caplog.text
+        caplog.clear()
+        result.visualize_as_dataframe()
+        assert "; weak answer: plausibility 0." in caplog.text and "nearest" not in caplog.text
 
 
 class TestUnsolvable:
@@ -557,14 +585,14 @@ class TestNothingLeftBehind:
 
     def test_only_verbose_logs_each_counterfactual(self, explainer, refused, capsys, caplog):
         explainer.generate_counterfactuals(refused.iloc[:2], total_CFs=1, verbose=False)
-        assert not caplog.messages
-        with caplog.at_level("INFO", logger="dear_dice"):
-            explainer.generate_counterfactuals(refused.iloc[:2], total_CFs=1, verbose=True)
-        assert capsys.readouterr() == ("", "")
-        assert len(caplog.messages) == 2
-        assert all(
-            f"query {i}: " in m for i, m in zip(refused.index, caplog.messages, strict=False)
-        )
+        assert not [r for r in caplog.records if r.name == "dear_dice"]
+        caplog.clear()
+        result = explainer.generate_counterfactuals(refused.iloc[:2], total_CFs=2, verbose=True)
+        told = zip(refused.index, result.cf_examples_list, strict=False)
+        lines = [f"query {i}: {text}" for i, example in told for text in example.describe()]
+        assert len(lines) == 4 and "\n".join(caplog.messages).splitlines() == lines
+        assert {r.levelname for r in caplog.records} == {"WARNING"}  # shown without a handler
+        assert capsys.readouterr().out == ""
 
 
 def test_private_data_is_refused_clearly(torch_model):

@@ -13,6 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from dear_dice import DiceDEAR
+from dear_dice.model import Host
 from dear_plugin import Search
 from tests.adapters.dice.asked import answers, examples
 from tests.thresholded import Thresholded
@@ -172,6 +173,10 @@ class TestSklearn:
             UserConfigValidationException, match=r"class for no .* 0 for 'approved', 1 for 'ref"
         ):
             explainer.generate_counterfactuals(query, 1, desired_class="no")
+
+    def test_text_in_the_place_of_a_number(self, loan, sklearn_model):
+        with pytest.raises(UserConfigValidationException, match=r"class \(0, 1\), got '1'"):
+            Host(sklearn_model, loan.data).number_of("1")
 
     @pytest.mark.parametrize("labels", [[1, 2], [False, True], [0.0, 1.0]], ids=str)
     def test_labels_that_are_other_numbers(self, labels, loan, refused):

@@ -92,6 +92,13 @@ class TestDefaults:
         with pytest.raises(TypeError, match=r"'imutable' \(did you mean 'immutable'"):
             dear_dice.register(imutable=["gender"])
 
+    def test_so_is_one_of_a_call(self, interfaces):
+        with (
+            dear_dice.register(),
+            pytest.raises(TypeError, match=r"'imutable' \(did you mean 'immutable'"),
+        ):
+            dice_ml.Dice(*interfaces, method="dear", imutable=["gender"])
+
 
 def test_dices_own_methods_are_as_they_were(interfaces):
     with dear_dice.register():
