@@ -76,12 +76,6 @@ def test_answers_are_credible_by_default(host):
     assert (kept["confidence"] >= 0.9 - 1e-6).all()
 
 
-def test_consistency_is_told_and_may_be_required(host):
-    *_, actions = host.ask(host.make(search=Search(min_consistency=0.7)))
-    assert actions["consistency"].between(0.0, 1.0).all()
-    assert (actions["consistency"][actions["credible"]] >= 0.7).all()
-
-
 def test_copies_that_are_the_model_agree_and_change_no_answer(host):
     given = host.make()
     other = host.make(copies=[host.model, host.model])
@@ -148,9 +142,10 @@ def test_defaults_log_which_arguments_to_give(host, caplog):
     assert len(messages(caplog)) == 2
 
 
-def test_explicit_arguments_log_nothing(host, caplog):
-    host.make(**host.restricted)
-    assert not [r for r in caplog.records if r.name.startswith("dear_plugin.data")]
+def test_explicit_arguments_print_and_log_nothing(host, caplog, capfd):
+    host.ask(host.make(**host.restricted, tiers=TIERS))
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+    assert capfd.readouterr() == ("", "")
     immutable = dict(list(host.restricted.items())[:1])
     host.make(**immutable, act_on=["savings"])
     assert not messages(caplog)

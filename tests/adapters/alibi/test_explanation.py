@@ -64,11 +64,14 @@ def test_json_is_strict_and_comes_back(explanation):
     assert back.condition == [{"income": [0, 40]}]
 
 
-def test_json_is_strict_for_objects_and_failures(fit, refused):
-    rows = refused[:30].astype(object)
-    found = fit(act_on=["duration"]).explain(rows, 1, [{"duration": (-1, 0)}])
-    lost = ~found.success
+def test_a_failed_row_keeps_its_last_attempt_and_says_why_in_strict_json(fit, predictor, refused):
+    found = fit(act_on=["duration"]).explain(refused.astype(object), 1, [{"duration": (-1, 0)}])
+    lost = ~found.success[:, 0]
     assert lost.any()
+    assert (found.cf["X"][lost] != refused[lost]).any()
+    assert (found.cf["class"][lost] == 0).all()
+    assert (predictor(found.cf["X"][lost].astype(float)).argmax(1) == 0).all()
+    assert all(np.array(found.action["reason"])[lost])
     assert (found.confidence[lost] == 0).all() and (found.plausibility[lost] == 0).all()
     assert (found.reliance[lost] == 1).all() and not found.credible[lost].any()
     assert strict(found.to_json())["data"]["condition"] == [{"duration": [-1, 0]}]

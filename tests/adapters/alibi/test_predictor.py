@@ -1,30 +1,29 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import dear_plugin
+from tests.thresholded import Thresholded
+
+FORMS = {
+    "a fitted estimator": lambda pipeline: pipeline,
+    "one column, of class 1": lambda pipeline: lambda rows: pipeline.predict_proba(rows)[:, 1],
+}
 
 
-def test_a_fitted_estimator_is_a_predictor(fit, pipeline, predictor, refused):
-    ours, theirs = (fit(p).explain(refused[:20], 1) for p in (pipeline, predictor))
+@pytest.mark.parametrize("form", FORMS)
+def test_another_form_of_a_predictor_has_the_same_answers(form, fit, pipeline, predictor, refused):
+    ours, theirs = (fit(p).explain(refused) for p in (FORMS[form](pipeline), predictor))
     assert (ours.cf["X"] == theirs.cf["X"]).all()
-
-
-class Strict:
-    """An estimator that decides for its second class from a probability of 0.8 on."""
-
-    def __init__(self, pipeline, classes):
-        self.pipeline, self.classes_ = pipeline, np.array(classes)
-
-    def predict_proba(self, rows):
-        return self.pipeline.predict_proba(rows)
-
-    def predict(self, rows):
-        return self.classes_[(self.predict_proba(rows)[:, 1] >= 0.8).astype(int)]
+    assert np.allclose(ours.cf["proba"], theirs.cf["proba"])
 
 
 @pytest.mark.parametrize("classes", [[0, 1], ["rejected", "approved"], ["yes", "no"]], ids=str)
 def test_an_estimators_own_decision_is_what_counts(fit, pipeline, data, classes):
-    predictor = Strict(pipeline, classes)
+    """It decides for its second class from a probability of 0.8 on."""
+    named = SimpleNamespace(classes_=classes, predict_proba=pipeline.predict_proba)
+    predictor = Thresholded(named, 0.8)
     X = data.X[pipeline.predict_proba(data.X)[:, 1] < 0.8][:60]
     between = pipeline.predict(X) == 1
     found = fit(predictor).explain(X)
@@ -34,14 +33,6 @@ def test_an_estimators_own_decision_is_what_counts(fit, pipeline, data, classes)
     assert (found.success[:, 0] == own).all() and own.mean() > 0.9
     assert ((found.cf["class"][:, 0] == 1) == own).all()
     assert (found.cf["X"][between] != X[between]).any(axis=1).all()
-
-
-def test_one_column_is_the_probability_of_class_1(fit, predictor, refused):
-    ours, theirs = (
-        fit(p).explain(refused[:20]) for p in (lambda rows: predictor(rows)[:, 1], predictor)
-    )
-    assert (ours.cf["X"] == theirs.cf["X"]).all()
-    assert np.allclose(ours.cf["proba"], theirs.cf["proba"])
 
 
 def test_rows_reach_the_predictor_as_it_was_trained(fit, predictor, refused):

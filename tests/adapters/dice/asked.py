@@ -12,6 +12,11 @@ def answers(explainer, query, total_CFs=1, **arguments):
     return [example.final_cfs_df for example in found]
 
 
+def logged(caplog):
+    """What the adapter logs; once in a session the engine logs what its answers count on."""
+    return [r.getMessage() for r in caplog.records if r.name == "dear_dice"]
+
+
 def same_frames(found, expected):
     """Whether two lists of frames are equal, dtypes and index included."""
     return all(a.equals(b) for a, b in zip(found, expected, strict=True))

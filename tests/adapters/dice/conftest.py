@@ -49,6 +49,11 @@ def vectors(data, features):
 def linear_module(data, features, labels, columns=1, last=None):
     """Logistic regression on DiCE's vector as a torch module: (n, 1), (n, 2) or (n, c)."""
     fitted = LogisticRegression(max_iter=2000).fit(vectors(data, features).numpy(), labels)
+    return as_module(fitted, columns, last)
+
+
+def as_module(fitted, columns=1, last=None):
+    """A fitted logistic regression as a torch module."""
     weight = torch.tensor(fitted.coef_, dtype=torch.float32)
     bias = torch.tensor(fitted.intercept_, dtype=torch.float32)
     if len(weight) == 1 and columns == 2:
@@ -68,6 +73,13 @@ def pipeline(features, labels, estimator, words):
     return make_pipeline(encoder, estimator).fit(features, labels)
 
 
+def dear(model, features, labels, backend="sklearn", **options):
+    """DEAR of a model of some features and labels."""
+    frame = features.assign(approved=labels)
+    data = interface(frame, continuous=[name for name in CONTINUOUS if name in features])
+    return dear_dice.DiceDEAR(data, dice_ml.Model(model=model, backend=backend, **options))
+
+
 @pytest.fixture(scope="session")
 def loan():
     """The frame, its features and labels, DiCE's interface, and what builds models on it."""
@@ -81,7 +93,9 @@ def loan():
         interface=interface,
         vectors=vectors,
         module=linear_module,
+        as_module=as_module,
         pipeline=pipeline,
+        dear=dear,
         words=WORDS,
         continuous=CONTINUOUS,
     )
@@ -117,13 +131,25 @@ def regressor(loan):
 
 
 @pytest.fixture(scope="session")
-def explainer(loan, torch_model):
-    return dear_dice.DiceDEAR(loan.data, torch_model)
+def explainer(make):
+    return make()
 
 
 @pytest.fixture(scope="session")
 def black_box(loan, sklearn_model):
     return dear_dice.DiceDEAR(loan.data, sklearn_model)
+
+
+@pytest.fixture(params=["explainer", "black_box"])
+def either(request):
+    """The explainer of a torch module, then that of a scikit-learn pipeline."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="session")
+def make(loan, torch_model):
+    """An explainer of the torch module with some options."""
+    return lambda **options: dear_dice.DiceDEAR(loan.data, torch_model, **options)
 
 
 @pytest.fixture(scope="session")
@@ -141,3 +167,15 @@ def probability(loan, torch_model):
 def refused(loan, probability):
     """Rows that the torch model refuses."""
     return loan.features[probability(loan.features) < 0.5].iloc[:12]
+
+
+@pytest.fixture(scope="session")
+def accepted(loan, probability):
+    """Rows that the torch model accepts."""
+    return loan.features[probability(loan.features) > 0.5].iloc[:12]
+
+
+@pytest.fixture(scope="session")
+def hardest(loan, probability):
+    """The row that is the farthest from being accepted."""
+    return loan.features.iloc[[int(probability(loan.features).argmin())]]

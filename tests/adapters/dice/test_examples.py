@@ -13,13 +13,15 @@ from raiutils.exceptions import UserConfigValidationException
 from sklearn.linear_model import LogisticRegression
 
 from dear_dice import DiceDEAR, Explanations
+from tests.adapters.dice.asked import answers, examples, logged, same_frames
 
 COSTS = ["direct_cost", "indirect_cost", "cost", "suppressed_cost"]
 
 
 @pytest.fixture(scope="module")
 def result(explainer, refused):
-    return explainer.generate_counterfactuals(refused.iloc[:12], total_CFs=3)
+    """Of rows with several counterfactuals each, with importances."""
+    return explainer.global_feature_importance(refused, total_CFs=10)
 
 
 class TestSplit:
@@ -42,28 +44,23 @@ class TestSplit:
                 example.actions["cost"], moved.sum(axis=1) + flipped, atol=1e-4
             )
 
-    def test_words(self, result):
+    def test_texts_marks_and_support_are_aligned_with_them(self, result):
         for example in result.cf_examples_list:
-            for words, name in zip(example.describe(), example.actions["acted_on"], strict=True):
-                assert name.split(" + ")[0] in words
-
-    def test_support_is_computed_for_the_rows_of_the_call(self, result):
-        for example in result.cf_examples_list:
+            acted_on = example.actions["acted_on"].tolist()
+            marked = [example.acted.columns[marks] for marks in example.acted.to_numpy()]
+            assert [" + ".join(names) for names in marked] == acted_on
+            for words, names in zip(example.describe(), acted_on, strict=True):
+                assert names.split(" + ")[0] in words
             assert example.support.index.equals(example.final_cfs_df.index)
             assert example.support.between(0, 1).all()
-
-    def test_each_feature_acted_on_is_marked(self, result):
-        for example in result.cf_examples_list:
-            for marks, named in zip(
-                example.acted.to_numpy(), example.actions["acted_on"], strict=True
-            ):
-                assert " + ".join(example.acted.columns[marks]) == named
 
 
 class TestJson:
     def test_the_round_trip_keeps_the_split(self, result):
         again = Explanations.from_json(result.to_json())
         assert isinstance(again, Explanations) and again == result
+        assert again.summary_importance == result.summary_importance
+        assert again.local_importance == result.local_importance
         for a, b in zip(again.cf_examples_list, result.cf_examples_list, strict=True):
             pd.testing.assert_frame_equal(a.actions, b.actions, check_exact=False, rtol=1e-12)
             pd.testing.assert_frame_equal(a.acted, b.acted)
@@ -77,36 +74,34 @@ class TestJson:
         assert type(plain) is CounterfactualExplanations and plain == result
         assert plain.metadata == result.metadata == {"version": "2.0"}
 
-    def test_dices_own_json_can_be_read(self, result):
+    def test_json_of_dice_comes_back_as_dice_reads_it(self, result):
         text = CounterfactualExplanations(result.cf_examples_list).to_json()
         assert type(Explanations.from_json(text)) is CounterfactualExplanations
-
-    def test_json_of_another_kind_comes_back_as_it_is_in_dice(self):
         assert Explanations.from_json(json.dumps({"a": 1})) == {"a": 1}
 
-    def test_importances_survive(self, explainer, refused):
-        result = explainer.global_feature_importance(refused.iloc[:10], total_CFs=10)
-        again = Explanations.from_json(result.to_json())
-        assert again.summary_importance == result.summary_importance
-        assert again.local_importance == result.local_importance
-        assert 2 <= len(again.cf_examples_list[0].actions) <= 10
-
     def test_a_row_without_recourse_is_null_and_keeps_its_reason(
-        self, explainer, loan, refused, probability
+        self, explainer, refused, hardest
     ):
-        hard = loan.features.loc[[int(np.argmin(probability(loan.features)))]]
-        query = pd.concat([refused, hard])
+        vary = ["gender", "income"]
         result = explainer.generate_counterfactuals(
-            query, 1, features_to_vary=["gender", "income"]
+            pd.concat([refused, hardest]), 2, features_to_vary=vary
         )
-        own = result.cf_examples_list[-1]
-        assert own.final_cfs_df is own.final_cfs_df_sparse is None and own.reason
-        assert json.loads(result.to_json())["cfs_list"][-1] is None
         again = Explanations.from_json(result.to_json())
-        read = again.cf_examples_list[-1]
-        assert again == result and read.final_cfs_df is None and read.reason == own.reason
-        assert read.actions.empty and read.acted.empty
+        assert again == result and json.loads(result.to_json())["cfs_list"][-1] is None
+        own, read = result.cf_examples_list[-1], again.cf_examples_list[-1]
+        assert read.reason == own.reason != ""
+        for example in (own, read):
+            assert example.final_cfs_df is example.final_cfs_df_sparse is None
+            assert example.actions.empty and example.acted.empty and example.support.empty
+            assert example.describe() == []
         assert {e.reason for e in result.cf_examples_list if e.final_cfs_df is not None} == {""}
+
+
+@pytest.fixture
+def unsolved(explainer, refused):
+    """The example of a row without a counterfactual."""
+    out_of_reach = {"features_to_vary": ["gender"], "stopping_threshold": 0.999999}
+    return explainer._generate_counterfactuals(refused.iloc[9:10], 1, **out_of_reach)
 
 
 class TestPictures:
@@ -121,40 +116,34 @@ class TestPictures:
         result.visualize_as_list()
         assert capsys.readouterr().out.count("'own', ") > 0
 
-    def test_what_each_acts_on_and_whether_it_is_weak(self, result, caplog):
-        example = result.cf_examples_list[0]
-        again = Explanations.from_json(result.to_json()).cf_examples_list[0]
+    def test_what_each_acts_on_and_whether_it_is_weak(self, explainer, refused, caplog):
+        result = explainer.generate_counterfactuals(refused[:1], total_CFs=3)
+        (example,) = result.cf_examples_list
+        (again,) = Explanations.from_json(result.to_json()).cf_examples_list
         example.visualize_as_dataframe()
         told = [f"{i} acts on {names}" for i, names in example.actions["acted_on"].items()]
-        assert caplog.messages == ["\n".join(told)] and example.actions["credible"].all()
+        assert logged(caplog) == ["\n".join(told)] and example.actions["credible"].all()
         again.actions.loc[0, ["credible", "reason"]] = False, "too far"
         again.visualize_as_list()
         told[0] += "; weak answer: too far"
-        assert caplog.messages[1] == "\n".join(told)
+        assert logged(caplog)[1] == "\n".join(told)
 
-    def test_no_counterfactual(self, explainer, refused, capsys, caplog):
-        vary = ["gender"]
-        example = explainer._generate_counterfactuals(
-            refused.iloc[:1], 1, features_to_vary=vary, stopping_threshold=0.999999
-        )
-        for shown in (example.visualize_as_dataframe, example.visualize_as_list):
-            shown()
-            assert "No counterfactuals found!" in capsys.readouterr().out
-        assert caplog.messages == [f"no counterfactual: {example.reason}"] * 2
+    @pytest.mark.parametrize("show", ["visualize_as_dataframe", "visualize_as_list"])
+    def test_no_counterfactual(self, show, unsolved, capsys, caplog):
+        getattr(unsolved, show)()
+        assert "No counterfactuals found!" in capsys.readouterr().out
+        assert logged(caplog) == [f"no counterfactual: {unsolved.reason}"]
 
 
 class TestImportance:
-    def test_only_what_is_acted_on_counts(self, explainer, refused):
-        result = explainer.global_feature_importance(refused.iloc[:10], total_CFs=10)
-        acted = [set(e.acted.columns[e.acted.any()]) for e in result.cf_examples_list]
+    def test_only_what_is_acted_on_counts(self, result, explainer, refused):
         followed = 0
-        for example, own, shares in zip(
-            result.cf_examples_list, acted, result.local_importance, strict=True
-        ):
-            assert {name for name, share in shares.items() if share} == own
+        for example, shares in zip(result.cf_examples_list, result.local_importance, strict=True):
+            acted = set(example.acted.columns[example.acted.any()])
+            assert {name for name, share in shares.items() if share} == acted
             before = example.test_instance_df[refused.columns].iloc[0]
             moved = (example.final_cfs_df[refused.columns] != before).any()
-            followed += len(set(refused.columns[moved]) - own)
+            followed += len(set(refused.columns[moved]) - acted)
         assert followed
         every = pd.concat([e.acted for e in result.cf_examples_list])
         assert result.summary_importance == pytest.approx(every.mean().to_dict())
@@ -168,21 +157,17 @@ class TestImportance:
         frame["y"] = (frame["a"] + frame["b"] > 104).astype(int)
         model = LogisticRegression(max_iter=2000).fit(frame[["a", "b", "ignored"]], frame["y"])
         model.coef_[0, 2] = 0.0
-        data = dice_ml.Data(
-            dataframe=frame, continuous_features=["a", "b", "ignored"], outcome_name="y"
-        )
+        names = ["a", "b", "ignored"]
+        data = dice_ml.Data(dataframe=frame, continuous_features=names, outcome_name="y")
         explainer = DiceDEAR(data, dice_ml.Model(model=model, backend="sklearn"))
         rows = frame[frame["y"] == 0].drop(columns="y").head(10)
         shares = explainer.global_feature_importance(rows, total_CFs=10).summary_importance
         assert shares["ignored"] < 0.1 < min(shares["a"], shares["b"])
 
-    def test_of_examples_made_before_of_rows_with_few_or_none(self, explainer, refused):
+    def test_of_examples_made_before_of_rows_with_few_or_none(self, explainer, refused, unsolved):
         """There are fewer than ten where fewer are minimal; DiCE refuses these."""
-        made = explainer.generate_counterfactuals(refused.iloc[:9], 2).cf_examples_list
-        none = explainer._generate_counterfactuals(
-            refused.iloc[9:10], 1, features_to_vary=["gender"], stopping_threshold=0.999999
-        )
-        result = explainer.global_feature_importance(refused.iloc[:10], [*made, none])
+        made = examples(explainer, refused.iloc[:9], 2)
+        result = explainer.global_feature_importance(refused.iloc[:10], [*made, unsolved])
         every = pd.concat([example.acted for example in made])
         assert result.summary_importance == pytest.approx(every.mean().to_dict())
         assert not any(result.local_importance[9].values())
@@ -197,29 +182,23 @@ class TestImportance:
         )
         assert "cfs_list" in result.to_json()
 
-    def test_too_few(self, explainer, refused):
+    @pytest.mark.parametrize(("scope", "count"), [("local", 3), ("global", 10)])
+    def test_too_few(self, scope, count, explainer, refused):
+        importance = getattr(explainer, f"{scope}_feature_importance")
         with pytest.raises(UserConfigValidationException, match="greater than or equal to 10"):
-            explainer.local_feature_importance(refused.iloc[:1], total_CFs=3)
-        with pytest.raises(UserConfigValidationException, match="greater than or equal to 10"):
-            explainer.global_feature_importance(refused.iloc[:1], total_CFs=10)
+            importance(refused.iloc[:1], total_CFs=count)
 
 
 class TestPickle:
-    @pytest.mark.parametrize("kind", ["explainer", "black_box"])
-    def test_a_saved_explainer_is_small_and_answers_the_same(
-        self, kind, request, refused, tmp_path
-    ):
-        explainer = request.getfixturevalue(kind)
+    def test_a_saved_explainer_is_small_and_answers_the_same(self, either, refused, tmp_path):
         query, path = refused.iloc[:3], tmp_path / "explainer.pkl"
-        before = explainer.generate_counterfactuals(query, 2)
-        explainer.serialize_explainer(path)
+        before = answers(either, query, 2)
+        either.serialize_explainer(path)
         # What it is fitted on, without the decoders and caches of 7 MB.
         assert path.stat().st_size < 500_000
         again = ExplainerBase.deserialize_explainer(path)
         assert type(again) is DiceDEAR
-        after = again.generate_counterfactuals(query, 2)
-        for x, y in zip(before.cf_examples_list, after.cf_examples_list, strict=True):
-            pd.testing.assert_frame_equal(x.final_cfs_df, y.final_cfs_df)
+        assert same_frames(answers(again, query, 2), before)
 
     def test_a_result_keeps_texts_and_numbers_and_no_model(self, loan, sklearn_model, refused):
         class Local:

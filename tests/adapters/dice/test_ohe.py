@@ -87,50 +87,45 @@ def test_it_is_what_dices_own_transformer_gives(name):
     np.testing.assert_allclose(ours.numpy(), theirs, rtol=0, atol=1e-6)
 
 
+def explained(frame, data, count, **arguments):
+    """An explainer, DiCE's probabilities of a frame's rows, and examples of some refused ones."""
+    module = ramp(data, frame)
+    explainer = DiceDEAR(data, dice_ml.Model(model=module, backend="PYT", func="ohe-min-max"))
+
+    def probability(rows):
+        vectors = data.get_ohe_min_max_normalized_data(rows[frame.columns])
+        return module(torch.tensor(vectors.to_numpy(dtype=np.float32)))[:, 0].detach().numpy()
+
+    query = frame[probability(frame) < 0.5].iloc[:count]
+    return explainer, probability, examples(explainer, query, total_CFs=2, **arguments)
+
+
 @pytest.mark.parametrize("name", FRAMES)
 def test_a_torch_model_gets_columns_in_that_order(name):
-    frame, data = case(name)
-    module = ramp(data, frame)
-    model = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
-    explainer = DiceDEAR(data, model)
+    explainer, probability, found = explained(*case(name), 15)
     assert explainer.dear.classifier.is_module
-    probability = explainer._host.scores(frame)[:, 0]
-    query = frame[probability < 0.5]
-    for example in examples(explainer, query.iloc[:15], total_CFs=2):
-        found = example.final_cfs_df
-        vectors = data.get_ohe_min_max_normalized_data(found[frame.columns])
-        after = module(torch.tensor(vectors.to_numpy(dtype=np.float32)))[:, 0]
+    for example in found:
+        after = probability(example.final_cfs_df)
         assert (after > 0.5).all()
-        np.testing.assert_allclose(
-            example.actions["score_after"], after.detach(), rtol=0, atol=1e-5
-        )
+        np.testing.assert_allclose(example.actions["score_after"], after, rtol=0, atol=1e-5)
 
 
 def test_a_frozen_feature_stays_though_another_one_begins_with_its_name():
     frame, data = case("names that begin alike")
-    module = ramp(data, frame)
-    model = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
-    explainer = DiceDEAR(data, model)
-    query = frame[explainer._host.scores(frame)[:, 0] < 0.5].iloc[:20]
-    result = explainer.generate_counterfactuals(query, 2, features_to_vary=["sex_age", "sex"])
-    assert any(len(example.final_cfs_df) for example in result.cf_examples_list)
-    for example in result.cf_examples_list:
+    *_, found = explained(frame, data, 20, features_to_vary=["sex_age", "sex"])
+    assert any(len(example.final_cfs_df) for example in found)
+    for example in found:
         own = example.test_instance_df["sex_pref"].iat[0]
         assert (example.final_cfs_df["sex_pref"] == own).all()
 
 
 def test_dices_column_names_that_collide_are_left_to_dice():
     frame = pd.DataFrame({"a": words("b", "c"), "a_b": numbers(0, 9) / 1.0, "x": numbers(0, 9, 1)})
-    labels = np.random.default_rng(9).integers(0, 2, N)
-    data = dice_ml.Data(
-        dataframe=frame.assign(y=labels), continuous_features=["a_b", "x"], outcome_name="y"
-    )
-    model = dice_ml.Model(model=ramp(data, frame), backend="PYT", func="ohe-min-max")
-    explainer = DiceDEAR(data, model)
+    labelled = frame.assign(y=np.random.default_rng(9).integers(0, 2, N))
+    data = dice_ml.Data(dataframe=labelled, continuous_features=["a_b", "x"], outcome_name="y")
+    explainer, probability, found = explained(frame, data, 5)
     assert not explainer.dear.classifier.is_module
-    query = frame[explainer._host.scores(frame)[:, 0] < 0.5].iloc[:5]
-    for example in examples(explainer, query, total_CFs=2):
-        assert (explainer._host.scores(example.final_cfs_df[frame.columns]) > 0.5).all()
+    assert all((probability(example.final_cfs_df) > 0.5).all() for example in found)
 
 
 def test_it_is_differentiable_and_can_be_pickled():
