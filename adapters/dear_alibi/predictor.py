@@ -52,6 +52,21 @@ class LabelEncoded:
         return [known.get(label, label) for label in np.asarray(predicted).reshape(-1).tolist()]
 
 
+class Labelled(LabelEncoded):
+    """A predictor with `classes_` as a model whose classes have these labels."""
+
+    @property
+    def classes_(self) -> Array:
+        """(c,) the labels."""
+        return np.asarray(self.predictor.classes_)
+
+    def _decisions(self, frame: pd.DataFrame) -> list[Any]:
+        """(m,) the predicted labels."""
+        predicted = self.predictor.predict(self.table.array(frame, self.dtype))
+        labels: list[Any] = np.asarray(predicted).reshape(-1).tolist()
+        return labels
+
+
 def checked(predictor: Any) -> Any:
     """The predictor; `ModelError` if it cannot be called."""
     if not callable(_function_of(predictor)):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_alibi.predictor import LabelEncoded
+from dear_alibi.predictor import LabelEncoded, Labelled
 from dear_alibi.table import Array, Table
 from dear_plugin import Case, Feature, Proposal, RecourseMethod, Schema, errors, isolated
 
@@ -26,9 +27,10 @@ def wrap_alibi(explainer: Any) -> WrappedAlibi:
     """A `CounterfactualRLTabular` of Alibi as a method that can be compared with DEAR.
 
     Constraints are kept, rows are rounded and scored again by the explainer's own model, and every
-    row is in the result, a failure with its reason. Frames hold the strings of the category map.
-    The explainer's own immutable features and ranges are part of its training; constraints of a
-    call are passed to it as conditions.
+    row is in the result, a failure with its reason. Frames hold the category map's strings, or the
+    numbers and booleans that they stand for; a target is a label of the predictor's `classes_`,
+    where it has these. The explainer's own immutable features and ranges are part of its training;
+    constraints of a call are passed to it as conditions.
 
     Args:
         explainer: a fitted `CounterfactualRLTabular`.
@@ -53,8 +55,21 @@ class WrappedAlibi(RecourseMethod):
         params = explainer.params
         self.explainer = explainer
         self.table = Table.of(params["feature_names"], params["category_map"])
-        model = LabelEncoded(params["predictor"], self.table, FLOAT)
+        predictor = params["predictor"]
+        kind = Labelled if hasattr(predictor, "classes_") else LabelEncoded
+        model = kind(predictor, self.table, FLOAT)
         super().__init__(model, _schema(params, self.table))
+
+    def fit(self, frame: pd.DataFrame) -> Self:
+        """See `RecourseMethod`."""
+        return super().fit(self._in_text(frame))
+
+    def _question(self, frame: pd.DataFrame, *of_call: Any, **more: Any) -> Any:
+        return super()._question(self._in_text(frame), *of_call, **more)
+
+    def _in_text(self, frame: pd.DataFrame) -> pd.DataFrame:
+        self.encoder.check_columns(frame)
+        return self.schema.in_text(frame)
 
     def _learn(self, rows: Tensor) -> None:
         """The explainer is already fitted."""

@@ -152,10 +152,15 @@ class Host:
             )
         return wanted
 
+    @property
+    def classes(self) -> Outcomes | None:
+        """(c,) the model's own labels, where it has some."""
+        labels = None if self.regression else getattr(self.interface.model, "classes_", None)
+        return None if labels is None else np.asarray(labels)
+
     def labels(self, outcomes: Outcomes) -> Outcomes:
         """(m,) class numbers as the model's own labels, where it has some."""
-        labels = None if self.regression else getattr(self.interface.model, "classes_", None)
-        return outcomes if labels is None else np.asarray(labels)[outcomes]
+        return outcomes if self.classes is None else self.classes[outcomes]
 
 
 @dataclass(frozen=True)
@@ -189,6 +194,18 @@ class BlackBox:
     def _written(self, frame: pd.DataFrame) -> pd.DataFrame:
         own = self.query_format
         return frame if own is None else own.for_model(own.write(frame))
+
+
+class Labelled(BlackBox):
+    """A black box with the labels of the model's classes, by which a target names one."""
+
+    @property
+    def classes_(self) -> Outcomes | None:
+        """(c,) the labels."""
+        return self.host.classes
+
+    def _decisions(self, frame: pd.DataFrame) -> Outcomes:
+        return self.host.labels(super()._decisions(frame))
 
 
 class OheMinMax:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, final
+from typing import Any, Self, final
 
 import pandas as pd
 import torch
 from torch import Tensor
 
 from dear_dice.interface import Interface
-from dear_dice.model import Host, model_arguments
+from dear_dice.model import BlackBox, Host, Labelled, model_arguments
 from dear_plugin import Case, ClassGoal, Proposal, RangeGoal, RecourseMethod, isolated
 
 
@@ -29,7 +29,8 @@ def wrap_dice(
 
     Constraints are kept, rows are rounded and scored again by the user's model, and every row is
     in the result, a failure with its reason. Frozen features go to DiCE as `features_to_vary`,
-    ranges as `permitted_range`.
+    ranges as `permitted_range`. Categories of a frame may be numbers or booleans, of which the
+    answers have DiCE's text; a target may be a label of the model's `classes_`.
 
     Args:
         explainer: `dice_ml.Dice(d, m, method=...)`, of any method. DiCE's "gradient" needs a torch
@@ -64,10 +65,24 @@ class WrappedDice(RecourseMethod):
         self, explainer: Any, interface: Interface, seed: int, arguments: Mapping[str, Any]
     ) -> None:
         host = Host(explainer.model, explainer.data_interface)
-        super().__init__(schema=interface.schema, **model_arguments(host, interface))
+        asked = model_arguments(host, interface)
+        if isinstance(asked["model"], BlackBox) and host.classes is not None:
+            asked["model"] = Labelled(host)
+        super().__init__(schema=interface.schema, **asked)
         self.explainer = explainer
         self.interface, self.seed = interface, seed
         self.arguments = dict(arguments)
+
+    def fit(self, frame: pd.DataFrame) -> Self:
+        """See `RecourseMethod`."""
+        return super().fit(self._in_text(frame))
+
+    def _question(self, frame: pd.DataFrame, *of_call: Any, **more: Any) -> Any:
+        return super()._question(self._in_text(frame), *of_call, **more)
+
+    def _in_text(self, frame: pd.DataFrame) -> pd.DataFrame:
+        self.encoder.check_columns(frame)
+        return self.schema.in_text(frame)
 
     def _learn(self, rows: Tensor) -> None:
         """The explainer is already fitted."""

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 from torch import nn
 
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
 from dear_plugin.demo.cfrl import Example, Rows, explainer, networks, train
 from dear_plugin.demo.wrappings import OnAlibi, OnDice
@@ -53,7 +54,7 @@ def of_dice(
         module = OnDice(model, schema, columns)
         host = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
     else:
-        host = dice_ml.Model(model=model, backend="sklearn")
+        host = dice_ml.Model(model=_on_text(model, schema), backend="sklearn")
     rules = {**_rules(schema), "decreasing": [f.name for f in schema if f.direction < 0]}
     rules["ranges"] = {f.name: f.limits for f in schema if f.limits}
     limited = Limited(dice_ml.Dice(data, host, method=method))
@@ -85,6 +86,12 @@ def of_alibi(
     return dear_alibi.wrap_alibi(agent).fit(rows_of)
 
 
+def _on_text(model: Any, schema: Schema) -> Any:
+    """A model of frames whose categories are text; itself, where they are."""
+    categories = [c for f in schema for c in f.categories if c is not None]
+    return model if all(isinstance(c, str) for c in categories) else OnText(model, schema)
+
+
 def _rules(schema: Schema) -> dict[str, Any]:
     """The constraints that both hosts take."""
     return {
@@ -99,10 +106,36 @@ class FramesOnAlibi(OnAlibi):
     def __init__(self, model: Any, schema: Schema) -> None:
         super().__init__(model, schema)
         self.predicts = model
+        if hasattr(model, "classes_"):
+            self.classes_ = model.classes_
 
     def __call__(self, x: Any) -> Any:
         """(n, p) -> (n, 2) probabilities."""
         return self.predicts.predict_proba(self.frame(x))
+
+
+class OnText:
+    """A model of frames whose categories are text, as DiCE has them.
+
+    Args:
+        model: of frames, with `predict_proba`.
+        schema: the features, with the categories of the model's frames.
+    """
+
+    def __init__(self, model: Any, schema: Schema) -> None:
+        self.model, self.encoder = model, Encoder(schema)
+        categories = {f.name: f.categories for f in schema if not f.is_number}
+        self.own = {n: {str(each): each for each in all} for n, all in categories.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        """Its classes are the model's, and so is its decision, if there is one."""
+        found = getattr(self.__dict__["model"], name)
+        return (lambda frame: found(self.frame(frame))) if name.startswith("predict") else found
+
+    def frame(self, text: pd.DataFrame) -> pd.DataFrame:
+        """(n, p) in the model's own values and dtypes."""
+        own = {n: [at.get(c, c) for c in text[n]] for n, at in self.own.items()}
+        return self.encoder.typed(text.assign(**own))
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,7 @@ class RecourseMethod(Parameters, ABC):
 
     def _fit_rows(self, rows: Tensor) -> Self:
         """As `fit`, on rows, (n, p)."""
+        self.classifier.tell_of_unused()
         trained = Trained(rows, self.classifier, self._copies)
         self._learn(rows)
         self._trained = trained

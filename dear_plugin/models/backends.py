@@ -131,7 +131,8 @@ class FrameModel:
 
     def frame_outputs(self, frame: pd.DataFrame) -> Tensor:
         """The raw outputs on a frame of the features alone, double."""
-        raw = _array(self._function(self._inputs(frame)))
+        with self._own_errors():
+            raw = _array(self._function(self._inputs(frame)))
         if raw.dtype.kind not in "fiub":
             raise ModelError(f"the model must return numbers, got dtype {raw.dtype}")
         # A copy: arrays from pandas may be read-only, of which torch warns.
@@ -168,6 +169,24 @@ class FrameModel:
                 f" {list(known) or 'classes, numbers from 0: it has no classes_'}. {NO_DECISION}"
             )
         return torch.from_numpy(columns[codes])
+
+    @contextmanager
+    def _own_errors(self) -> Iterator[None]:
+        """Add to an error of the model's own what it was called with, as a note."""
+        try:
+            yield
+        except Exception as error:
+            names = list(self.encoder.schema.names)
+            trained = list(getattr(self.model, "feature_names_in_", names))
+            same = sorted(map(str, trained)) == sorted(names) and trained != names
+            error.add_note(
+                "The model was trained on these columns in another order: the schema's is that of"
+                " its frame, Schema.infer(frame[model.feature_names_in_])"
+                if same
+                else f"The model was called with a frame of the schema's columns, {names}:"
+                " encoders and scalers must be inside it, a pipeline or a function of such a frame"
+            )
+            raise
 
     def _inputs(self, frame: pd.DataFrame) -> Any:
         """A frame, or an array for an estimator fitted on arrays, which warns of column names."""

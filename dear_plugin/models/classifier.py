@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
@@ -17,6 +18,12 @@ from dear_plugin.models.backends import FrameModel, TorchModel
 Output = Literal["logits", "probabilities", "values"]
 ROWS_A_CALL = 1 << 16
 CELLS_A_CALL = 1 << 23
+UNUSED = (
+    "Schema.infer(frame, target=...) leaves out the column of decisions, and other columns are"
+    " dropped from the frame"
+)
+
+logger = logging.getLogger(__name__)
 
 
 class Classifier:
@@ -69,6 +76,13 @@ class Classifier:
     def classes(self) -> Sequence[Hashable] | None:
         """The labels of the score columns, from scikit-learn's `classes_`; None without it."""
         return self._backend.classes
+
+    def tell_of_unused(self) -> None:
+        """Warn of columns that an estimator's frame did not have, where it names its own."""
+        names = [] if self.is_module else self.encoder.schema.names
+        used = getattr(self.model, "feature_names_in_", names)
+        if unused := [name for name in names if name not in used]:
+            logger.warning("the model was not trained on %s: %s", unused, UNUSED)
 
     def scores(self, rows: Tensor) -> Tensor:
         """The scores of rows, (m, p) -> (m, c), without gradients, on the rows' device.

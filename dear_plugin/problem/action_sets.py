@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.schema import Schema
-from dear_plugin.errors import ConstraintError
+from dear_plugin.errors import ConstraintError, SchemaError
 
 # The most features that an error names.
 MOST_NAMED = 5
@@ -59,7 +59,7 @@ class ActionSets:
             raise ConstraintError(f"act_on must be a list of features, got {act_on!r}")
         requested = schema.actionable if act_on is None else act_on
         sets = tuple((s,) if isinstance(s, str) else tuple(s) for s in requested)
-        members = tuple(tuple(sorted(schema.positions(s))) for s in sets)
+        members = tuple(tuple(sorted(_positions(schema, s))) for s in sets)
         for names, positions in zip(sets, members, strict=True):
             _check(schema, names, positions)
         if schema.groups:
@@ -136,6 +136,13 @@ def _why_none(schema: Schema, act_on: ActOn | None) -> str:
         f"{text}: every feature that is not immutable looks like an identifier, {choices};"
         " act_on=[...] names those to act on, Schema.infer(..., numeric=[...]) the amounts"
     )
+
+
+def _positions(schema: Schema, names: tuple[str, ...]) -> Sequence[int]:
+    try:
+        return schema.positions(names)
+    except SchemaError as error:
+        raise SchemaError(f"act_on: {error}") from None
 
 
 def _check(schema: Schema, names: tuple[str, ...], positions: tuple[int, ...]) -> None:

@@ -13,6 +13,9 @@ from pandas.api.types import is_list_like
 
 from dear_plugin.errors import InputError
 
+# The most labels that an error names.
+MOST_NAMED = 5
+
 Positions = npt.NDArray[np.int64]
 
 
@@ -55,7 +58,9 @@ def only_position(index: pd.Index, label: Hashable) -> int:
         raise InputError("got several labels, expected one; recourses[labels] selects rows")
     at = _positions(index, label)
     if len(at) != 1:
-        raise InputError(f"index {label!r} names {len(at)} rows, expected exactly one")
+        some = [*map(repr, index[:MOST_NAMED].tolist()), *["..."] * (len(index) > MOST_NAMED)]
+        told = "" if len(at) else f"; the labels are {', '.join(some)}"
+        raise InputError(f"index {label!r} names {len(at)} rows, expected exactly one{told}")
     return int(at[0])
 
 

@@ -123,7 +123,9 @@ class LetterTemplate:
     def _part(self, words: str, move: Move, digits: int | None, *, farther: bool = False) -> str:
         """A change in words, with some digits of it; `farther` rounds away from the old value."""
         old, new = move.ends
-        if move.is_amount:
+        if not move.is_amount:
+            new += move.unit
+        else:
             own, places = float(move.old), move.feature.precision
             if places is None:
                 back = replace(move, old=move.new, new=move.old)

@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.results.values import amount_of, ends, is_amount, label
@@ -112,7 +115,9 @@ class Move:
     @property
     def unit(self) -> str:
         """What follows the new value of a number: " months"; "" without a unit."""
-        return f" {self.feature.unit}" if self.is_amount and self.feature.unit else ""
+        number = isinstance(self.new, Real) and not isinstance(self.new, bool | np.bool_)
+        has_unit = self.is_amount or (number and self.new in self.feature.categories)
+        return f" {self.feature.unit}" if has_unit and self.feature.unit else ""
 
     @property
     def imperative(self) -> str:
@@ -133,7 +138,7 @@ class Move:
         """
         name = self.feature.called
         if not self.is_amount:
-            return f"{name} must change to {self.ends[1]}" if share >= HALF else ""
+            return f"{name} must change to {self.ends[1]}{self.unit}" if share >= HALF else ""
         old, new = float(self.old), float(self.new)
         part, grain = old + share * (new - old), 10.0 ** (self.feature.precision or 0)
         if self.feature.precision is not None:

@@ -324,3 +324,12 @@ def test_all_text_is_escaped():
     html = schema()._repr_html_()
     assert "<b>" not in html
     assert "a &lt; b" in html
+
+
+def test_in_text_leaves_numbers_text_and_missing_values():
+    columns = {"n": [1.5, 2.5, 3.5, 4.5], "flag": [36, 60, 36, 60], "b": [True, False] * 2}
+    frame = pd.DataFrame({**columns, "t": ["x", None, "y", "x"], "other": [1, 2, 3, 4]})
+    text = Schema.infer(frame.drop(columns="other")).in_text(frame)
+    assert text["flag"].tolist() == ["36", "60", "36", "60"]
+    assert text["b"].tolist() == ["True", "False"] * 2
+    assert text[["n", "t", "other"]].equals(frame[["n", "t", "other"]])

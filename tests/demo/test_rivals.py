@@ -1,5 +1,6 @@
 """DiCE's and Alibi's own methods keep the constraints of a schema, for both kinds of models."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -79,3 +80,57 @@ def test_a_module_of_our_encoding_is_taken_by_both(loans, schema):
         of_alibi(net, schema, loans.frame, steps=5),
     ):
         assert len(method.generate(loans.features.head(1))) == 1
+
+
+class Flagged:
+    """A model of a flag of 36 or 60, a boolean and an amount, with classes of its own names."""
+
+    classes_ = ("no", "yes")
+
+    def predict_proba(self, frame):
+        assert frame["term"].dtype == "int64"
+        assert frame["owner"].dtype == bool
+        score = frame["amount"] / 100.0 + 0.3 * frame["owner"] - 0.2 * (frame["term"] == 60)
+        score = score.clip(0.01, 0.99)
+        return pd.concat([1.0 - score, score], axis=1).to_numpy()
+
+    def predict(self, frame):
+        return np.array(self.classes_)[self.predict_proba(frame).argmax(1)]
+
+
+@pytest.fixture(scope="module")
+def flagged():
+    rng = np.random.default_rng(0)
+    columns = {"amount": rng.integers(1, 90, 500), "term": rng.choice([36, 60], 500)}
+    frame = pd.DataFrame({**columns, "owner": rng.random(500) < 0.5})
+    return frame.assign(loan=Flagged().predict(frame))
+
+
+def are_own(result, frame):
+    """Whether answers hold known values, and the model's own scores."""
+    after = result.counterfactuals.assign(owner=lambda f: f["owner"].astype(str) == "True")
+    own = after.astype({"term": int})
+    assert set(own["term"]) <= {36, 60}
+    solved = result.actions["success"]
+    assert (Flagged().predict(own[solved][["amount", "term", "owner"]]) == "yes").all()
+    return solved.mean()
+
+
+@pytest.mark.parametrize("name", ["random", "kdtree"])
+def test_dice_takes_flags_that_are_numbers_and_named_classes(name, flagged):
+    pytest.importorskip("dice_ml")
+    schema = Schema.infer(flagged, target="loan")
+    method = of_dice(name, Flagged(), schema, flagged, target="loan")
+    query = flagged[flagged["loan"] == "no"].drop(columns="loan").head(6)
+    methods = {"DEAR": DEAR(Flagged(), schema).fit(flagged), "other": method}
+    found = compare(methods, query, "yes", progress=False).results["other"]
+    assert are_own(found, query) > 0.5
+
+
+@pytest.mark.ci
+def test_alibi_takes_flags_that_are_numbers_and_named_classes(flagged):
+    pytest.importorskip("alibi")
+    schema = Schema.infer(flagged, target="loan")
+    method = of_alibi(Flagged(), schema, flagged, steps=20)
+    query = flagged[flagged["loan"] == "no"].drop(columns="loan").head(6)
+    are_own(method.generate(query, "yes"), query)

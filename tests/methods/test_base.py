@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
 
 from dear_plugin import DEAR, Encoder, RecourseMethod, Schema, Search, Target
 from dear_plugin.errors import TargetError
@@ -207,3 +208,12 @@ class TestAdvice:
     def test_with_tiers_there_is_none(self, mixed, caplog):
         _ = self.answers(mixed, [["age"]]).generate(mixed.refused(3)).actions
         assert not caplog.records
+
+
+def test_a_fit_warns_of_columns_that_the_model_was_not_trained_on(caplog):
+    frame = pd.DataFrame({"a": np.arange(40.0), "decision": np.arange(40) > 20})
+    model = LogisticRegression().fit(frame[["a"]], frame["decision"])
+    Nearest(model, Schema.infer(frame, target="decision")).fit(frame)
+    assert "not trained on" not in caplog.text
+    Nearest(model, Schema.infer(frame)).fit(frame)
+    assert "the model was not trained on ['decision']: Schema.infer(frame, target" in caplog.text

@@ -1,9 +1,12 @@
 """Classifier: scores of rows by a torch module or a black box."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from dear_plugin import DEAR, Encoder, Schema
@@ -229,3 +232,22 @@ class TestBlackBoxes:
     def test_any_array_of_probabilities_is_accepted(self, mixed, kind):
         model = Classifier(lambda f: kind([0.25] * len(f)), mixed.encoder)
         assert model.frame_scores(mixed.frame).shape == (len(mixed.frame), 1)
+
+
+class TestEstimatorsOfOtherColumns:
+    """Their own error is raised, with a note on what they were called with."""
+
+    @pytest.mark.parametrize(
+        ("columns", "note"),
+        [
+            (["b", "a"], "the schema's is that of its frame, Schema.infer"),
+            (["a"], r"columns, \['a', 'b'\]: encoders and scalers must be inside it"),
+        ],
+    )
+    def test_the_note_says_what_to_do(self, columns, note):
+        frame = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) % 7})
+        model = LogisticRegression().fit(frame[columns], np.arange(40) > 20)
+        scores = Classifier(model, Encoder(Schema.infer(frame)))
+        with pytest.raises(ValueError, match="feature names") as raised:
+            scores.frame_scores(frame)
+        assert re.search(note, raised.value.__notes__[0])

@@ -57,6 +57,15 @@ class TestWhatItSays:
         assert re.search(r"For that decision, the term must be at most \d+ months: please", letter)
         assert letter.endswith(LetterTemplate().caution)
 
+    def test_one_of_two_numbers_has_its_unit(self):
+        frame = pd.DataFrame({"term": [36, 60] * 20, "sum": range(40)})
+        schema = Schema.infer(frame, units={"term": "months"}, labels={"term": "the term"})
+        dear = DEAR(lambda f: 0.9 - 0.7 * (f["term"] == 60), schema, act_on=["term"]).fit(frame)
+        letter = dear.generate(frame.iloc[1:2]).letter(1)
+        assert letter.startswith(
+            "To get the decision you want, change the term from 60 to 36 months. Nothing else"
+        )
+
     def test_the_row_that_it_names_is_accepted_by_the_model(self, loans):
         found = 0
         for label in advised(loans):

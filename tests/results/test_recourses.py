@@ -136,11 +136,21 @@ class TestDescribe:
         result = fitted.generate(query.iloc[: len(index)].set_axis(index))
         assert result.describe(label) == result.describe_row(row)
 
-    @pytest.mark.parametrize(("label", "count"), [("unknown", 0), ("twin", 2)])
-    def test_a_label_must_name_one_row(self, fitted, query, label, count):
+    @pytest.mark.parametrize(
+        ("label", "told"),
+        [
+            ("unknown", "0 rows, expected exactly one; the labels are 'twin', 'twin', 'other'"),
+            ("twin", "2 rows, expected exactly one"),
+        ],
+    )
+    def test_a_label_must_name_one_row(self, fitted, query, label, told):
         result = fitted.generate(query.iloc[:3].set_axis(["twin", "twin", "other"]))
-        with pytest.raises(InputError, match=f"'{label}' names {count} rows"):
+        with pytest.raises(InputError, match=f"'{label}' names {told}$"):
             result.describe(label)
+
+    def test_of_many_labels_an_error_names_five(self, fitted, query):
+        with pytest.raises(InputError, match=r"the labels are 0, 1, 2, 3, 4, \.\.\.$"):
+            fitted.generate(query.iloc[:6].reset_index(drop=True)).describe(-1)
 
 
 class TestHowSureItIs:

@@ -1,5 +1,7 @@
 """Wording: a change of features in plain words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -172,3 +174,23 @@ def test_a_value_that_is_not_met_differs_from_the_required_one_in_a_digit():
 def test_of_one_training_row_16_of_16_resamples_tell_nothing():
     said = certainty(0.0, [Move(GAIN, 0, 307)], times=16, count=16, rows=1)
     assert said[1].endswith("of the training rows, of which there are too few (1) to tell.")
+
+
+MONTHS = Feature("term", Kind.BINARY, categories=(36, 60), dtype="int64", unit="months")
+
+
+@pytest.mark.parametrize(
+    ("move", "words"),
+    [
+        (Move(MONTHS, 60, 36), "change term from 60 to 36 months"),
+        (Move(replace(MONTHS, categories=(36, 60, None)), None, 36), "from missing to 36 months"),
+        (Move(replace(MARRIED, unit="months"), "no", "yes"), "change married from no to yes"),
+        (Move(replace(HOURS, special=(-9,), unit="months"), 5, -9), "change hours from 5 to -9"),
+    ],
+)
+def test_one_of_two_numbers_has_its_unit_and_a_code_has_none(move, words):
+    assert move.imperative.endswith(words)
+
+
+def test_a_number_that_must_become_another_has_its_unit():
+    assert Move(MONTHS, 60, 36).needed(1.0) == "term must change to 36 months"

@@ -173,6 +173,6 @@ def _tell_of_cells(sample: Sample, uncut: Mapping[int, float]) -> None:
             f"too few training rows agree in all of {named(held)}: up to"
             f" {100.0 * max(uncut.values()):.0f} % of them are compared with rows that differ in"
             f" {'these' if dropped == held else named(dropped)};"
-            " Transport(given=[...]) names fewer"
+            " Transport(given=[...]) names fewer, given=() none"
         )
         logger.log(logging.INFO if schema.tiers else logging.WARNING, told[0])

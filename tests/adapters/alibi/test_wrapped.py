@@ -100,3 +100,31 @@ def test_an_unfitted_explainer_is_refused(explainer, data, predictor, monkeypatc
         wrap_alibi(other)
     with pytest.raises(dear_plugin.errors.ModelError, match="fitted CounterfactualRLTabular"):
         wrap_alibi(explainer)
+
+
+class Named:
+    """A predictor with a decision and classes of its own names."""
+
+    classes_ = ("no", "yes")
+
+    def __init__(self, predictor):
+        self.predict_proba = predictor
+
+    def predict(self, X):
+        return np.array(self.classes_)[self.predict_proba(X).argmax(1)]
+
+
+def test_a_target_is_a_label_of_the_predictors_classes(counterfactual_rl, method, data, frame):
+    params = {
+        **counterfactual_rl.params,
+        "predictor": Named(counterfactual_rl.params["predictor"]),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counterfactual_rl, "params", params)
+        named = wrap_alibi(counterfactual_rl).fit(data.frame.astype({"gender": object}))
+    with pytest.raises(dear_plugin.errors.TargetError, match=r"which of the classes \['no', 'yes"):
+        named.generate(frame)
+    same = method.generate(frame, 1)
+    found = named.generate(frame, "yes")
+    assert found.counterfactuals.equals(same.counterfactuals)
+    assert found.outcome["success"].equals(same.outcome["success"])
