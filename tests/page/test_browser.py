@@ -6,8 +6,6 @@ import time
 
 import pytest
 
-from dear_plugin import Constraints
-
 pytest.importorskip("panel")
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -207,13 +205,6 @@ FOCUSED = """() => {
   }
   return (element.parentElement || element).innerText + element.innerText;
 }"""
-
-
-def test_a_row_without_an_answer_says_so(opened, loans, serve):
-    dear, rows = loans
-    page = opened(serve(dear.explore(rows, within=Constraints(act_on=[]))))
-    page.get_by_text("No way was found").wait_for()
-    assert "found none that we can recommend" in page.locator(".letter").inner_text()
 
 
 def test_forty_features_and_two_thousand_rows_stay_usable(opened, wide, serve):

@@ -69,6 +69,11 @@ class TestChoices:
         saved = [way.counterfactuals["savings"].iloc[0] for way in views.session.ways]
         assert max(saved) <= 36.0
 
+    def test_a_row_without_an_answer_says_so(self, loans):
+        views = view(*loans, within=Constraints(act_on=[]))
+        assert "No way was found" in views.cards.note.object
+        assert "found none that we can recommend" in views.letter.plain.value
+
 
 class TestByHand:
     def test_what_is_tried_is_what_apply_says(self, loans):

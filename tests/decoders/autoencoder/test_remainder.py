@@ -49,11 +49,6 @@ def shifted(fitted, column, by, tie=MIDDLE, rows=None):
     return float(by[column]), out[0, 0], x[0, 0]
 
 
-def middle_rows(fitted):
-    """Rows whose integer can go up and down."""
-    return fitted[1][fitted[1][:, WHOLE] == 5.0]
-
-
 class TestAddChange:
     def test_a_number_moves_by_the_difference_and_nothing_else_moves(self, fitted):
         by, after, before = shifted(fitted, FREE, 0.01)
@@ -61,7 +56,8 @@ class TestAddChange:
         assert torch.equal(after[1:], before[1:])
 
     def test_at_a_drawn_tie_it_moves_in_whole_steps_and_right_on_average(self, fitted):
-        ties, rows = (torch.arange(100) + 0.25) / 100, middle_rows(fitted)
+        # Rows whose integer can go up and down.
+        ties, rows = (torch.arange(100) + 0.25) / 100, fitted[1][fitted[1][:, WHOLE] == 5.0]
         steps = [shifted(fitted, WHOLE, 0.04, float(t), rows=rows)[0] for t in ties]
         assert {round(s, 4) for s in steps} == {0.0, 0.1}
         assert np.mean(steps) == pytest.approx(0.04, abs=0.002)
