@@ -41,3 +41,16 @@ def square() -> pd.DataFrame:
 @pytest.fixture
 def schema(square: pd.DataFrame) -> Schema:
     return Schema.infer(square, immutable=["group"])
+
+
+@pytest.fixture
+def steep(linear: Linear) -> nn.Module:
+    """Accepts where 3 a + b exceeds 2."""
+    return linear(3.0, 1.0, 0.0, bias=-2.0)
+
+
+@pytest.fixture
+def refused(square: pd.DataFrame) -> pd.DataFrame:
+    """Rows that both models of these tests refuse, with a + b below 1.1 and 3 a + b below 1.9."""
+    low = (3 * square["a"] + square["b"] < 1.9) & (square["a"] + square["b"] < 1.1)
+    return square[low].iloc[:40]

@@ -21,7 +21,7 @@ FRAME = pd.DataFrame(
         "town": ["A", "B", "C"],
     }
 )
-AGE, INCOME, DEBT, MEMBER, TOWN = range(5)
+INCOME = 1
 
 
 class Income(nn.Module):
@@ -43,13 +43,6 @@ def pool_of(schema, within=None, frame=FRAME):
     goal = Target.of_class(1).resolve(len(x), None)
     case = Case(x, goal, feasible, goal.aim(1e-4))
     return CandidatePool.of(case, Classifier(Income(), encoder))
-
-
-def project(pool, feature, value):
-    """The projected rows when one feature moves to a value."""
-    moved = pool.case.x.clone()
-    moved[:, feature] = value
-    return pool.project(moved[:, None])[:, 0]
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,6 @@ def fitted(request, square, schema, linear):
     return METHODS[request.param](linear(1.0, 1.0, 0.0, bias=-1.2), schema).fit(square)
 
 
-@pytest.fixture
-def refused(square):
-    return square[square["a"] + square["b"] < 1.1].iloc[:60]
-
-
 def test_every_row_ends_at_a_training_row_of_its_group(fitted, square, refused):
     result = fitted.generate(refused)
     assert result.actions["success"].all()
@@ -78,27 +73,19 @@ STAIR = np.array(
 START, END, ACROSS = 0, 16, 17
 
 
-def only(*rows):
-    wanted = np.zeros(len(STAIR), dtype=bool)
-    wanted[list(rows)] = True
-    return wanted
-
-
-def graph(k=3, radius=np.inf):
-    return Graph.of(STAIR, FaceConfig(k, radius), 2)
-
-
-def ends(graph, point, *rows):
-    return graph.ends(np.array([point]), only(*rows)).tolist()
+def end(k, *wanted):
+    """The wanted row at which the path from the start ends, with k links a row."""
+    graph = Graph.of(STAIR, FaceConfig(k, np.inf), 2)
+    return graph.ends(STAIR[[START]], np.isin(np.arange(len(STAIR)), wanted)).item()
 
 
 def test_of_two_wanted_rows_on_a_path_the_first_is_the_end():
-    assert ends(graph(), STAIR[START], 5, END) == [5]
+    assert end(3, 5, END) == 5
 
 
 def test_a_longer_path_of_short_links_beats_one_long_link():
     # The link is 2.5 long, the path 4, in steps of one half.
-    assert ends(graph(k=17), STAIR[START], ACROSS, 8) == [8]
+    assert end(17, ACROSS, 8) == 8
 
 
 def test_where_rows_are_sparse_the_weight_is_minus_the_log_density():

@@ -23,7 +23,6 @@ from dear_plugin.decoders import Training
 from dear_plugin.errors import ModelError
 
 DESIGN = VaeDesign(layers=(16, 16, 2), training=Training(epochs=40, batch=128, rate=2e-2))
-METHODS = {"REVISE": Revise, "C-CHVAE": CCHVAE, "CLUE": Clue}
 
 
 class First(nn.Module):
@@ -57,21 +56,6 @@ def refused(line):
     return line[0][line[0]["a"] < 0.55].iloc[:60]
 
 
-@pytest.fixture(scope="module", params=METHODS)
-def result(request, line, vae, refused):
-    frame, schema = line
-    return METHODS[request.param](First(), schema, vae=vae).fit(frame).generate(refused)
-
-
-def test_every_row_has_a_success(result):
-    assert result.actions["success"].all()
-
-
-def test_counterfactuals_lie_on_the_manifold(result):
-    after = result.counterfactuals
-    assert (after["a"] + after["b"] - 1.0).abs().quantile(0.9) < 0.1
-
-
 @pytest.fixture
 def answers(line, vae, refused):
     """What a method with a configuration answers, of a model of the first column."""
@@ -84,10 +68,12 @@ def answers(line, vae, refused):
     return generate
 
 
-def test_a_larger_weight_of_cost_gives_smaller_costs(answers):
-    found = [answers(Revise, LatentConfig(weight=weight)) for weight in (0.05, 0.5, 2.0)]
-    costs = [each.actions["cost"].median() for each in found]
-    assert costs == sorted(costs, reverse=True)
+@pytest.mark.parametrize("method", [Revise, CCHVAE, Clue])
+def test_every_row_has_a_success_on_the_manifold(method, answers):
+    found = answers(method)
+    after = found.counterfactuals
+    assert found.actions["success"].all()
+    assert (after["a"] + after["b"] - 1.0).abs().quantile(0.9) < 0.1
 
 
 def test_on_a_line_the_optimum_is_known(answers):

@@ -12,11 +12,6 @@ def method(square, schema, linear):
     return NearestAccepted(linear(1.0, 1.0, 0.0, bias=-1.2), schema).fit(square)
 
 
-@pytest.fixture
-def refused(square):
-    return square[square["a"] + square["b"] < 1.1].iloc[:40]
-
-
 def brute_force(square, row, admitted):
     """The l1-nearest accepted row of the same group, by brute force."""
     valid = (square["a"] + square["b"] > 1.2001) & (square["group"] == row["group"]) & admitted

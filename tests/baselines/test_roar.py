@@ -15,9 +15,9 @@ def refused(square):
     return square[(3 * square["a"] + square["b"]).between(1.0, 1.9)].iloc[:30]
 
 
-def test_the_cheapest_robust_answer_is_found(square, linear, schema, refused):
+def test_the_cheapest_robust_answer_is_found(square, steep, schema, refused):
     """3 a + b - 2 >= 0.1 (a + b + group + 1) on the changed row, solved for "a"."""
-    method = Roar(linear(3.0, 1.0, 0.0, bias=-2.0), schema).fit(square)
+    method = Roar(steep, schema).fit(square)
     actions = method.generate(refused).actions
     robust = (2.0 + DELTA - (1.0 - DELTA) * refused["b"] + DELTA * refused["group"]) / (
         3.0 - DELTA
@@ -27,9 +27,9 @@ def test_the_cheapest_robust_answer_is_found(square, linear, schema, refused):
     assert (actions["cost"] >= robust - refused["a"] - 1e-4).all()
 
 
-def test_answers_stay_accepted_with_every_change_of_the_weights(square, linear, schema, refused):
-    method = Roar(linear(3.0, 1.0, 0.0, bias=-2.0), schema).fit(square)
-    plain = Wachter(linear(3.0, 1.0, 0.0, bias=-2.0), schema).fit(square)
+def test_answers_stay_accepted_with_every_change_of_the_weights(square, steep, schema, refused):
+    method = Roar(steep, schema).fit(square)
+    plain = Wachter(steep, schema).fit(square)
     rng, corners = np.random.default_rng(0), np.array([-DELTA, DELTA])
     shares = []
     for answers in (method.generate(refused), plain.generate(refused)):
@@ -40,9 +40,9 @@ def test_answers_stay_accepted_with_every_change_of_the_weights(square, linear, 
     assert shares[0] == 1.0 and shares[1] < 0.8
 
 
-def test_without_changes_of_the_weights_it_ends_at_the_boundary(square, linear, schema, refused):
+def test_without_changes_of_the_weights_it_ends_at_the_boundary(square, steep, schema, refused):
     still = RoarConfig(delta_max=0.0)
-    method = Roar(linear(3.0, 1.0, 0.0, bias=-2.0), schema, config=still).fit(square)
+    method = Roar(steep, schema, config=still).fit(square)
     distance = 2.0 - (3 * refused["a"] + refused["b"])
     np.testing.assert_allclose(method.generate(refused).actions["cost"], distance / 3, atol=6e-3)
 

@@ -10,13 +10,8 @@ from dear_plugin.baselines import Wachter, WachterConfig
 from dear_plugin.baselines.weights import Weights
 
 
-@pytest.fixture
-def refused(square):
-    return square[3 * square["a"] + square["b"] < 1.9].iloc[:40]
-
-
-def test_only_the_steepest_feature_moves_and_to_the_boundary(square, linear, schema, refused):
-    method = Wachter(linear(3.0, 1.0, 0.0, bias=-2.0), schema).fit(square)
+def test_only_the_steepest_feature_moves_and_to_the_boundary(square, steep, schema, refused):
+    method = Wachter(steep, schema).fit(square)
     actions = method.generate(refused).actions
     distance = 2.0 - (3 * refused["a"] + refused["b"])
     assert (actions["acted_on"] == "a").all()
