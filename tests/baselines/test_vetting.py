@@ -1,5 +1,6 @@
 """Vetting: the best candidate that meets a requirement, with few evaluations."""
 
+import pytest
 import torch
 
 from dear_plugin.baselines.vetting import Vetting
@@ -38,18 +39,15 @@ def brute_force(rows, loss, limit):
     return torch.where(least.isfinite(), at, -1)
 
 
-def test_it_is_the_cheapest_of_all():
+LIMIT = torch.tensor([0.0, 0.5, 0.9, 0.99, 0.999, 2.0])
+
+
+@pytest.mark.parametrize("rows_of_case", [1, 2], ids=["every row", "some rows"])
+def test_it_is_the_cheapest_of_all(rows_of_case):
     rows, loss = candidates()
-    limit = torch.tensor([0.0, 0.5, 0.9, 0.99, 0.999, 2.0])
-    best = Vetting.of(Above(limit), rows, torch.arange(M), loss).best(some=False)
-    assert torch.equal(best, brute_force(rows, loss, limit))
+    owner = torch.arange(M) * rows_of_case
+    requirement = Above(LIMIT.repeat_interleave(rows_of_case))
+    best = Vetting.of(requirement, rows, owner, loss).best(some=False)
+    assert torch.equal(best, brute_force(rows, loss, LIMIT))
     assert best[-1] == -1
     assert (best[:3] >= 0).all()
-
-
-def test_rows_may_be_some_of_the_case():
-    rows, loss = candidates()
-    limit = torch.linspace(0.0, 0.9, 2 * M)
-    owner = torch.arange(M) * 2
-    best = Vetting.of(Above(limit), rows, owner, loss).best(some=False)
-    assert torch.equal(best, brute_force(rows, loss, limit[owner]))

@@ -84,16 +84,6 @@ def test_neighbouring_values_beside_an_outlier_are_told_apart():
     assert result.counterfactuals["x"].tolist() == [least[0]]
 
 
-@pytest.mark.parametrize(
-    ("kind", "value"), [("unrounded", 0.41), ("assets", 2.5e8), ("cents", 41.07)]
-)
-def test_what_if_answers_with_the_values_that_were_set(kind, value):
-    frame = table(kind)
-    result = fitted(frame).apply(frame.head(3), {"x": value})
-    assert result.counterfactuals["x"].tolist() == [value] * 3
-    assert result.direct["x"].tolist() == [value] * 3
-
-
 def test_a_value_that_nobody_changed_is_never_written():
     frame = pd.DataFrame({"x": [0.1 + 0.2, *np.arange(50) / 10.0], "y": np.arange(51)})
     encoder, few = Encoder(Schema.infer(frame)), frame.head(1)

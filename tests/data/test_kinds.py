@@ -107,17 +107,6 @@ def test_a_list_is_no_level_of_an_order():
     assert reasons == {1: "column 'x' has ['M'], expected one of ['S', 'M', 'L']"}
 
 
-def test_levels_with_an_order_are_one_file_that_three_others_name():
-    engine = Path(dear_plugin.__file__).parent
-    named = {
-        path.relative_to(engine).as_posix()
-        for path in engine.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and "ordered" in {a.name for a in node.names}
-    }
-    assert named == {"data/kinds/__init__.py", "data/inference.py"}
-
-
 def test_a_number_is_asked_for_as_such():
     root = Path(dear_plugin.__file__).parents[1]
     for path in [*root.glob("dear_plugin/**/*.py"), *root.glob("adapters/**/*.py")]:

@@ -93,6 +93,17 @@ class TestCounterfactuals:
 
 
 class TestEnterAndLeaveSpecial:
+    @pytest.fixture
+    def reasons(self, table, schema, model, rejected):
+        """Why rows of special values have no answer on some features."""
+
+        def asked(act_on, within=None):
+            dear = DEAR(model, schema, act_on=act_on).fit(table[0])
+            stuck = rejected.head(2).assign(months=-9.0, income=np.nan)
+            return set(dear.generate(stuck, within=within).actions["reason"])
+
+        return asked
+
     def test_an_action_leaves_a_code(self, table, schema, model, rejected):
         free = schema.replace("months", leave_special=True)
         result = DEAR(model, free, act_on=["months"]).fit(table[0]).generate(rejected)
@@ -102,25 +113,16 @@ class TestEnterAndLeaveSpecial:
         assert (result.actions.loc[left, "direct_cost"] == 1.0).all()
         assert ((result.counterfactuals["months"] < 0) <= coded).all()
 
-    def test_the_reason_of_a_row_whose_features_are_all_special_names_leave_special(
-        self, table, schema, model, rejected
-    ):
-        dear = DEAR(model, schema, act_on=["months", "income"]).fit(table[0])
-        stuck = rejected.head(2).assign(months=-9.0, income=np.nan)
-        reasons = dear.generate(stuck).actions["reason"]
-        assert set(reasons) == {
+    def test_the_reason_of_a_row_whose_features_are_all_special_names_leave_special(self, reasons):
+        assert reasons(["months", "income"]) == {
             "nothing admissible to act on: special values (codes, missing values) are kept of"
             " income, months: allow actions to leave them with schema.replace('income',"
             " leave_special=True)"
         }
 
-    def test_leave_special_is_not_named_where_a_feature_is_frozen_besides(
-        self, table, schema, model, rejected
-    ):
-        dear = DEAR(model, schema, act_on=["months"]).fit(table[0])
-        stuck = rejected.head(2).assign(months=-9.0)
-        result = dear.generate(stuck, within=Constraints(frozen=["months"]))
-        assert set(result.actions["reason"]) == {"nothing admissible to act on"}
+    def test_leave_special_is_not_named_where_a_feature_is_frozen_besides(self, reasons):
+        frozen = Constraints(frozen=["months"])
+        assert reasons(["months"], frozen) == {"nothing admissible to act on"}
 
     def test_an_action_enters_a_code(self, table, model, schema):
         frame = table[0][["savings", "months"]]

@@ -87,18 +87,15 @@ class TestLaws:
         drawn = odd.resampled(names, x, x[:, odd.of(*names)._fitted.acted])
         assert torch.equal(drawn, x[:, None].expand_as(drawn))
 
-    def test_further_resamples_are_others_and_are_made_when_they_are_asked_for(self, odd):
-        x, decoder = odd.rows[:20], Case(odd.frame, immutable=["group"]).of("a")
-        values = x[:, :1] + 0.1
-        first = decoder.resample(x, values, EVERY, None)
-        assert list(decoder._fitted._groups) == [0]
-        both = decoder.resample(x, values, torch.tensor([20, 3, 1, 32]), None)
-        assert torch.equal(both[:, [2, 1]], first[:, [0, 2]])
-        further = decoder.resample(x, values, EVERY + 16, None)
-        assert torch.equal(both[:, [0, 3]], further[:, [3, 15]])
-        assert not any(
-            torch.equal(further[:, i], first[:, j]) for i in range(16) for j in range(16)
+    def test_further_resamples_are_others_in_any_order(self, odd):
+        x, decoder = odd.rows[:20], odd.of("a")
+        first, further, some = (
+            decoder.resample(x, x[:, :1] + 0.1, draws, None)
+            for draws in (EVERY, EVERY + 16, torch.tensor([20, 3, 1, 32]))
         )
+        assert torch.equal(some[:, [2, 1]], first[:, [0, 2]])
+        assert torch.equal(some[:, [0, 3]], further[:, [3, 15]])
+        assert not (first[:, :, None] == further[:, None]).all((0, 3)).any()
 
     @pytest.mark.parametrize("names", SETS, ids=" + ".join)
     def test_a_row_does_not_depend_on_the_others_of_its_batch(self, odd, names):
@@ -431,16 +428,6 @@ class TestOddTables:
         assert "differ in ['many']" in record.message
         assert case.of("a").uncompared > 0.9
         assert Case(odd_frame()).of("a").uncompared == 0.0
-
-    def test_of_many_such_features_five_are_named_once(self, caplog):
-        rng = np.random.default_rng(0)
-        many = {f"m{j}": rng.integers(0, 12, 1500) for j in range(20)}
-        with caplog.at_level(logging.WARNING, "dear_plugin"):
-            case = Case(pd.DataFrame({"a": rng.normal(size=1500), **many}), immutable=[*many])
-            case.of("a")
-        (record,) = [r for r in caplog.records if "too few training rows agree" in r.message]
-        assert "['m0', 'm1', 'm2', 'm3', 'm4', ... (15 more)]" in record.message
-        assert record.message.count("m0") == 1
 
     def test_cells_cut_by_all_held_features_compare_equal_rows_only(self, caplog):
         frame = odd_frame(3000)
