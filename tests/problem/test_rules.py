@@ -117,7 +117,7 @@ def test_a_save_keeps_orders_and_loading_requires_the_rules(
 
 
 @pytest.fixture(scope="module")
-def circles() -> tuple[pd.DataFrame, np.ndarray]:
+def circles() -> tuple[pd.DataFrame, LogisticRegression]:
     """An area that is nearly a function of the radius; both are zero in some rows."""
     rng, n = np.random.default_rng(1), 1200
     radius = rng.gamma(9, 2, n).round(2)
@@ -125,13 +125,13 @@ def circles() -> tuple[pd.DataFrame, np.ndarray]:
     frame["area"], frame["tone"] = frame["area"].round(1), rng.normal(size=n).round(2)
     frame.loc[:40, ["radius", "area"]] = 0.0
     score = -frame["area"] / 400 - frame["radius"] / 5 + 2 * frame["tone"] + 6
-    return frame, (score + rng.normal(0, 1, n) > 0).astype(int).to_numpy()
+    label = (score + rng.normal(0, 1, n) > 0).astype(int).to_numpy()
+    return frame, LogisticRegression(max_iter=5000).fit(frame, label)
 
 
 @pytest.mark.parametrize("acted", ["radius", "area", ("radius", "tone")])
 def test_a_number_stays_a_function_of_another(circles, acted):
-    frame, label = circles
-    model = LogisticRegression(max_iter=5000).fit(frame, label)
+    frame, model = circles
     schema = Schema.infer(frame)
     refused = frame[(model.predict(frame) == 0) & (frame["area"] > 0)].head(60)
     observed = (frame["area"] / frame["radius"] ** 2).dropna()
@@ -148,8 +148,7 @@ def test_a_number_stays_a_function_of_another(circles, acted):
 
 
 def test_an_action_that_breaks_a_relation_says_so(circles):
-    frame, label = circles
-    model = LogisticRegression(max_iter=5000).fit(frame, label)
+    frame, model = circles
     dear = DEAR(model, Schema.infer(frame, immutable=["area"])).fit(frame)
     row = frame[frame["area"] > 500].head(1)
     for radius in (5.0, 0.0):

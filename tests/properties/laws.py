@@ -64,15 +64,12 @@ def what_may_not_change_is_equal_bit_for_bit(world, method, result):
 
 def ranges_of_the_schema_and_of_the_call_are_kept(world, method, result):
     ranges = per_row(world.within.ranges if world.within else None, len(world.query))
-    for feature in world.schema:
-        if not feature.holds_numbers:
-            continue
+    for feature in filter(lambda feature: feature.holds_numbers, world.schema):
         column = result.counterfactuals[feature.name]
-        old = world.query[feature.name].astype(float).to_numpy()
-        new = column.astype(float).to_numpy()
-        for i, mine in enumerate(ranges):
+        before, after = world.query[feature.name].astype(float), column.astype(float)
+        for old, new, mine in zip(before, after, ranges, strict=True):
             low, high = narrowest(feature, mine, column.dtype)
-            assert new[i] == old[i] or low <= new[i] <= high
+            assert new == old or low <= new <= high
 
 
 def narrowest(feature: Feature, ranges, dtype) -> tuple[float, float]:

@@ -276,10 +276,16 @@ class Scores(nn.Module):
         return z
 
 
+def numbers(frame: pd.DataFrame, name: str) -> np.ndarray:
+    """(n,) the numbers of a column, NaN where it is missing."""
+    return frame[name].to_numpy(dtype=float, na_value=np.nan)
+
+
 class Rules:
     """A black box: points for what a frame's cells say, without any encoding of ours.
 
-    Numbers score in steps, as trees do: a hair on the wrong side of one is a refusal.
+    Numbers score in steps, as trees do: a hair on the wrong side of one is a refusal. What is
+    missing has points as well if it is a category, and is below every step if it is a number.
     """
 
     def __init__(self, frame: pd.DataFrame, schema: Schema, rng: np.random.Generator) -> None:
@@ -294,7 +300,7 @@ class Rules:
 
     @staticmethod
     def _step(frame, feature, rng):
-        at = float(frame[feature.name].astype(float).quantile(rng.random()))
+        at = float(np.nanquantile(numbers(frame, feature.name), rng.random()))
         return at, float(rng.normal(0, 2.0))
 
     def score(self, frame: pd.DataFrame) -> np.ndarray:
@@ -302,9 +308,10 @@ class Rules:
             raise AssertionError("the model sees the features alone, in the schema's order")
         total = np.zeros(len(frame))
         for name, (at, points) in self.steps.items():
-            total += points * (frame[name].astype(float).to_numpy() >= at)
+            total += points * (numbers(frame, name) >= at)
         for name, points in self.points.items():
-            total += np.array([points[c] for c in frame[name].astype(object)])
+            cells = frame[name].astype(object)
+            total += np.array([points.get(None if pd.isna(c) else c, 0.0) for c in cells])
         return total - self.shift
 
     def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
@@ -336,7 +343,7 @@ class Judge:
     target: Target | None = None
 
 
-def _quantile(draw, scores: np.ndarray) -> float:
+def quantile(draw, scores: np.ndarray) -> float:
     """Where to draw the line: some, most, or all are refused, or none."""
     return float(np.quantile(scores, draw(st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]))))
 
@@ -355,7 +362,7 @@ def modules(draw, frame, schema, rng) -> Judge:
             p.copy_(torch.from_numpy(rng.normal(0, 1.5, p.shape)))
         raw = net(encoder.encode(frame))[:, 0].numpy()
         # Nobody stands on the line itself: there the owner's network decides by the batch's size.
-        net[2].bias.sub_(_quantile(draw, raw) + 1e-3 * float(raw.std()) + 1e-4)
+        net[2].bias.sub_(quantile(draw, raw) + 1e-3 * float(raw.std()) + 1e-4)
     model = Scores(net, shape, output).train()
     target, decide = _wish(draw, shape, output, raw)
 
@@ -388,7 +395,7 @@ def _wish(draw, shape, output, raw):
 def black_boxes(draw, frame, schema, rng) -> Judge:
     """Something that sees frames."""
     rules = Rules(frame, schema, rng)
-    rules.shift = _quantile(draw, rules.score(frame[list(schema.names)]))
+    rules.shift = quantile(draw, rules.score(frame[list(schema.names)]))
     if draw(st.booleans()):
         return draw(deciders(rules))
     model = rules if draw(st.booleans()) else rules.predict_proba

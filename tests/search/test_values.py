@@ -79,31 +79,22 @@ def problem(frame, encoder, optimizer):
     return optimizer.problem(Case(x, goal, feasible, goal.aim(1e-4)))
 
 
-def all_of(problem, known):
+@pytest.fixture(scope="module")
+def found(problem, known):
     """The candidates of all sets."""
     asked = problem.actionable
     parts = [part for step in (FIRST, NEXT) for part in of_singles(problem, known, asked, step)]
-    parts.append(combinations(problem, known, asked, 32))
-    return Candidates.joined(parts)
+    return Candidates.joined([*parts, combinations(problem, known, asked, 32)])
 
 
-def by_pair(found):
-    """{(row, set): values of its features}, each as a list of tuples."""
+@pytest.fixture(scope="module")
+def every(found):
+    """{(row, set): the values of its features, each a list of tuples}."""
     out = {}
     columns = found.rows.tolist(), found.sets.tolist(), found.values.tolist()
     for row, which, value in zip(*columns, strict=True):
         out.setdefault((row, which), []).append(tuple(value))
     return out
-
-
-@pytest.fixture(scope="module")
-def found(problem, known):
-    return all_of(problem, known)
-
-
-@pytest.fixture(scope="module")
-def every(found):
-    return by_pair(found)
 
 
 class TestValues:
