@@ -71,6 +71,12 @@ class TestDistance:
             b[where(encoder, name)] = level
         assert encoder.distance(a, b).tolist() == [0, 0, 0, 0, 1, 0, 1, 1]
 
+    def test_it_is_the_weighted_l1_of_the_encoding(self, mixed, encoder):
+        rows = encoder.rows(mixed.frame)
+        a, b = rows[:50], rows[50:100]
+        wide = (encoder.expand(a) - encoder.expand(b)).abs() * encoder.weights
+        assert torch.allclose(encoder.distance(a, b).sum(1), wide.sum(1).double(), atol=1e-6)
+
 
 class TestScaled:
     def test_numbers_are_shares_of_their_range_and_categories_stay(self, mixed, encoder):

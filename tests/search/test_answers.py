@@ -115,7 +115,8 @@ class TestCriteria:
         assert table.has(table.passed).all()
 
     def test_where_none_passes_the_row_has_a_score(self, world):
-        table = searched(world.problem, wanted={"plausibility": at_least(D, 1.05)})
+        wanted = {"plausibility": at_least(D, 1.05), "support": at_least(D, 0.0)}
+        table = searched(world.problem, wanted=wanted)
         assert not len(table.passed)
         assert (table.tried.met.max() < 1.0) and (table.tried.met >= 0.0).sum() > 3
         assert len(best(table)) >= 3

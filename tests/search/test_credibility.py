@@ -34,8 +34,8 @@ class TestConfidence:
         assert len(share.unique()) > 8
 
     def test_the_missing_margin_is_that_of_the_deciding_resample(self):
-        """Nine of ten must succeed: the second worst decides."""
-        world = make_world(both, factual(), gains=torch.tensor([1.0] * 8 + [0.2, 0.1]))
+        """Fifteen of sixteen must succeed: the second worst decides."""
+        world = make_world(both, factual(), gains=torch.tensor([1.0] * 14 + [0.2, 0.1]))
         actions = world.actions([0], [0.45])
         _, short = confidence(world.problem, actions, 0.9)
         # Margins 0.45 + 0.1 + 0.35 * gain - 0.8: at gain 0.2 it is -0.18.
