@@ -59,7 +59,7 @@ QUERIES = {
 
 
 def query(**dtypes):
-    columns = {"word": ["a", "b"], "code": [2, 1], "truth": [True, False]}
+    columns = {"word": ["a", "b"], "code": [2, 1], "truth": [True, True]}
     return pd.DataFrame({**columns, "rate": [0.5, 0.25], "count": [3, 4]}).astype(dtypes)
 
 
