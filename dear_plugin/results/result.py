@@ -132,7 +132,7 @@ class Result:
 
         The last six are computed on first access.
         """
-        worth, success = self.credibility, torch.from_numpy(self.outcome["success"].to_numpy())
+        worth, success = self.credibility, torch.tensor(self.outcome["success"].to_numpy())
         names = ("confidence", "reliance", "plausibility", "consistency", "agreement")
         columns = {n: worth.measured[:, CRITERIA.index(n)].numpy().copy() for n in names}
         columns["reliance"] = 1.0 - columns["reliance"]
@@ -151,7 +151,7 @@ class Result:
     @lazy
     def credibility(self) -> Credibility:
         """What the answers are worth, by the criteria of the method."""
-        success = torch.from_numpy(self.outcome["success"].to_numpy())
+        success = torch.tensor(self.outcome["success"].to_numpy())
         return self.question.credibility(self.proposal, success, self.spread)
 
     @lazy

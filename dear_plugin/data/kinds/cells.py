@@ -151,8 +151,10 @@ def cast(feature: Feature, column: pd.Series) -> pd.Series:
     A label that is no level of a category column becomes a missing value.
     """
     if feature.dtype == "category":
-        levels = list(feature.levels or feature.categories)
-        return column.astype(object).astype(pd.CategoricalDtype(levels, feature.ordered))
+        dtype = pd.CategoricalDtype(list(feature.levels or feature.categories), feature.ordered)
+        codes = dtype.categories.get_indexer(column.astype(object))
+        cells = pd.Categorical.from_codes(codes, dtype=dtype)
+        return pd.Series(cells, column.index, name=column.name)
     cells = unboxed(column) if feature.holds_numbers else column.astype(object)
     if feature.missing == "none":
         cells = cells.where(cells.notna(), None)

@@ -114,14 +114,17 @@ class Named:
         return np.array(self.classes_)[self.predict_proba(X).argmax(1)]
 
 
-def test_a_target_is_a_label_of_the_predictors_classes(counterfactual_rl, method, data, frame):
+def test_a_target_is_a_label_of_the_predictors_classes(
+    counterfactual_rl, method, words, data, pipeline
+):
     params = {
         **counterfactual_rl.params,
         "predictor": Named(counterfactual_rl.params["predictor"]),
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counterfactual_rl, "params", params)
-        named = wrap_alibi(counterfactual_rl).fit(data.frame.astype({"gender": object}))
+        named = wrap_alibi(counterfactual_rl).fit(words)
+    frame = words[pipeline.predict(data.X) == 0].iloc[:40]
     with pytest.raises(dear_plugin.errors.TargetError, match=r"which of the classes \['no', 'yes"):
         named.generate(frame)
     same = method.generate(frame, 1)
