@@ -79,7 +79,8 @@ class QueryFormat:
             known = dtype.categories.append(new) if len(new) else dtype.categories
             return pd.Categorical(values, dtype=pd.CategoricalDtype(known, dtype.ordered))
         if isinstance(dtype, np.dtype):
-            return np.asarray(values, dtype=dtype)
+            # A frame of an array of objects would have pandas' own dtype of text from pandas 3 on.
+            return pd.Series(np.asarray(values, dtype=dtype), column.index, dtype=dtype)
         return pd.array(values, dtype=dtype)
 
 
