@@ -46,10 +46,15 @@ class LabelEncoded:
 
     def _decisions(self, frame: pd.DataFrame) -> list[Any]:
         """(m,) the columns of the predicted classes; unknown classes stay as they are."""
-        predicted = self.predictor.predict(self.table.array(frame, self.dtype))
         labels = np.asarray(getattr(self.predictor, "classes_", ())).tolist()
         known = {label: i for i, label in enumerate(labels)}
-        return [known.get(label, label) for label in np.asarray(predicted).reshape(-1).tolist()]
+        return [known.get(label, label) for label in self._labels(frame)]
+
+    def _labels(self, frame: pd.DataFrame) -> list[Any]:
+        """(m,) the predicted labels."""
+        predicted = self.predictor.predict(self.table.array(frame, self.dtype))
+        labels: list[Any] = np.asarray(predicted).reshape(-1).tolist()
+        return labels
 
 
 class Labelled(LabelEncoded):
@@ -61,10 +66,7 @@ class Labelled(LabelEncoded):
         return np.asarray(self.predictor.classes_)
 
     def _decisions(self, frame: pd.DataFrame) -> list[Any]:
-        """(m,) the predicted labels."""
-        predicted = self.predictor.predict(self.table.array(frame, self.dtype))
-        labels: list[Any] = np.asarray(predicted).reshape(-1).tolist()
-        return labels
+        return self._labels(frame)
 
 
 def checked(predictor: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Self, final
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
@@ -60,15 +60,7 @@ class WrappedAlibi(RecourseMethod):
         model = kind(predictor, self.table, FLOAT)
         super().__init__(model, _schema(params, self.table))
 
-    def fit(self, frame: pd.DataFrame) -> Self:
-        """See `RecourseMethod`."""
-        return super().fit(self._in_text(frame))
-
-    def _question(self, frame: pd.DataFrame, *of_call: Any, **more: Any) -> Any:
-        return super()._question(self._in_text(frame), *of_call, **more)
-
-    def _in_text(self, frame: pd.DataFrame) -> pd.DataFrame:
-        self.encoder.check_columns(frame)
+    def _converted(self, frame: pd.DataFrame) -> pd.DataFrame:
         return self.schema.in_text(frame)
 
     def _learn(self, rows: Tensor) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self, final
+from typing import Any, final
 
 import pandas as pd
 import torch
@@ -73,15 +73,7 @@ class WrappedDice(RecourseMethod):
         self.interface, self.seed = interface, seed
         self.arguments = dict(arguments)
 
-    def fit(self, frame: pd.DataFrame) -> Self:
-        """See `RecourseMethod`."""
-        return super().fit(self._in_text(frame))
-
-    def _question(self, frame: pd.DataFrame, *of_call: Any, **more: Any) -> Any:
-        return super()._question(self._in_text(frame), *of_call, **more)
-
-    def _in_text(self, frame: pd.DataFrame) -> pd.DataFrame:
-        self.encoder.check_columns(frame)
+    def _converted(self, frame: pd.DataFrame) -> pd.DataFrame:
         return self.schema.in_text(frame)
 
     def _learn(self, rows: Tensor) -> None:

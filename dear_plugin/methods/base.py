@@ -104,7 +104,8 @@ class RecourseMethod(Parameters, ABC):
         Raises:
             InputError: rows that do not fit the schema.
         """
-        return self._fit_rows(self.encoder.rows(frame))
+        self.encoder.check_columns(frame)
+        return self._fit_rows(self.encoder.rows(self._converted(frame)))
 
     def _fit_rows(self, rows: Tensor) -> Self:
         """As `fit`, on rows, (n, p)."""
@@ -113,6 +114,10 @@ class RecourseMethod(Parameters, ABC):
         self._learn(rows)
         self._trained = trained
         return self
+
+    def _converted(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """A frame, (n, p), in the values of the schema; a host may write them in another way."""
+        return frame
 
     def generate(
         self,
@@ -185,6 +190,7 @@ class RecourseMethod(Parameters, ABC):
         if within is not None:
             require_instance("within", within, Constraints)
         self.encoder.check_columns(frame)
+        frame = self._converted(frame)
         frozen, not_acted = held_cells(within, len(frame), self.schema)
         fixed: Tensor | None = frozen | not_acted | ~acts
         x, bad = self.encoder.readable_rows(frame, fixed)
