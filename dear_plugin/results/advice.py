@@ -31,7 +31,7 @@ Positions = npt.NDArray[np.int64]
 
 def advice(result: Result) -> pd.DataFrame:
     """The kinds of advice of a result, the most frequent first: `COLUMNS`."""
-    done = torch.tensor(result.outcome["success"].to_numpy(dtype=bool)) & result.acts
+    done = result.solved & result.acts
     acting = result.select(done.nonzero()[:, 0])
     if not len(acting):
         return pd.DataFrame(columns=COLUMNS)

@@ -261,7 +261,7 @@ class Recourses(Result):
             return self._table(0).assign(kind="")
         for rank, result in enumerate(ranks):
             # Failures and rows without a change are no alternatives; rank 0 keeps every row.
-            valid = torch.tensor(result.outcome["success"].to_numpy()) & result.acts
+            valid = result.solved & result.acts
             at.append((valid | (rank == 0)).nonzero()[:, 0])
         order = torch.cat(at).argsort(stable=True)
         which = torch.arange(len(at)).repeat_interleave(torch.tensor([*map(len, at)]))

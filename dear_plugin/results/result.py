@@ -132,7 +132,7 @@ class Result:
 
         The last six are computed on first access.
         """
-        worth, success = self.credibility, torch.tensor(self.outcome["success"].to_numpy())
+        worth, success = self.credibility, self.solved
         names = ("confidence", "reliance", "plausibility", "consistency", "agreement")
         columns = {n: worth.measured[:, CRITERIA.index(n)].numpy().copy() for n in names}
         columns["reliance"] = 1.0 - columns["reliance"]
@@ -151,8 +151,7 @@ class Result:
     @lazy
     def credibility(self) -> Credibility:
         """What the answers are worth, by the criteria of the method."""
-        success = torch.tensor(self.outcome["success"].to_numpy())
-        return self.question.credibility(self.proposal, success, self.spread)
+        return self.question.credibility(self.proposal, self.solved, self.spread)
 
     @lazy
     def support(self) -> pd.Series:
@@ -182,6 +181,11 @@ class Result:
     def changed(self) -> Tensor:
         """(n, p) bool: which features differ from the factual."""
         return self.proposal.rows != self.x
+
+    @property
+    def solved(self) -> Tensor:
+        """(n,) bool: rows with a success."""
+        return torch.tensor(self.outcome["success"].to_numpy(dtype=bool))
 
     @lazy
     def acts(self) -> Tensor:
