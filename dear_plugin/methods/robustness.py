@@ -11,9 +11,8 @@ from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
-from dear_plugin.search import Decoded, SearchProblem, reliance
+from dear_plugin.search import Decoded, SearchProblem, by_share, own_gain
 from dear_plugin.search.credibility import confirmed, unseen
-from dear_plugin.search.settings import CRITERIA
 
 # `describe` names the features that do not flip whose probability changes most, by how much.
 MOST_FLIPS, LEAST_FLIP = 2, 0.05
@@ -24,24 +23,28 @@ def spread(case: Case, proposal: Proposal, optimizer: Optimizer) -> Spread:
 
     Args:
         case: m rows.
-        proposal: their answers; the reliance that the search has measured is not evaluated again.
+        proposal: their answers.
         optimizer: of any sets.
     """
-    decoder, encoder = optimizer.decoders.decoder, optimizer.classifier.encoder
-    draws, share = unseen(decoder), torch.ones(len(case), dtype=torch.float64)
-    resampled = proposal.rows[:, None].repeat(1, len(draws), 1)
-    needed = 1.0 - proposal.measured[:, CRITERIA.index("reliance")].double()
-    acts = (proposal.rows != case.x).any(1) & proposal.direct.any(1)
-    rows = acts.nonzero()[:, 0]
-    if len(rows):
-        with torch.inference_mode():
-            problem, actions = _acting(case.select(rows), proposal.select(rows), optimizer)
-            after = problem.resample(actions.rows, actions.sets, actions.values, draws)
-            resampled[rows], share[rows] = after, confirmed(problem, actions, after)
-            new = needed[rows].isnan()
-            needed[rows[new]] = reliance(problem, actions.part(new)).double()
-    out = Spread.of(case.x, proposal.rows, resampled, encoder.is_number)
-    return replace(out, confidence=share, reliance=torch.where(acts, needed, 0.0))
+    encoder, draws = optimizer.classifier.encoder, unseen(optimizer.decoders.decoder)
+    still = proposal.rows[:, None].expand(-1, len(draws), -1)
+    out = Spread.of(case.x, proposal.rows, still, encoder.is_number)
+    rows = ((proposal.rows != case.x).any(1) & proposal.direct.any(1)).nonzero()[:, 0]
+    if not len(rows):
+        return out
+    with torch.inference_mode():
+        problem, actions = _acting(case.select(rows), proposal.select(rows), optimizer)
+        after = problem.resample(actions.rows, actions.sets, actions.values, draws)
+        share, parts = confirmed(problem, actions, after), by_share(problem, actions)
+        known = replace(
+            Spread.of(problem.x, actions.reached, after, encoder.is_number),
+            confidence=share,
+            reliance=parts.reliance,
+            alone=parts.alone,
+            gain=own_gain(problem, actions),
+            least=parts.least,
+        )
+    return out.merged(known, rows)
 
 
 def flip_probabilities(

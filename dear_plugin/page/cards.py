@@ -14,6 +14,11 @@ from dear_plugin.results.recourses import Recourses
 
 ACCEPTED = "This applicant has the wanted decision already."
 MARKS = '<i class="won"></i><i class="dot before"></i><i class="dot"></i>'
+LINES = {
+    "direct": ("do", "Do"),
+    "forced": ("follows", "With it"),
+    "indirect": ("follows", "Expected to follow"),
+}
 NONE = "No way was found with what may change. Allow more, or look at another applicant."
 
 
@@ -60,7 +65,7 @@ def card(way: Recourses, *, chance: bool, badge: bool = True) -> str:
 
 def _change(line: Any) -> str:
     """A line of `Recourses.changes`."""
-    kind, words = ("do", "Do") if line.direct else ("follows", "Expected to follow")
+    kind, words = LINES[line.kind]
     name, values = _html.cell(line.feature), _html.cell(line.values)
     return f'<div class="{kind}"><span class="label">{words}: {name}</span>{values}</div>'
 

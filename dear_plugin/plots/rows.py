@@ -83,7 +83,7 @@ def row(
 
     Args:
         changes: one line per changed feature, the features acted on first: `feature`, `values`
-            (the old and the new value as text), `direct`, `change`, `low` and `high`.
+            (the old and the new value as text), `kind`, `change`, `low` and `high`.
         axes: where to draw.
         title: above the panel.
         text: below it; in its middle if nothing changes.
@@ -96,6 +96,7 @@ def row(
         return
     shown = changes.iloc[:MOST_BARS].reset_index(drop=True)
     # A heading above the first bar of each kind takes the place of a bar.
+    shown = shown.assign(direct=shown["kind"].eq("direct"))
     starts = shown["direct"].ne(shown["direct"].shift())
     at = (shown.index + starts.cumsum()).to_numpy()
     for y, bar in zip(at, shown.itertuples(index=False), strict=True):

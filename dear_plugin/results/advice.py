@@ -126,7 +126,8 @@ def _medians(result: Result, kind: _Kind) -> tuple[Any, Any]:
 def _follows(result: Result, at: Tensor) -> str:
     """The features that change indirectly in most rows, with the share of these rows."""
     moved = result.proposal.rows[at] - result.x[at]
-    moved = moved.masked_fill(result.proposal.direct[at], 0.0)
+    sure = result.proposal.direct | (result.proposal.rows == result.alone)
+    moved = moved.masked_fill(sure[at], 0.0)
     numbers, shares = result.encoder.is_number.tolist(), []
     for j, feature in enumerate(result.encoder.schema):
         up, down = ((moved[:, j] * sign > 0.0).double().mean().item() for sign in (1.0, -1.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 import torch
@@ -19,11 +20,14 @@ from dear_plugin.results.explained import lacking
 from dear_plugin.results.result import Result
 from dear_plugin.results.wording import (
     ENOUGH,
+    SURE,
+    Change,
     Move,
     agreed,
-    certainty,
+    enough,
     level,
     sentence,
+    succeeds,
     unclear,
     weak,
 )
@@ -31,7 +35,7 @@ from dear_plugin.results.wording import (
 # The expected changes that a description names.
 MOST_EXPECTED = 3
 # The columns of the changes that a figure draws.
-COLUMNS = ("feature", "values", "direct", "change", "low", "high")
+COLUMNS = ("feature", "values", "kind", "change", "low", "high")
 
 
 def describe(result: Result, positions: Sequence[int]) -> list[str]:
@@ -77,9 +81,12 @@ def changes(result: Result, position: int) -> dict[int, Move]:
     before, after = result.factuals.iloc[position], result.counterfactuals.iloc[position]
     steps = (result.proposal.rows[position] - result.x[position]) / result.encoder.width
     direct, out = result.proposal.direct[position].tolist(), {}
+    forced = (result.proposal.rows[position] == result.alone[position]).tolist()
+    units = result.question.method.trained.steps.tolist()
     for j in result.changed[position].nonzero()[:, 0].tolist():
         feature = result.encoder.schema.features[j]
-        move = Move(feature, before[feature.name], after[feature.name], direct[j])
+        kind: Change = "direct" if direct[j] else "forced" if forced[j] else "indirect"
+        move = Move(feature, before[feature.name], after[feature.name], kind, step=units[j])
         out[j] = replace(move, size=float(steps[j])) if move.is_amount else move
     for group in result.encoder.schema.groups:
         _merge(out, group, result.x[position].tolist(), result.proposal.rows[position].tolist())
@@ -103,8 +110,10 @@ def _merge(moves: dict[int, Move], group: Group, before: list[float], after: lis
         shared = {moves[j].feature.label for j in (old[0], new[0])}
         label = shared.pop() if len(shared) == 1 else ""
         feature = Feature(group.name, Kind.CATEGORICAL, categories=group.levels, label=label)
-        direct = moves.pop(new[0]).direct and moves[old[0]].direct
-        moves[old[0]] = Move(feature, level_of[old[0]], level_of[new[0]], direct)
+        kind: Change = (
+            "direct" if moves.pop(new[0]).direct and moves[old[0]].direct else "indirect"
+        )
+        moves[old[0]] = Move(feature, level_of[old[0]], level_of[new[0]], kind)
 
 
 def _without_action(result: Result, position: int) -> str | None:
@@ -146,12 +155,12 @@ class Answered:
     def text(self) -> str:
         """The action, its indirect changes, and what is known of them."""
         result, row = self.result, self.result.outcome.iloc[self.at]
-        direct, largest = [m for m in self.moves.values() if m.direct], self._largest
+        sure, largest = [m for m in self.moves.values() if m.kind != "indirect"], self._largest
         flips = result.question.method._flip_probabilities(
             result.question.case, result.proposal, self.at
         )
         shares = {level(result.encoder.schema.features[j]): each for j, each in flips.items()}
-        words = sentence(direct, largest, shares, len(self.moves) - len(direct) - len(largest))
+        words = sentence(sure, largest, shares, len(self.moves) - len(sure) - len(largest))
         if not row["success"]:
             words, against = f"{words}; {row['reason']}", self._contradicted
             return " ".join([f"{words}.", *against]) if against else words
@@ -174,14 +183,14 @@ class Answered:
     def table(self) -> pd.DataFrame:
         """The changed features, those acted on first, then by size: `COLUMNS`."""
         moves = sorted(self.moves.values(), key=lambda m: (not m.direct, -abs(m.size)))
-        lines = [(m.feature.title, m.in_short, m.direct, m.size, *m.shares) for m in moves]
+        lines = [(m.feature.title, m.in_short, m.kind, m.size, *m.shares) for m in moves]
         return pd.DataFrame(lines, columns=COLUMNS)
 
     @lazy
     def moves(self) -> dict[int, Move]:
         """What changes in the row, with what resamples give, by the position of the feature."""
         return {
-            j: move if move.direct else self._resampled(j, move)
+            j: self._resampled(j, move) if move.kind == "indirect" else move
             for j, move in changes(self.result, self.at).items()
         }
 
@@ -190,10 +199,19 @@ class Answered:
         spread = self.result.spread
         all_of_it = spread.moved, spread.low, spread.high
         moved, low, high = (each[self.at, j].item() for each in all_of_it)
+        least = spread.least[self.at, j].item()
+        move = replace(move, least=self._value(move, j, least))
         if move.is_amount:
             return replace(move, low=low, high=high)
         agree = low < high or moved == spread.count
         return move if agree else replace(move, times=(int(moved), spread.count))
+
+    def _value(self, move: Move, j: int, least: float) -> Any:
+        """A row value of a feature that changes, in user units."""
+        for row, value in ((self.result.x, move.old), (self.result.proposal.rows, move.new)):
+            if float(row[self.at, j]) == least:
+                return value
+        return least
 
     @property
     def _is_credible(self) -> bool:
@@ -202,19 +220,34 @@ class Answered:
 
     @property
     def _largest(self) -> list[Move]:
-        """The `MOST_EXPECTED` largest indirect changes, in the order of the features.
+        """The `MOST_EXPECTED` largest indirect changes, in the order of the features."""
+        return [self.moves[j] for j in sorted([*self.sizes][:MOST_EXPECTED])]
+
+    @lazy
+    def sizes(self) -> dict[int, float]:
+        """The sizes of the indirect changes by the position of the feature, the largest first.
 
         Changes of numbers are in standard deviations of the training rows; a changed category, or
         a change from or to a special value, counts 1.
         """
-        deviations = self.result.question.method.trained.deviations.clamp_min(1e-9).tolist()
+        deviations = self._trained.deviations.clamp_min(1e-9).tolist()
         sizes = {
             j: abs(move.size) / deviations[j] if move.is_amount else 1.0
             for j, move in self.moves.items()
-            if not move.direct
+            if move.kind == "indirect"
         }
-        largest = sorted(sizes, key=sizes.__getitem__, reverse=True)[:MOST_EXPECTED]
-        return [self.moves[j] for j in sorted(largest)]
+        return dict(sorted(sizes.items(), key=lambda each: -each[1]))
+
+    @property
+    def relies(self) -> bool:
+        """Whether the answer counts on what follows."""
+        return bool(self.result.spread.reliance[self.at] > 0.0)
+
+    @property
+    def needed(self) -> list[Move]:
+        """The changes that must follow, the largest first."""
+        moves = (self.moves[j] for j in self.sizes if self.relies)
+        return [move for move in moves if move.is_needed]
 
     @property
     def _certainty(self) -> list[str]:
@@ -226,11 +259,16 @@ class Answered:
         count, resampled = spread.count, (spread.moved[self.at] > 0) & ~direct
         if not bool(resampled.any()) and all(move.direct for move in self.moves.values()):
             return [*([ENOUGH] if count else []), *self._agreed, *self._unclear]
-        confidence, reliance = spread.confidence[self.at], spread.reliance[self.at]
-        times = round(float(confidence) * count)
-        rows = len(self.result.question.method.trained.rows)
-        words = certainty(float(reliance), self._largest, times=times, count=count, rows=rows)
-        return [*words, *self._agreed, *self._unclear, *self._contradicted]
+        times, rows = round(float(spread.confidence[self.at]) * count), len(self._trained.rows)
+        words = enough(
+            [*self.moves.values()],
+            relies=self.relies,
+            alone=bool(spread.alone[self.at]),
+            gain=bool(spread.gain[self.at]),
+            sure=times >= SURE * count,
+        )
+        told = succeeds(times, count, rows)
+        return [words, told, *self._agreed, *self._unclear, *self._contradicted]
 
     @property
     def _agreed(self) -> list[str]:
@@ -252,7 +290,7 @@ class Answered:
         """What held-out rows contradict of the indirect changes, where they were diagnosed."""
         acted_on = self.result.outcome["acted_on"].iloc[self.at]
         known = self.result.question.method._contradicted(acted_on)
-        features = [move.feature.name for move in self.moves.values() if not move.direct]
+        features = [m.feature.name for m in self.moves.values() if m.kind == "indirect"]
         return [f"Held-out rows contradict {known[f]}." for f in features if f in known]
 
     @property

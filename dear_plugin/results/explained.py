@@ -16,6 +16,8 @@ from dear_plugin.results.question import Credibility, Question
 from dear_plugin.results.wording import join
 from dear_plugin.search.settings import CRITERIA
 
+NO_GAIN = "an action that does not help by itself: only what goes along, an association, does"
+
 Texts = npt.NDArray[Any]
 # The words of an answer that is no answer of a search.
 NOTES = {Status.LESS_MARGIN: Reason.LESS_MARGIN, Status.NO_ADVICE: Reason.NO_ADVICE}
@@ -118,6 +120,8 @@ def short_of(name: str, share: float, least: float) -> str:
     """
     if name == "reliance":
         return f"reliance {1.0 - share:.2g} (at most {1.0 - least:.2g} is required)"
-    # 0.0497 is not 0.05.
+    if name == "gain":
+        return NO_GAIN
+    # 0.0497 is not 0.05, and .0122 is not .0124.
     digits = next((d for d in (2, 3) if f"{share:.{d}g}" != f"{least:.{d}g}"), 4)
-    return f"{name} {share:.{digits}g} (at least {least:.2g} is required)"
+    return f"{name} {share:.{digits}g} (at least {least:.{digits}g} is required)"

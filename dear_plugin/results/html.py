@@ -68,7 +68,7 @@ def _cells(result: Result, position: int) -> list[object]:
     """The cells of a row, in the order of `COLUMNS`."""
     row = result.actions.iloc[position]
     moves = changes(result, position).values()
-    acts, follows = ([_change(m) for m in moves if m.direct == kind] for kind in (True, False))
+    acts, follows = ([_change(m) for m in moves if m.direct is kind] for kind in (True, False))
     badges = [] if row["credible"] or not row["success"] else [_html.span("weak answer", "no")]
     lacking = row["reason"].removeprefix(Reason.LACKING.start) if badges else row["reason"]
     vague = [f"not clearly favoured: {name}" for name in unclear_changes(result, position)]
@@ -83,8 +83,11 @@ def _cells(result: Result, position: int) -> list[object]:
         return [*cells, _html.span("not solved", "no"), "", note]
     if not acts:
         return [*cells, "", "", row["reason"] or "nothing to change"]
-    enough = row["reliance"] == 0.0
-    alone = _html.span("is enough", "yes") if enough else _html.span("needs what follows", "no")
+    if row["reliance"] == 0.0:
+        alone = _html.span("is enough", "yes")
+    else:
+        depends = bool(result.spread.alone[position])
+        alone = _html.span(f"{'depends on' if depends else 'needs'} what follows", "no")
     return [*cells, alone, f"{row['confidence']:.0%}", note]
 
 
@@ -92,4 +95,5 @@ def _change(move: Move) -> _html.Safe:
     """A feature, its old and its new value."""
     old, new = move.ends
     name, kind = _html.cell(move.feature.title), "direct" if move.direct else "expected"
-    return _html.Safe(f"{name}: {_html.cell(old)} → {_html.span(new + move.unit, kind)}")
+    why = " (by definition)" if move.kind == "forced" else ""
+    return _html.Safe(f"{name}: {_html.cell(old)} → {_html.span(new + move.unit, kind)}{why}")

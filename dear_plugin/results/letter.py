@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dear_plugin.data.feature import Feature
+from dear_plugin.results.descriptions import unclear_changes
 from dear_plugin.results.result import Result
 from dear_plugin.results.said import Said, rounded, said
-from dear_plugin.results.values import LONGEST, number
+from dear_plugin.results.values import LONGEST, number, unit_of
 from dear_plugin.results.wording import Move
 
 # A letter has no more words, as long as labels have a few words each.
 MOST_WORDS = 80
-# The changes that must follow and are named.
-MOST_NAMED = 3
 # Digits of what usually follows, where an action has no rounded value.
 DIGITS = 3
 # Amounts, and numbers without a unit, have a separator between thousands from here on.
@@ -32,20 +31,23 @@ class LetterTemplate:
         unreadable: of a row that cannot be read.
         none: of a row without an answer that can be recommended.
         refused: of given actions that do not lead to the wanted decision.
+        unsure: of given actions that lead to it if something follows that nobody can be asked for.
         advice: what to do.
         raised: an action on a number.
         lowered: likewise.
         changed: an action on a category, or to or from a special value.
-        enough: said where nothing has to follow.
-        along: what usually follows.
+        by_definition: what the action changes by a rule between columns.
+        enough: said where nothing else has to change.
+        along: with tiers, what usually follows.
         rises: a number that follows.
         falls: likewise.
         becomes: a category that follows.
-        check: what must follow.
+        associated: without tiers, what usually goes along.
+        about: a number that goes along.
+        only_if: what must follow.
         at_most: up to where a number must follow.
         at_least: likewise.
-        must_be: a category that must follow.
-        rest: said where more must follow than is named.
+        is_: a category that must follow or goes along, and what is so by definition.
         caution: the last sentence.
         comma: between the parts of a list.
         last: before the last part of a list.
@@ -69,20 +71,23 @@ class LetterTemplate:
         " recommend. Please ask us what else is possible."
     )
     refused: str = "With this change, the decision would not be the one you want."
+    unsure: str = "We cannot say if this change is enough for the decision you want."
     advice: str = "To get the decision you want, {actions}."
     raised: str = "increase {feature} from {old} to {new}"
     lowered: str = "reduce {feature} from {old} to {new}"
     changed: str = "change {feature} from {old} to {new}"
+    by_definition: str = "With this, {changes} by definition."
     enough: str = "Nothing else has to change."
     along: str = "Then {changes}."
     rises: str = "{feature} will usually rise to about {new}"
     falls: str = "{feature} will usually fall to about {new}"
     becomes: str = "{feature} will usually become {new}"
-    check: str = "For that decision, {bounds}: please check that this is so."
-    at_most: str = "{feature} must be at most {new}"
-    at_least: str = "{feature} must be at least {new}"
-    must_be: str = "{feature} must be {new}"
-    rest: str = "Other things have to change along as they usually do: please ask us which."
+    associated: str = "In our records this usually goes along with {changes}."
+    about: str = "{feature} at about {new}"
+    only_if: str = "This is enough only if {bounds}."
+    at_most: str = "{feature} is at most {new}"
+    at_least: str = "{feature} is at least {new}"
+    is_: str = "{feature} is {new}"
     caution: str = (
         "This is no promise: your case will be decided anew, and the decision may be different."
     )
@@ -92,32 +97,37 @@ class LetterTemplate:
     separator: str = ","
     point: str = "."
 
-    def write(self, what: Said) -> str:
-        """A letter of at most `MOST_WORDS` words, as far as the actions allow."""
-        bounds = min(len(what.needed), MOST_NAMED)
-        shorter = [(usual, bounds) for usual in range(len(what.usual), 0, -1)]
-        shorter += [(0, named) for named in range(bounds, -1, -1)]
-        texts = [self._text(what, *counts) for counts in shorter]
+    def write(self, what: Said, *, effects: bool) -> str:
+        """A letter of at most `MOST_WORDS` words, as far as the actions allow.
+
+        Args:
+            what: is said.
+            effects: whether what follows is an effect, not an association.
+        """
+        texts = [self._text(what, usual, effects) for usual in range(len(what.usual), -1, -1)]
         return next((text for text in texts if len(text.split()) <= MOST_WORDS), texts[-1])
 
-    def _text(self, what: Said, usual: int, bounds: int) -> str:
-        """The letter with some of what usually follows, and of what must follow."""
+    def _text(self, what: Said, usual: int, effects: bool) -> str:
+        """The letter with some of what usually follows."""
         verbs = self.changed, self.raised, self.lowered
-        becomes = self.becomes, self.rises, self.falls
-        ends = self.must_be, self.at_least, self.at_most
+        ends = self.is_, self.at_least, self.at_most
+        follows = self.becomes, self.rises, self.falls
+        becomes = follows if effects else (self.is_, self.about, self.about)
+        bound = {move.feature.name for move in what.needed}
         acts = [self._part(_one_of(verbs, move), move, what.digits) for move in what.actions]
         digits = what.digits or DIGITS
-        bound = {move.feature.name for move in what.needed}
         changes = [
             self._part(_one_of(becomes, m), m, digits, farther=m.feature.name in bound)
             for m in what.usual[:usual]
         ]
-        needed = [self._part(_one_of(ends, move), move, None) for move in what.needed[:bounds]]
+        forced = [self._part(self.is_, move, None) for move in what.forced]
+        needed = [self._part(_one_of(ends, move), move, None) for move in what.needed]
+        along = self.along if effects else self.associated
         parts = [self.advice.format(actions=self._list(acts))]
-        parts += [] if what.needed else [self.enough]
-        parts += [self.along.format(changes=self._list(changes))] if changes else []
-        parts += [self.check.format(bounds=self._list(needed))] if needed else []
-        parts += [self.rest] if len(what.needed) > bounds else []
+        parts += [self.by_definition.format(changes=self._list(forced))] if forced else []
+        parts += [] if needed or forced else [self.enough]
+        parts += [along.format(changes=self._list(changes))] if changes else []
+        parts += [self.only_if.format(bounds=self._list(needed))] if needed else []
         return " ".join(_capital(part) for part in [*parts, self.caution])
 
     def _part(self, words: str, move: Move, digits: int | None, *, farther: bool = False) -> str:
@@ -132,7 +142,9 @@ class LetterTemplate:
                 own = rounded(back, own, digits)
             told = rounded(move, float(move.new), digits, int(farther))
             old, new = (self._amount(each, move.feature) for each in (own, told))
-            new = f"{new} {move.feature.unit.removeprefix(self.thousand)}".rstrip()
+            in_full = bool(self.thousand) and move.feature.unit.startswith(self.thousand)
+            unit = move.feature.unit if in_full else unit_of(move.feature, told)
+            new = f"{new} {unit.removeprefix(self.thousand)}".rstrip()
         return words.format(feature=move.feature.called, old=old, new=new)
 
     def _amount(self, value: float, feature: Feature) -> str:
@@ -154,8 +166,13 @@ class LetterTemplate:
 def letters(result: Result, positions: Sequence[int], template: LetterTemplate) -> list[str]:
     """The letters of the rows at m positions; what they share is computed once."""
     known = {at: _without_advice(result, at, template) for at in positions}
-    acting = [at for at in positions if known[at] == ""]
-    known |= zip(acting, map(template.write, said(result, acting)), strict=True)
+    acting, effects = (
+        [at for at in positions if known[at] == ""],
+        bool(result.encoder.schema.tiers),
+    )
+    none = template.none if result.proposal.searched else template.unsure
+    for at, what in zip(acting, said(result, acting), strict=True):
+        known[at] = none if what is None else template.write(what, effects=effects)
     return [known[at] for at in positions]
 
 
@@ -167,8 +184,8 @@ def _without_advice(result: Result, at: int, words: LetterTemplate) -> str:
         return words.refused
     if result.question.accepted[at] and not result.acts[at]:
         return words.accepted
-    good = result.credibility.credible[at] or not result.proposal.searched
-    return "" if good and result.acts[at] else words.none
+    good = result.credibility.credible[at] and not unclear_changes(result, at)
+    return "" if result.acts[at] and (good or not result.proposal.searched) else words.none
 
 
 def _one_of(words: tuple[str, str, str], move: Move) -> str:

@@ -36,6 +36,9 @@ class Method(Protocol):
     search: Search
 
     @property
+    def _acts(self) -> Tensor: ...
+
+    @property
     def trained(self) -> Trained:
         """The training rows."""
 
@@ -193,7 +196,13 @@ class Question:
         """What the answers of a proposal, where it has `success`, (n,) bool, are worth."""
         rows, trained = success.nonzero()[:, 0], self.method.trained
         search = self.method.search if self.method.search.has_criteria else Search()
-        values = {"reliance": 1.0 - spread.reliance[rows], "confidence": spread.confidence[rows]}
+        tiers, gain = self.method.encoder.schema.tiers, spread.gain[rows]
+        values = {
+            # With tiers, what follows is an effect of the action.
+            "gain": torch.ones_like(gain) if tiers else gain,
+            "reliance": 1.0 - spread.reliance[rows],
+            "confidence": spread.confidence[rows],
+        }
         measures: dict[str, Measure] = {
             **measures_of_rows(self.case.goal, trained),
             "consistency": lambda found: (self.consistency(proposal, found.rows).amin(1), 0.0),
@@ -213,7 +222,7 @@ class Question:
         own = own.masked_scatter(new, trained.plausibility.of(self.case.x[rows[new]]).double())
         for name, column in least_values(search, own).items():
             least[rows, CRITERIA.index(name)] = column.double()
-        if not self.method.encoder.schema.tiers and bool((spread.reliance[rows] > 0.0).any()):
+        if not tiers and bool((spread.reliance[rows] > 0.0).any()):
             _ = trained.advised
         weak = (Status.LESS_MARGIN, Status.NO_ADVICE)
         good = success & ~proposal.failed & ~torch.isin(proposal.status, torch.tensor(weak))

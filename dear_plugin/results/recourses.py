@@ -134,8 +134,9 @@ class Recourses(Result):
 
         Returns:
             A line per changed feature: `feature`, its title; `values`, the old and the new value
-            with the range over resamples, as text; `direct`, whether it is acted on; `change`,
-            `low` and `high`, as shares of its range.
+            with the range over resamples, as text; `kind`, "direct" (acted on), "forced" (set with
+            it by a rule between columns) or "indirect"; `change`, `low` and `high`, as shares of
+            its range.
 
         Raises:
             InputError: a label that is not in the index, or that several rows share.

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.evaluation.costs import split
 from dear_plugin.results.explained import reasons, with_lacking
@@ -171,11 +172,32 @@ class Result:
         group that keeps its value is there with that value: it is fixed.
         `dear.apply(factuals, direct)` gives the counterfactuals again.
         """
-        after, features = self.counterfactuals, self.encoder.schema.names
-        where = dict(zip(features, self.proposal.direct.numpy().T, strict=True))
-        none = np.zeros(len(self), dtype=bool)
-        columns = [_only(after[name], where.get(name, none)) for name in after]
-        return pd.concat(columns, axis=1).set_axis(after.columns, axis=1)
+        return _where(self.counterfactuals, self.encoder.schema.names, self.proposal.direct)
+
+    @lazy
+    def forced(self) -> pd.DataFrame:
+        """What the action alone forces: the new values, missing elsewhere; dtypes as of `direct`.
+
+        A rule between columns, such as a sum, sets them with the action, whatever else follows.
+        The rows with `direct` and `forced` in place keep every rule that the factuals keep.
+        """
+        encoder, forced = self.encoder, self.alone != self.x
+        after = patch(encoder, self.factuals, self.x, rows=self.alone)[0]
+        return _where(after, encoder.schema.names, forced & ~self.proposal.direct)
+
+    @lazy
+    def alone(self) -> Tensor:
+        """(n, p) the factuals with the action alone, and what it forces."""
+        return self.repaired(torch.where(self.proposal.direct, self.proposal.rows, self.x))
+
+    def repaired(self, rows: Tensor) -> Tensor:
+        """(n, p) the same rows, of which what an action forces is set."""
+        case, still = self.question.case, self.proposal.direct.clone()
+        for acted in still.unique(dim=0) if self.encoder.schema.tiers else ():
+            held = list(self.encoder.schema.held(acted.nonzero()[:, 0].tolist()))
+            still[:, held] |= (self.proposal.direct == acted).all(1)[:, None]
+        every = torch.arange(len(self))
+        return case.feasible.repair(case.x, rows[:, None], still, every)[:, 0]
 
     @property
     def changed(self) -> Tensor:
@@ -191,6 +213,14 @@ class Result:
     def acts(self) -> Tensor:
         """(n,) bool: rows in which a feature acted on changes."""
         return (self.changed & self.proposal.direct).any(1)
+
+
+def _where(frame: pd.DataFrame, names: Sequence[str], kept: Tensor) -> pd.DataFrame:
+    """A frame, missing where features, (p,) names, are not kept, (n, p) bool."""
+    where = dict(zip(names, kept.numpy().T, strict=True))
+    none = np.zeros(len(frame), dtype=bool)
+    columns = [_only(frame[name], where.get(name, none)) for name in frame]
+    return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
 
 
 def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:

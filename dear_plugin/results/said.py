@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import compress, product
+from itertools import product
 
 import pandas as pd
 import torch
@@ -17,12 +17,11 @@ from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Question
 from dear_plugin.results.result import Result
 from dear_plugin.results.wording import Move
-from dear_plugin.search.credibility import HALF
 
-# Significant digits of a change, and how many of the changes that must follow are named: what the
-# model accepts first is said. None is for the exact value, and for all that must follow.
+# Significant digits of amounts, None for the exact value, and how many of the changes that must
+# follow are named: what the model accepts first is said.
 DIGITS: tuple[int | None, ...] = (2, 3, None)
-NAMED: tuple[int | None, ...] = (2, None)
+NAMED = (1, 2, 3)
 MOST_USUAL = 2
 # An indirect change is named from this many standard deviations of the training rows on.
 LEAST_NAMED = 0.1
@@ -34,39 +33,39 @@ class Said:
 
     Attributes:
         actions: what is acted on, with rounded amounts.
+        forced: what these change by definition.
         usual: what usually follows, the largest change first.
         needed: what must follow, up to where it must.
         digits: the significant digits of amounts.
     """
 
     actions: tuple[Move, ...]
+    forced: tuple[Move, ...]
     usual: tuple[Move, ...]
     needed: tuple[Move, ...]
     digits: int | None
 
 
-def said(result: Result, positions: Sequence[int]) -> list[Said]:
-    """What is said of the answers at m positions, all of which act.
+def said(result: Result, positions: Sequence[int]) -> list[Said | None]:
+    """What is said of the answers at m positions, all of which act; None where nothing can be.
 
     The row that has what is said, and nothing else, is accepted by the user's model, as is the row
     that has everything that is expected to follow.
     """
-    rows, left = answered(result, positions), list(range(len(positions)))
-    # The answer itself, with all that follows, is accepted in any case.
-    found = [_draft(row, None, None, share=1.0) for row in rows]
+    rows, found = answered(result, positions), dict[int, Said]()
+    left = [at for at, row in enumerate(rows) if _can_be_recommended(row)]
     digits = DIGITS if result.proposal.searched else DIGITS[-1:]
     for most, places in product(NAMED, digits):
+        drafts = [_draft(rows[at], places, most) for at in left]
         if left:
-            drafts = [_draft(rows[at], places, most) for at in left]
             done = _accepted([rows[at] for at in left], drafts)
-            for at, draft in compress(zip(left, drafts, strict=True), done):
-                found[at] = draft
-            left = [at for at, good in zip(left, done, strict=True) if not good]
-    return found
+            found |= {at: draft for at, draft in zip(left, done, strict=True) if draft}
+        left = [at for at in left if at not in found]
+    return [found.get(at) for at in range(len(rows))]
 
 
 def rounded(move: Move, value: float, digits: int | None, away: int = 0) -> float:
-    """A value that a number changes to, with some significant digits of its change.
+    """A value that a number changes to, with some significant digits of it and of its change.
 
     Args:
         move: the change.
@@ -78,7 +77,9 @@ def rounded(move: Move, value: float, digits: int | None, away: int = 0) -> floa
     if change == 0.0 or move.feature.observed or (digits is None and places is None):
         return value
     if digits is not None:
-        own = digits - 1 - math.floor(math.log10(abs(change)))
+        sizes = [abs(each) for each in (change, value) if each]
+        own = max(digits - 1 - math.floor(math.log10(size)) for size in sizes)
+        own = own if math.isinf(move.step) else max(own, -math.floor(math.log10(move.step)))
         places = own if places is None else min(own, places)
     grain = 10.0 ** (places or 0)
     whole = round(value * grain, 6)
@@ -87,24 +88,39 @@ def rounded(move: Move, value: float, digits: int | None, away: int = 0) -> floa
     return round(round(whole) / grain, max(places or 0, 0))
 
 
-def _draft(
-    row: Answered, digits: int | None, most: int | None, share: float | None = None
-) -> Said:
+def _can_be_recommended(row: Answered) -> bool:
+    """Whether what an answer needs may be told.
+
+    No part of what follows undoes the action; what is needed has a known direction, and is an
+    effect or a choice of the applicant.
+    """
+    if not row.relies:
+        return True
+    needed, tiers = row.needed, row.result.encoder.schema.tiers
+    told = all(not m.is_open and (tiers or _is_chosen(row, m)) for m in needed)
+    return told and not bool(row.result.spread.alone[row.at])
+
+
+def _draft(row: Answered, digits: int | None, most: int) -> Said:
     """What may be said of an answer.
 
     Args:
         row: with the answer.
         digits: of amounts.
-        most: the number of changes that must follow; None for all.
-        share: how much of them must happen where some must; None for the reliance.
+        most: the number of changes that must follow.
     """
     acted = tuple(_farther(move, digits) for move in row.moves.values() if move.direct)
-    follows, reliance = _by_size(row), float(row.result.spread.reliance[row.at])
-    part = reliance if share is None else share
-    needed = [_bound(move, part, digits) for move in follows] if reliance > 0.0 else []
-    usual = tuple(move for move, size in follows.items() if size >= LEAST_NAMED)
-    bounds = tuple(move for move in needed if move is not None)
-    return Said(acted, usual[:MOST_USUAL], bounds[:most], digits)
+    usual = (row.moves[j] for j, size in row.sizes.items() if size >= LEAST_NAMED)
+    told = [move for move in usual if not move.is_open and not _is_chosen(row, move)]
+    needed = tuple(_bound(move, digits) for move in row.needed[:most])
+    return Said(acted, (), tuple(told[:MOST_USUAL]), needed, digits)
+
+
+def _is_chosen(row: Answered, move: Move) -> bool:
+    """Whether the applicant may act on what changes: it is a choice, and does not just happen."""
+    (j, *_) = row.result.encoder.schema.positions([move.feature.name])
+    question = row.result.question
+    return bool(question.method._acts[j] & ~question.case.feasible.not_actionable[row.at, j])
 
 
 def _farther(move: Move, digits: int | None) -> Move:
@@ -116,43 +132,47 @@ def _farther(move: Move, digits: int | None) -> Move:
     return replace(move, new=value if low <= value <= high else rounded(move, new, digits, -1))
 
 
-def _bound(move: Move, share: float, digits: int | None) -> Move | None:
-    """Up to where a change must follow, where a share of it is needed; None for nowhere."""
+def _bound(move: Move, digits: int | None) -> Move:
+    """Up to where a change must follow."""
     if not move.is_amount:
-        return move if share >= HALF else None
+        return replace(move, new=move.least)
     old, new = float(move.old), float(move.new)
-    part = rounded(move, old + share * (new - old), digits, away=1)
+    part = rounded(move, float(move.least), digits, away=1)
     return replace(move, new=part if abs(part - old) <= abs(new - old) else new)
 
 
-def _by_size(row: Answered) -> dict[Move, float]:
-    """The indirect changes that are likely, with their sizes, the largest first."""
-    deviations = row.result.question.method.trained.deviations.clamp_min(1e-9).tolist()
-    sizes = {
-        move: abs(move.size) / deviations[j] if move.is_amount else 1.0
-        for j, move in row.moves.items()
-        if not move.direct and not move.is_uncertain
-    }
-    return dict(sorted(sizes.items(), key=lambda each: -each[1]))
+def _accepted(rows: Sequence[Answered], drafts: Sequence[Said]) -> list[Said | None]:
+    """What is said where the model accepts it, without and with all that is expected to follow.
 
-
-def _accepted(rows: Sequence[Answered], drafts: Sequence[Said]) -> list[bool]:
-    """Whether the model accepts what is said, without and with all that is expected to follow."""
-    result, at = rows[0].result, torch.tensor([row.at for row in rows])
-    question, proposal = result.question.select(at), result.proposal.select(at)
-    direct, x = proposal.direct, question.case.x
-    least, whole = torch.where(direct, proposal.rows, x), proposal.rows.clone()
+    With what the told action forces.
+    """
+    part = rows[0].result.select(torch.tensor([row.at for row in rows]))
+    reached, direct, x = part.proposal.rows, part.proposal.direct, part.x
+    least, whole = torch.where(direct, reached, x), reached.clone()
     for i, draft in enumerate(drafts):
-        _write(least[i], proposal.rows[i], draft.actions + draft.needed, result)
-        _write(whole[i], proposal.rows[i], draft.actions, result)
-    good, feasible = torch.ones(len(x), dtype=torch.bool), question.case.feasible
-    for i, j in (direct & (least != proposal.rows)).nonzero().tolist():
+        for tried in (least[i], whole[i]):
+            _write(tried, reached[i], draft.actions, part)
+    least, whole = part.repaired(least), part.repaired(whole)
+    forced = (least != x) & ~direct
+    told = [replace(d, forced=_forced(part, i, least[i], forced[i])) for i, d in enumerate(drafts)]
+    for i, draft in enumerate(drafts):
+        _write(least[i], reached[i], draft.needed, part)
+    good, feasible = torch.ones(len(x), dtype=torch.bool), part.question.case.feasible
+    for i, j in (direct & (least != reached)).nonzero().tolist():
         one = torch.tensor([j]), torch.tensor([i])
         good[i] &= feasible.admits(least[i : i + 1, [j]], *one)[0, 0]
     for tried in (least, whole):
-        good &= _wanted(question, tried, direct)
-    accepted: list[bool] = good.tolist()
-    return accepted
+        good &= _wanted(part.question, tried, direct)
+    return [draft if fine else None for draft, fine in zip(told, good.tolist(), strict=True)]
+
+
+def _forced(result: Result, i: int, row: Tensor, forced: Tensor) -> tuple[Move, ...]:
+    """What an action forces in row i: the features, (p,) bool, and their values in a row, (p,)."""
+    features, own = result.encoder.schema.features, result.factuals.iloc[i]
+    at = forced.nonzero()[:, 0].tolist()
+    return tuple(
+        Move(features[j], own[features[j].name], float(row[j]), kind="forced") for j in at
+    )
 
 
 def _wanted(question: Question, rows: Tensor, direct: Tensor) -> Tensor:

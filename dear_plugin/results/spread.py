@@ -21,7 +21,10 @@ class Spread(Rows):
 
     Attributes:
         confidence: (m,) double, the share of resamples under which an answer succeeds.
-        reliance: (m,) double, the least share of the indirect change with which it succeeds.
+        reliance: (m,) double, the least share of the indirect change from which on it succeeds.
+        alone: (m,) bool, whether the model accepts the action alone, with what it forces.
+        gain: (m,) double, 1 where the action alone raises the score, see `own_gain`.
+        least: (m, p) the row with the share of the indirect change that is the reliance.
         low: (m, p) the 10th percentile of a number's change over the resamples, or its change in
             the answer where that is less, in user units; 0 for categories.
         high: (m, p) the 90th percentile, or the change in the answer where that is more.
@@ -31,6 +34,9 @@ class Spread(Rows):
 
     confidence: Tensor
     reliance: Tensor
+    alone: Tensor
+    gain: Tensor
+    least: Tensor
     low: Tensor
     high: Tensor
     moved: Tensor
@@ -40,7 +46,7 @@ class Spread(Rows):
     def of(cls, x: Tensor, rows: Tensor, resampled: Tensor, numbers: Tensor) -> Spread:
         """The spread of answers over r resamples; of none, the changes of the answers.
 
-        Confidence is 1 and reliance 0 here, as without indirect changes.
+        Confidence is 1 and reliance 0 here, as where all changes are direct.
 
         Args:
             x: (m, p) the factual rows.
@@ -53,7 +59,9 @@ class Spread(Rows):
         first, last = math.floor(LOW * (count - 1)), math.ceil(HIGH * (count - 1))
         low, high = (torch.cat([own, steps[:, at : at + 1]], 1) for at in (first, last))
         moved, one = (resampled != x[:, None]).sum(1), torch.ones(len(x), dtype=torch.float64)
-        return cls(one, torch.zeros_like(one), low.amin(1), high.amax(1), moved, count)
+        none, alone = torch.zeros_like(one), torch.ones(len(x), dtype=torch.bool)
+        ends = low.amin(1), high.amax(1)
+        return cls(one, none, alone, one, rows, *ends, moved, count)
 
 
 def _steps(x: Tensor, rows: Tensor, numbers: Tensor) -> Tensor:

@@ -30,6 +30,13 @@ def is_amount(feature: Feature, value: Any) -> bool:
     return feature.holds_numbers and not pd.isna(value) and value not in feature.special
 
 
+def unit_of(feature: Feature, value: Any) -> str:
+    """The unit of a value: of 1 without a plural's "s"; of several words, as it is."""
+    unit = feature.unit
+    plural = unit.isalpha() and unit.islower() and unit.endswith("s") and not unit.endswith("ss")
+    return unit[:-1] if plural and float(value) == 1.0 else unit
+
+
 def ends(feature: Feature, old: Any, new: Any) -> tuple[str, str]:
     """The old and the new value as text, numbers with enough digits to show their difference."""
     if not (is_amount(feature, old) and is_amount(feature, new)):

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from dear_plugin.data.schema import Feature, Schema
-from dear_plugin.results.values import amount_of, ends, is_amount, label
-from dear_plugin.search.credibility import HALF
+from dear_plugin.results.values import amount_of, ends, is_amount, label, unit_of
+
+Change: TypeAlias = Literal["direct", "forced", "indirect"]
 
 # Letters of a value in a figure; longer ones end in an ellipsis.
 MOST_LETTERS = 30
@@ -68,21 +69,32 @@ class Move:
         feature: what changes.
         old: its value before.
         new: its value after.
-        direct: whether it is acted on.
+        kind: "direct", what is acted on; "forced", what a rule between columns sets with it;
+            "indirect", what is expected to follow.
         size: the change as a share of the range; 1 for a category, and from or to a special value.
         low: the least change of a number over resamples, where they do not agree, in user units.
         high: the largest one.
         times: the resamples in which a category changes, and all resamples; None where all agree.
+        least: the value up to which an indirect change must happen; the old value where it need
+            not.
+        step: amounts are told to within it.
     """
 
     feature: Feature
     old: Any
     new: Any
-    direct: bool = False
+    kind: Change = "indirect"
     size: float = 1.0
     low: float = 0.0
     high: float = 0.0
     times: tuple[int, int] | None = None
+    least: Any = None
+    step: float = math.inf
+
+    @property
+    def direct(self) -> bool:
+        """Whether it is acted on."""
+        return self.kind == "direct"
 
     @property
     def is_amount(self) -> bool:
@@ -108,6 +120,16 @@ class Move:
         return self.times is not None and 2 * self.times[0] < self.times[1]
 
     @property
+    def is_open(self) -> bool:
+        """Whether resamples leave open if a number rises or falls, or if a category changes."""
+        return self.low < 0.0 < self.high or self.is_uncertain
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether it must happen, at least a part of it."""
+        return self.least is not None and bool(self.least != self.old)
+
+    @property
     def ends(self) -> tuple[str, str]:
         """The old and the new value as text."""
         return ends(self.feature, self.old, self.new)
@@ -117,7 +139,7 @@ class Move:
         """What follows the new value of a number: " months"; "" without a unit."""
         number = isinstance(self.new, Real) and not isinstance(self.new, bool | np.bool_)
         has_unit = self.is_amount or (number and self.new in self.feature.categories)
-        return f" {self.feature.unit}" if has_unit and self.feature.unit else ""
+        return f" {unit_of(self.feature, self.new)}" if has_unit and self.feature.unit else ""
 
     @property
     def imperative(self) -> str:
@@ -131,23 +153,21 @@ class Move:
         verb = {None: "change", True: "rise", False: "fall"}[self.rises]
         return self._range or f"to {verb} {self.from_to}"
 
-    def needed(self, share: float) -> str:
-        """What has to happen where a share of the change is needed; "" for nothing.
+    @property
+    def needed(self) -> str:
+        """What has to happen: "duration must fall to 61 or less", "town must change to B"."""
+        least, name = replace(self, new=self.least), self.feature.called
+        end = least.ends[1] + least.unit
+        if not least.is_amount:
+            return f"{name} must change to {end}"
+        return (
+            f"{name} must {f'rise to {end} or more' if least.rises else f'fall to {end} or less'}"
+        )
 
-        "duration must fall to 61 or less", "town must change to B".
-        """
-        name = self.feature.called
-        if not self.is_amount:
-            return f"{name} must change to {self.ends[1]}{self.unit}" if share >= HALF else ""
-        old, new = float(self.old), float(self.new)
-        part, grain = old + share * (new - old), 10.0 ** (self.feature.precision or 0)
-        if self.feature.precision is not None:
-            # Not less than what is needed.
-            part = (math.ceil if new > old else math.floor)(round(part * grain, 6)) / grain
-        _, end = ends(self.feature, old, part)
-        end += self.unit
-        what = f"rise to {end} or more" if new > old else f"fall to {end} or less"
-        return f"{name} must {what}"
+    @property
+    def definition(self) -> str:
+        """What is forced: "area is 80 square metres"."""
+        return f"{self.feature.called} is {self.ends[1]}{self.unit}"
 
     @property
     def from_to(self) -> str:
@@ -159,6 +179,8 @@ class Move:
     def in_short(self) -> str:
         """Both values, and those that resamples give, for a figure: "0 → 307 (200 to 400)"."""
         text = " → ".join(_clipped(end) for end in self.ends) + self.unit
+        if self.kind == "forced":
+            return f"{text} (by definition)"
         if self.times is not None:
             return f"{text} ({self.times[0]} of {self.times[1]} resamples)"
         if self.low == self.high:
@@ -188,7 +210,7 @@ class Move:
 
 
 def sentence(
-    direct: Sequence[Move],
+    moves: Sequence[Move],
     indirect: Sequence[Move],
     shares: Mapping[str, tuple[float, float]],
     more: int = 0,
@@ -196,7 +218,7 @@ def sentence(
     """The first clause of a description: the action, and the indirect changes then expected.
 
     Args:
-        direct: the features acted on.
+        moves: the features acted on, and those that these force.
         indirect: features that change indirectly.
         shares: categories that do not flip, with their expected probability before and after.
         more: the number of indirect changes besides these.
@@ -215,10 +237,22 @@ def sentence(
         probabilities = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
         follows = follows or "no other change is likely"
         follows += f" (chance of {probabilities})"
-    return "; ".join(filter(None, [join([move.imperative for move in direct]), follows]))
+    forced = join([move.definition for move in moves if not move.direct])
+    by_definition = forced and f"with it, {forced} by definition"
+    acts = join([move.imperative for move in moves if move.direct])
+    return "; ".join(filter(None, [acts, by_definition, follows]))
 
 
 ENOUGH = "The action is enough by itself."
+# Where a rule between columns changes more.
+ENOUGH_FORCED = "The action is enough, with what it changes by definition."
+# Of an action that is accepted alone, and refused with some part of what follows.
+DEPENDS = (
+    "The action alone is accepted, but not with every part of what is expected to follow: it"
+    " depends on how much of that happens."
+)
+# Of an action that does not help by itself.
+CHAIN = "The action works through what follows, not by itself."
 # Of an action that is enough by itself, where more than a tenth of resamples fail.
 UNDONE = "The action is enough by itself, but what is expected to follow may undo it."
 SURE = 0.9
@@ -226,25 +260,31 @@ SURE = 0.9
 FEWEST = 30
 
 
-def certainty(
-    reliance: float, moves: Sequence[Move], *, times: int, count: int, rows: int
-) -> list[str]:
-    """Sentences on what the action needs to be enough, and on the confidence.
+def enough(moves: Sequence[Move], *, relies: bool, alone: bool, gain: bool, sure: bool) -> str:
+    """Whether the action is enough, or what it needs.
 
     Args:
-        reliance: the least share of the indirect change with which the answer succeeds.
-        moves: the indirect changes that a description names.
-        times: the number of resamples under which it succeeds.
-        count: the number of resamples.
-        rows: the number of training rows.
+        moves: all changes.
+        relies: whether the answer counts on what follows.
+        alone: whether the action alone is accepted.
+        gain: whether the action itself raises the score.
+        sure: whether it succeeds under nearly all resamples.
     """
-    enough = ENOUGH if times >= SURE * count else UNDONE
-    if reliance > 0.0:
-        needed = join(list(filter(None, (move.needed(reliance) for move in moves))))
-        enough = f"It needs what is expected to follow{f': {needed}' if needed else ''}."
+    if not relies:
+        forced = any(move.kind == "forced" for move in moves)
+        return (ENOUGH_FORCED if forced else ENOUGH) if sure else UNDONE
+    if alone:
+        return DEPENDS
+    needed = join([move.needed for move in moves if move.is_needed])
+    needs = f"It needs what is expected to follow{f': {needed}' if needed else ''}."
+    return needs if gain else f"{needs} {CHAIN}"
+
+
+def succeeds(times: int, count: int, rows: int) -> str:
+    """A sentence on the confidence, given the resamples and the number of training rows."""
     told = f"It succeeds in {times} of {count} resamples of the training rows"
     few = f", of which there are too few ({rows}) to tell" if rows < FEWEST else ""
-    return [enough, f"{told}{few}."]
+    return f"{told}{few}."
 
 
 def agreed(share: float, count: int) -> str:

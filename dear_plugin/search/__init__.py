@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dear_plugin.search.credibility import Decoded, confidence, reliance
+from dear_plugin.search.credibility import Decoded, by_share, own_gain
 from dear_plugin.search.criteria import RowCriteria, criteria
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.ranks import Ranked
@@ -19,7 +19,7 @@ __all__ = [
     "Search",
     "SearchProblem",
     "SearchRun",
-    "confidence",
+    "by_share",
     "criteria",
-    "reliance",
+    "own_gain",
 ]

@@ -1,4 +1,4 @@
-"""Credibility: confidence (under resamples) and reliance (on indirect changes) of actions.
+"""Credibility: of actions, the confidence, the reliance on what follows, and the own gain.
 
 Each criterion is a function of a search problem and some actions; no search optimises it.
 """
@@ -18,6 +18,8 @@ from dear_plugin.search.problem import SearchProblem
 # Shares of the indirect change; from the half on, categories change.
 SHARES = (0.0, 0.25, 0.5, 0.75)
 HALF = 0.5
+# Relative rounding error of a margin.
+ROUNDING = 1e-5
 CELLS_A_BATCH = 1 << 20
 
 
@@ -100,28 +102,74 @@ def _resampled(problem: SearchProblem, actions: Decoded, draws: Tensor) -> tuple
     return margins, valid
 
 
-def reliance(problem: SearchProblem, actions: Decoded) -> Tensor:
-    """(m,) the least share of the indirect change from which on the action is accepted.
+@dataclass(frozen=True)
+class Shares:
+    """What the model says of m actions where only a share of the indirect change happens.
 
-    One of 0, 1/4, 1/2, 3/4, 1. At 0 the direct change alone suffices; at 1 all of the indirect
-    change is needed.
+    Attributes:
+        accepted: (m, 4) bool, whether it accepts the rows with the `SHARES`: the first of them has
+            the action alone, with what it forces.
+        least: (m, p) the row with the share that is the reliance.
     """
+
+    accepted: Tensor
+    least: Tensor
+
+    @property
+    def reliance(self) -> Tensor:
+        """(m,) double, the least share of the indirect change from which on all are accepted.
+
+        One of 0, 1/4, 1/2, 3/4, 1. At 0 the action alone suffices, and no part of what follows
+        undoes it; at 1 all of the indirect change is needed.
+        """
+        return torch.tensor([*SHARES, 1.0], dtype=torch.float64)[_first(self.accepted)]
+
+    @property
+    def alone(self) -> Tensor:
+        """(m,) bool, whether the action alone is accepted."""
+        return self.accepted[:, 0]
+
+
+def by_share(problem: SearchProblem, actions: Decoded) -> Shares:
+    """What the model says of actions of which only a share of the indirect change happens."""
     p = actions.reached.shape[1]
     parts = torch.arange(len(actions)).split(max(1, CELLS_A_BATCH // (len(SHARES) * p)))
-    return torch.cat([_reliance(problem, actions.part(at)) for at in parts])
+    found = [_by_share(problem, actions.part(at)) for at in parts]
+    return Shares(*(torch.cat(each) for each in zip(*found, strict=True)))
 
 
-def _reliance(problem: SearchProblem, actions: Decoded) -> Tensor:
+def _by_share(problem: SearchProblem, actions: Decoded) -> tuple[Tensor, Tensor]:
+    """The columns of `Shares`."""
     x, whole = problem.x[actions.rows][:, None], actions.reached[:, None]
     (m, p), shares = actions.reached.shape, torch.tensor(SHARES)[:, None]
     number = (problem.is_number & ~is_special(x)) & ~is_special(whole)
-    partial = torch.where(number, x + shares * (whole - x), torch.where(shares >= HALF, whole, x))
-    partial = problem.feasible.project(x[:, 0], partial, actions.rows)
-    acted = problem.sets.masks[actions.sets][:, None]
-    partial = torch.where(acted, whole, partial)
-    # What an order or a relation forces is no matter of the decoder.
-    partial = problem.repair(partial, actions.rows, actions.sets).reshape(-1, p)
-    _, valid = problem.decide(partial, actions.rows.repeat_interleave(len(SHARES)))
-    # The number of consecutive shares, from the largest down, that are accepted.
-    count = valid.view(m, len(SHARES)).flip(1).long().cumprod(1).sum(1)
-    return torch.tensor([*SHARES, 1.0])[len(SHARES) - count]
+    rows = torch.where(number, x + shares * (whole - x), torch.where(shares >= HALF, whole, x))
+    rows = problem.feasible.project(x[:, 0], rows, actions.rows)
+    rows = torch.where(problem.sets.masks[actions.sets][:, None], whole, rows)
+    rows = problem.repair(rows, actions.rows, actions.sets)
+    owner = actions.rows.repeat_interleave(len(SHARES))
+    accepted = problem.decide(rows.reshape(-1, p), owner)[1].view(m, len(SHARES))
+    least = torch.cat([rows, whole], 1)[torch.arange(m), _first(accepted)]
+    return accepted, least
+
+
+def _first(accepted: Tensor) -> Tensor:
+    """(m,) the position of the first share from which on all are accepted, (m, 4) bool."""
+    return len(SHARES) - accepted.flip(1).long().cumprod(1).sum(1)
+
+
+def own_gain(problem: SearchProblem, actions: Decoded) -> Tensor:
+    """(m,) double, 1 where the action itself helps, 0 where only what follows does.
+
+    The action alone is accepted; or it does not lower the score, and the row with all that follows
+    but the action is refused.
+    """
+    if not len(actions):
+        return torch.ones(0, dtype=torch.float64)
+    x, acted = problem.x[actions.rows], problem.sets.masks[actions.sets]
+    alone = problem.alone(actions.rows, actions.sets, actions.values)
+    rows = torch.cat([x, alone, torch.where(acted, x, actions.reached)])
+    scores, owner = problem.classifier.scores(rows), actions.rows.repeat(3)
+    before, after, _ = problem.goal.margin(scores, owner).chunk(3)
+    _, enough, undone = problem.goal.accepts(scores, owner).chunk(3)
+    return (enough | ((after - before >= -ROUNDING * before.abs()) & ~undone)).double()

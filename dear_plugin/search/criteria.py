@@ -12,7 +12,14 @@ from torch import Tensor
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.problem.goals import Goal
-from dear_plugin.search.credibility import Decoded, Reached, confidence, reliance, unseen
+from dear_plugin.search.credibility import (
+    Decoded,
+    Reached,
+    by_share,
+    confidence,
+    own_gain,
+    unseen,
+)
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.settings import CRITERIA, Search
 
@@ -96,7 +103,8 @@ def measures_of_actions(
 
     return {
         "consistency": lambda actions: (consistency(actions), 0.0),
-        "reliance": lambda actions: (1.0 - reliance(problem, actions), 0.0),
+        **({} if problem.has_tiers else {"gain": lambda a: (own_gain(problem, a), 0.0)}),
+        "reliance": lambda actions: (1.0 - by_share(problem, actions).reliance, 0.0),
         "confidence": lambda actions: confidence(problem, actions, least, draws),
     }
 

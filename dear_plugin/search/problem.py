@@ -213,13 +213,10 @@ class SearchProblem:
         bits = margin.view(torch.int32) & -(1 << 12)
         return cost, bits.view(torch.float32)
 
-    def margin_alone(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
-        """(m,) the margin of actions without indirect changes but those that rules force.
-
-        Arguments: see `evaluate`.
-        """
+    def alone(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
+        """(m, p) the factuals with actions alone, and what these force; see `evaluate`."""
         alone = self.x[rows].scatter(1, self.sets.positions[sets], values)
-        return self.margins(self.repair(alone[:, None], rows, sets)[:, 0], rows)
+        return self.repair(alone[:, None], rows, sets)[:, 0]
 
     def snapped(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m, c, w) values that actions may set: each snapped, or the factual where none is near.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 from dear_plugin._validation.settings import (
+    boolean,
     instance,
     number,
     one_of,
@@ -17,7 +18,10 @@ from dear_plugin._validation.settings import (
 from dear_plugin.errors import SettingError
 
 # The criteria of answers, the cheapest to evaluate first.
-CRITERIA = ("consistency", "plausibility", "reliance", "support", "agreement", "confidence")
+CRITERIA = (
+    *("consistency", "plausibility", "gain", "reliance", "support", "agreement"),
+    "confidence",
+)
 # Settings of earlier versions, and what to use in their place.
 REMOVED = {
     **dict.fromkeys(("coarse", "deepen", "refine", "rescue"), "the resolution is fixed"),
@@ -87,6 +91,8 @@ class Search:
             less; 0 requires none.
         max_reliance: the largest share of the indirect change that an answer may need; at 0 the
             direct change alone must suffice.
+        own_gain: whether, without tiers, the action of an answer that counts on what follows must
+            help: by itself it does not lower the score, and without it what follows is refused.
         prefer_alone: how much more an answer that needs no indirect change may cost, as a share.
         indirect_weight: what a unit of indirect change counts for when answers are compared: 1 as
             in the paper, 0 to compare by what has to be done. Reported costs do not depend on it.
@@ -116,6 +122,7 @@ class Search:
     max_reliance: float = 1.0
     prefer_alone: float = 0.25
     indirect_weight: float = 1.0
+    own_gain: bool = True
     min_consistency: float = 0.0
     min_agreement: float = 1.0
     min_support: float | None = None
@@ -139,6 +146,7 @@ class Search:
             max_reliance=number(1.0),
             prefer_alone=number(),
             indirect_weight=number(),
+            own_gain=boolean,
             min_consistency=number(1.0),
             min_agreement=number(1.0),
             min_support=optional(number(1.0)),
@@ -154,7 +162,7 @@ class Search:
             options: any other settings.
         """
         names = "margin", "min_confidence", "min_plausibility", "min_agreement", "prefer_alone"
-        return cls(**{**dict.fromkeys(names, 0.0), **options})
+        return cls(**{**dict.fromkeys(names, 0.0), "own_gain": False, **options})
 
     @property
     def required(self) -> dict[str, float]:
@@ -162,6 +170,7 @@ class Search:
         least = {
             "consistency": self.min_consistency,
             "plausibility": self.min_plausibility,
+            "gain": float(self.own_gain),
             "reliance": 1.0 - self.max_reliance,
             "support": self.min_support or 0.0,
             "agreement": self.min_agreement,

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.search.actions import Candidates, TriedActions, first_of, in_order, least
-from dear_plugin.search.credibility import Decoded
+from dear_plugin.search.credibility import Decoded, by_share
 from dear_plugin.search.criteria import Criterion, scored
 from dear_plugin.search.problem import SearchProblem
 
@@ -98,7 +98,7 @@ class SearchTable:
         price = cost.clone()
         if self.discount:
             at = found[margin[found] >= self.enough[rows[found]]]
-            alone = problem.margin_alone(rows[at], sets[at], values[at])
+            alone = problem.margins(problem.alone(rows[at], sets[at], values[at]), rows[at])
             price[at[alone >= self.aim[rows[at]]]] /= 1.0 + self.discount
         self.hits = torch.cat([self.hits, len(self.tried) + found])
         self.fresh = torch.cat([self.fresh, len(self.tried) + found])
@@ -129,9 +129,16 @@ class SearchTable:
             self.need.view(-1).scatter_reduce_(0, self.pairs(short), need, "amax")
         met = at[tried.margin[at] >= self.enough[tried.rows[at]]]
         met = met[tried.met[met] == torch.inf]
+        self._undiscount(met[tried.price[met] < tried.cost[met]])
         self.fresh = self.fresh[tried.met[self.fresh] < 0.0]
         self.passed = torch.cat([self.passed, met])
         return met
+
+    def _undiscount(self, at: Tensor) -> None:
+        """Compare actions, (m,), that some part of what follows undoes by their cost."""
+        if len(at):
+            relies = at[by_share(self.problem, self.decoded(at)).reliance > 0.0]
+            self.tried.price[relies] = self.tried.cost[relies]
 
     def drop_needless(self, at: Tensor) -> Tensor:
         """(q,) those of accepted actions, (m,), without one change of which all remains so.
