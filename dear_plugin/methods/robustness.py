@@ -11,7 +11,7 @@ from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
-from dear_plugin.search import Decoded, SearchProblem, by_share, own_gain
+from dear_plugin.search import Decoded, SearchProblem, by_share
 from dear_plugin.search.credibility import confirmed, unseen
 
 # `describe` names the features that do not flip whose probability changes most, by how much.
@@ -41,7 +41,7 @@ def spread(case: Case, proposal: Proposal, optimizer: Optimizer) -> Spread:
             confidence=share,
             reliance=parts.reliance,
             alone=parts.alone,
-            gain=own_gain(problem, actions),
+            gain=parts.gain,
             least=parts.least,
         )
     return out.merged(known, rows)

@@ -234,7 +234,9 @@ class FeasibleSet:
         bounds = self.floor[idx], self.ceiling[idx]
         return self.rules.one_hot.repair(x, reached, bounds)
 
-    def repair(self, x: Tensor, reached: Tensor, still: Tensor, idx: Tensor) -> Tensor:
+    def repair(
+        self, x: Tensor, reached: Tensor, still: Tensor, idx: Tensor, *, forced: bool = False
+    ) -> Tensor:
         """(m, c, p) rows whose indirect changes are adapted to orders and relations.
 
         Args:
@@ -242,6 +244,7 @@ class FeasibleSet:
             reached: (m, c, p) the projected rows.
             still: (m, p) bool, the features acted on, and those that do not move with them.
             idx: (m,) the position of each factual row in this set.
+            forced: only to what defines a value, not to relations that hold nearly always.
         """
         if not self.has_rules:
             return reached
@@ -251,11 +254,19 @@ class FeasibleSet:
         low[:, list(self.observed)] = torch.inf
         relations = self.rules.relations
         required = self.required[idx, : len(relations)]
+        if forced:
+            required = required & ~self.rules.near[: len(relations)]
         return relations.repair(x, reached, ~still, (low, high), required)
 
-    def satisfies_rules(self, reached: Tensor, idx: Tensor) -> Tensor:
-        """(m,) bool: whether rows, (m, p), satisfy the rules required of factual rows (m,)."""
-        return (self.rules.satisfied(reached) | ~self.required[idx]).all(1)
+    def satisfies_rules(
+        self, reached: Tensor, idx: Tensor, alone: Tensor | bool = False
+    ) -> Tensor:
+        """(m,) bool: whether rows, (m, p), satisfy the rules required of factual rows (m,).
+
+        Relations that hold nearly always are not asked of rows with an action alone, (m,) bool.
+        """
+        exempt = self.rules.near & torch.as_tensor(alone)[..., None]
+        return (self.rules.satisfied(reached) | ~self.required[idx] | exempt).all(1)
 
     def broken_text(self, reached: Tensor, idx: Tensor) -> list[str]:
         """(m,) the names of the required rules that rows violate, as text.

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import SchemaError
 from dear_plugin.problem.one_hot import OneHot
@@ -33,6 +34,14 @@ class Rules:
         """The rules of a schema, which may have none."""
         groups = OneHot.of(encoder.schema.groups, encoder.p)
         return cls(encoder, Relations.of(encoder), groups)
+
+    @lazy
+    def near(self) -> Tensor:
+        """(r + u + g) bool, the relations that hold nearly always but define nothing."""
+        schema = self.encoder.schema
+        near = [not (each.is_order or each.low == each.high) for each in schema.relations]
+        others = [False] * (len(schema.rules) + len(schema.groups))
+        return torch.tensor([*near, *others], dtype=torch.bool)
 
     def satisfied(self, rows: Tensor) -> Tensor:
         """(m, r + u + g) bool: the relations, rules and groups that rows satisfy."""

@@ -155,12 +155,14 @@ class Answered:
     def text(self) -> str:
         """The action, its indirect changes, and what is known of them."""
         result, row = self.result, self.result.outcome.iloc[self.at]
-        sure, largest = [m for m in self.moves.values() if m.kind != "indirect"], self._largest
+        direct = [m for m in self.moves.values() if m.kind == "direct"]
+        forced = [m for m in self.moves.values() if m.kind == "forced"]
         flips = result.question.method._flip_probabilities(
             result.question.case, result.proposal, self.at
         )
         shares = {level(result.encoder.schema.features[j]): each for j, each in flips.items()}
-        words = sentence(sure, largest, shares, len(self.moves) - len(sure) - len(largest))
+        rest = len(self.sizes) - len(self._largest)
+        words = sentence(direct, self._largest, shares, rest, forced=forced)
         if not row["success"]:
             words, against = f"{words}; {row['reason']}", self._contradicted
             return " ".join([f"{words}.", *against]) if against else words

@@ -153,17 +153,11 @@ class Question:
             rows: the rows that it changed.
             before: the scores and successes of the others; None: those of the factuals.
         """
-        case, classifier = self.case, self.method.trained.classifier
-        after, seen = patch(
-            self.method.encoder,
-            self.frame,
-            case.x,
-            rows=proposal.rows,
-        )
+        case = self.case
+        after, seen = patch(self.method.encoder, self.frame, case.x, rows=proposal.rows)
         every = len(rows) == len(case)
         scored = (after, seen) if every else (after.iloc[rows.numpy()], seen[rows])
-        new = classifier.frame_scores(*scored)
-        success = case.goal.select(rows).succeeds(new, lambda: classifier.decisions(scored[0]))
+        new, success = self._decided(*scored, rows)
         lawful = case.feasible.satisfies_rules(seen[rows], rows)
         proposal = replace(proposal, rows=seen)
         if not bool(lawful.all()):
@@ -172,6 +166,19 @@ class Question:
         scores, done = before or (self.scores, self.accepted)
         scores = scores.index_copy(0, rows, new) if len(rows) else scores
         return Written(proposal, after, scores, done.index_copy(0, rows, success & lawful))
+
+    def accepts_alone(self, rows: Tensor) -> Tensor:
+        """(n,) bool, whether the user's model accepts rows, (n, p), that have an action alone."""
+        every = torch.arange(len(self.case))
+        after, seen = patch(self.method.encoder, self.frame, self.case.x, rows=rows)
+        lawful = self.case.feasible.satisfies_rules(seen, every, alone=True)
+        return self._decided(after, seen, every)[1] & lawful
+
+    def _decided(self, frame: pd.DataFrame, seen: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """(m, c) scores and (m,) bool, the wanted decision, of a frame of rows at positions."""
+        classifier = self.method.trained.classifier
+        scores, goal = classifier.frame_scores(frame, seen), self.case.goal.select(rows)
+        return scores, goal.succeeds(scores, lambda: classifier.decisions(frame))
 
     def support(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) the support of rows, (m, p), at positions, (m,)."""

@@ -197,7 +197,7 @@ class Result:
             held = list(self.encoder.schema.held(acted.nonzero()[:, 0].tolist()))
             still[:, held] |= (self.proposal.direct == acted).all(1)[:, None]
         every = torch.arange(len(self))
-        return case.feasible.repair(case.x, rows[:, None], still, every)[:, 0]
+        return case.feasible.repair(case.x, rows[:, None], still, every, forced=True)[:, 0]
 
     @property
     def changed(self) -> Tensor:

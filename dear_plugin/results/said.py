@@ -13,8 +13,6 @@ from torch import Tensor
 
 from dear_plugin.data.kinds import read
 from dear_plugin.results.descriptions import Answered, answered
-from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.question import Question
 from dear_plugin.results.result import Result
 from dear_plugin.results.wording import Move
 
@@ -162,7 +160,7 @@ def _accepted(rows: Sequence[Answered], drafts: Sequence[Said]) -> list[Said | N
         one = torch.tensor([j]), torch.tensor([i])
         good[i] &= feasible.admits(least[i : i + 1, [j]], *one)[0, 0]
     for tried in (least, whole):
-        good &= _wanted(part.question, tried, direct)
+        good &= part.question.accepts_alone(tried)
     return [draft if fine else None for draft, fine in zip(told, good.tolist(), strict=True)]
 
 
@@ -173,12 +171,6 @@ def _forced(result: Result, i: int, row: Tensor, forced: Tensor) -> tuple[Move, 
     return tuple(
         Move(features[j], own[features[j].name], float(row[j]), kind="forced") for j in at
     )
-
-
-def _wanted(question: Question, rows: Tensor, direct: Tensor) -> Tensor:
-    """(m,) bool, whether the user's model decides as wanted for rows, (m, p)."""
-    proposal = Proposal(rows, direct, torch.zeros(len(rows)), [""] * len(rows))
-    return question.write(proposal, torch.arange(len(rows))).success
 
 
 def _write(row: Tensor, reached: Tensor, moves: Sequence[Move], result: Result) -> None:

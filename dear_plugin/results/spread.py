@@ -23,7 +23,7 @@ class Spread(Rows):
         confidence: (m,) double, the share of resamples under which an answer succeeds.
         reliance: (m,) double, the least share of the indirect change from which on it succeeds.
         alone: (m,) bool, whether the model accepts the action alone, with what it forces.
-        gain: (m,) double, 1 where the action alone raises the score, see `own_gain`.
+        gain: (m,) double, 1 where the action itself helps, see `Shares`.
         least: (m, p) the row with the share of the indirect change that is the reliance.
         low: (m, p) the 10th percentile of a number's change over the resamples, or its change in
             the answer where that is less, in user units; 0 for categories.

@@ -210,18 +210,21 @@ class Move:
 
 
 def sentence(
-    moves: Sequence[Move],
+    direct: Sequence[Move],
     indirect: Sequence[Move],
     shares: Mapping[str, tuple[float, float]],
     more: int = 0,
+    *,
+    forced: Sequence[Move] = (),
 ) -> str:
     """The first clause of a description: the action, and the indirect changes then expected.
 
     Args:
-        moves: the features acted on, and those that these force.
+        direct: the features acted on.
         indirect: features that change indirectly.
         shares: categories that do not flip, with their expected probability before and after.
         more: the number of indirect changes besides these.
+        forced: what rules between columns set with the action.
     """
     likely = [move for move in indirect if not move.is_uncertain]
     expected = join([f"{move.feature.called} {move.infinitive}" for move in likely])
@@ -237,9 +240,9 @@ def sentence(
         probabilities = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
         follows = follows or "no other change is likely"
         follows += f" (chance of {probabilities})"
-    forced = join([move.definition for move in moves if not move.direct])
-    by_definition = forced and f"with it, {forced} by definition"
-    acts = join([move.imperative for move in moves if move.direct])
+    is_so = join([move.definition for move in forced])
+    by_definition = is_so and f"with it, {is_so} by definition"
+    acts = join([move.imperative for move in direct])
     return "; ".join(filter(None, [acts, by_definition, follows]))
 
 

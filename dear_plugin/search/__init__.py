@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dear_plugin.search.credibility import Decoded, by_share, own_gain
+from dear_plugin.search.credibility import Decoded, by_share
 from dear_plugin.search.criteria import RowCriteria, criteria
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.ranks import Ranked
@@ -21,5 +21,4 @@ __all__ = [
     "SearchRun",
     "by_share",
     "criteria",
-    "own_gain",
 ]

@@ -1,4 +1,4 @@
-"""Credibility: of actions, the confidence, the reliance on what follows, and the own gain.
+"""Credibility: confidence of actions, and what the model says of shares of what follows.
 
 Each criterion is a function of a search problem and some actions; no search optimises it.
 """
@@ -110,10 +110,13 @@ class Shares:
         accepted: (m, 4) bool, whether it accepts the rows with the `SHARES`: the first of them has
             the action alone, with what it forces.
         least: (m, p) the row with the share that is the reliance.
+        gain: (m,) double, 1 where the action itself helps: alone it is accepted; or it does not
+            lower the score, and the row with all that follows but the action is refused. Else 0.
     """
 
     accepted: Tensor
     least: Tensor
+    gain: Tensor
 
     @property
     def reliance(self) -> Tensor:
@@ -133,43 +136,46 @@ class Shares:
 def by_share(problem: SearchProblem, actions: Decoded) -> Shares:
     """What the model says of actions of which only a share of the indirect change happens."""
     p = actions.reached.shape[1]
-    parts = torch.arange(len(actions)).split(max(1, CELLS_A_BATCH // (len(SHARES) * p)))
+    parts = torch.arange(len(actions)).split(max(1, CELLS_A_BATCH // ((len(SHARES) + 2) * p)))
     found = [_by_share(problem, actions.part(at)) for at in parts]
     return Shares(*(torch.cat(each) for each in zip(*found, strict=True)))
 
 
-def _by_share(problem: SearchProblem, actions: Decoded) -> tuple[Tensor, Tensor]:
+def _by_share(problem: SearchProblem, actions: Decoded) -> tuple[Tensor, Tensor, Tensor]:
     """The columns of `Shares`."""
+    x, whole, count = problem.x[actions.rows][:, None], actions.reached[:, None], len(SHARES)
+    acted, (m, p) = problem.sets.masks[actions.sets][:, None], actions.reached.shape
+    rows = _partial(problem, actions)
+    # The model is called once, with the factual and what follows without the action besides.
+    every = torch.cat([rows, x, torch.where(acted, x, whole)], 1).view(-1, p)
+    owner = actions.rows.repeat_interleave(count + 2)
+    scores = problem.classifier.scores(every)
+    accepted = problem.goal.accepts(scores, owner).view(m, -1)
+    margin = problem.goal.margin(scores, owner).view(m, -1)
+    before, gained = margin[:, count], margin[:, 0] - margin[:, count]
+    helps = (gained >= -ROUNDING * before.abs()) & ~accepted[:, -1]
+    alone = (torch.tensor(SHARES) == 0.0).repeat(m)
+    lawful = problem.feasible.satisfies_rules(
+        rows.view(-1, p), actions.rows.repeat_interleave(count), alone
+    )
+    accepted = accepted[:, :count] & lawful.view(m, count)
+    least = torch.cat([rows, whole], 1)[torch.arange(m), _first(accepted)]
+    return accepted, least, (accepted[:, 0] | helps).double()
+
+
+def _partial(problem: SearchProblem, actions: Decoded) -> Tensor:
+    """(m, 4, p) the rows of actions with the `SHARES` of their indirect changes."""
     x, whole = problem.x[actions.rows][:, None], actions.reached[:, None]
-    (m, p), shares = actions.reached.shape, torch.tensor(SHARES)[:, None]
+    shares = torch.tensor(SHARES)[:, None]
     number = (problem.is_number & ~is_special(x)) & ~is_special(whole)
     rows = torch.where(number, x + shares * (whole - x), torch.where(shares >= HALF, whole, x))
     rows = problem.feasible.project(x[:, 0], rows, actions.rows)
     rows = torch.where(problem.sets.masks[actions.sets][:, None], whole, rows)
     rows = problem.repair(rows, actions.rows, actions.sets)
-    owner = actions.rows.repeat_interleave(len(SHARES))
-    accepted = problem.decide(rows.reshape(-1, p), owner)[1].view(m, len(SHARES))
-    least = torch.cat([rows, whole], 1)[torch.arange(m), _first(accepted)]
-    return accepted, least
+    rows[:, 0] = problem.alone(actions.rows, actions.sets, actions.values)
+    return rows
 
 
 def _first(accepted: Tensor) -> Tensor:
     """(m,) the position of the first share from which on all are accepted, (m, 4) bool."""
     return len(SHARES) - accepted.flip(1).long().cumprod(1).sum(1)
-
-
-def own_gain(problem: SearchProblem, actions: Decoded) -> Tensor:
-    """(m,) double, 1 where the action itself helps, 0 where only what follows does.
-
-    The action alone is accepted; or it does not lower the score, and the row with all that follows
-    but the action is refused.
-    """
-    if not len(actions):
-        return torch.ones(0, dtype=torch.float64)
-    x, acted = problem.x[actions.rows], problem.sets.masks[actions.sets]
-    alone = problem.alone(actions.rows, actions.sets, actions.values)
-    rows = torch.cat([x, alone, torch.where(acted, x, actions.reached)])
-    scores, owner = problem.classifier.scores(rows), actions.rows.repeat(3)
-    before, after, _ = problem.goal.margin(scores, owner).chunk(3)
-    _, enough, undone = problem.goal.accepts(scores, owner).chunk(3)
-    return (enough | ((after - before >= -ROUNDING * before.abs()) & ~undone)).double()

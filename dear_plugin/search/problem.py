@@ -135,21 +135,25 @@ class SearchProblem:
         x = self.x.index_select(0, rows)
         return self.feasible.project(x, moved, rows, self.sets.masks[sets], held)
 
-    def repair(self, reached: Tensor, rows: Tensor, sets: Tensor) -> Tensor:
+    def repair(
+        self, reached: Tensor, rows: Tensor, sets: Tensor, *, forced: bool = False
+    ) -> Tensor:
         """(m, c, p) projected rows, of which what is not acted on keeps relations of columns."""
         still = self.sets.masks[sets]
         if self.has_tiers:
             still = still | self.held[sets]
-        return self.feasible.repair(self.x.index_select(0, rows), reached, still, rows)
+        x = self.x.index_select(0, rows)
+        return self.feasible.repair(x, reached, still, rows, forced=forced)
 
-    def margins(self, reached: Tensor, rows: Tensor) -> Tensor:
+    def margins(self, reached: Tensor, rows: Tensor, alone: Tensor | bool = False) -> Tensor:
         """(m,) the margins of counterfactuals, -inf for those that break a rule.
 
         Args:
             reached: (m, p) the counterfactuals.
             rows: (m,) the factual row of each.
+            alone: (m,) bool, those with an action alone, see `FeasibleSet.satisfies_rules`.
         """
-        return self._margins(self.classifier.scores(reached), reached, rows)
+        return self._margins(self.classifier.scores(reached), reached, rows, alone)
 
     def decide(self, reached: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """(m,) margins and (m,) bool, whether the goal accepts; arguments as of `margins`."""
@@ -157,10 +161,12 @@ class SearchProblem:
         margin = self._margins(scores, reached, rows)
         return margin, self.goal.accepts(scores, rows) & (margin > -torch.inf)
 
-    def _margins(self, scores: Tensor, reached: Tensor, rows: Tensor) -> Tensor:
+    def _margins(
+        self, scores: Tensor, reached: Tensor, rows: Tensor, alone: Tensor | bool = False
+    ) -> Tensor:
         margin = self.goal.margin(scores, rows)
         if self.feasible.has_rules:
-            satisfied = self.feasible.satisfies_rules(reached, rows)
+            satisfied = self.feasible.satisfies_rules(reached, rows, alone)
             margin = margin.masked_fill(~satisfied, -torch.inf)
         return margin.float()
 
@@ -216,7 +222,7 @@ class SearchProblem:
     def alone(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m, p) the factuals with actions alone, and what these force; see `evaluate`."""
         alone = self.x[rows].scatter(1, self.sets.positions[sets], values)
-        return self.repair(alone[:, None], rows, sets)[:, 0]
+        return self.repair(alone[:, None], rows, sets, forced=True)[:, 0]
 
     def snapped(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m, c, w) values that actions may set: each snapped, or the factual where none is near.

@@ -98,7 +98,7 @@ class SearchTable:
         price = cost.clone()
         if self.discount:
             at = found[margin[found] >= self.enough[rows[found]]]
-            alone = problem.margins(problem.alone(rows[at], sets[at], values[at]), rows[at])
+            alone = problem.margins(problem.alone(rows[at], sets[at], values[at]), rows[at], True)
             price[at[alone >= self.aim[rows[at]]]] /= 1.0 + self.discount
         self.hits = torch.cat([self.hits, len(self.tried) + found])
         self.fresh = torch.cat([self.fresh, len(self.tried) + found])

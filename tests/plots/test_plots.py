@@ -193,7 +193,7 @@ class TestRow:
             {
                 "feature": [f"f{i}" for i in range(14)],
                 "values": "0 → 1",
-                "direct": [True] + [False] * 13,
+                "kind": ["direct"] + ["indirect"] * 13,
                 "change": 0.5,
                 "low": 0.5,
                 "high": 0.5,

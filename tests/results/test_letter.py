@@ -54,7 +54,7 @@ class TestWhatItSays:
         letter = loans.letter(label)
         assert re.match(r"To get the decision you want, reduce the loan from [\d,]+ to", letter)
         assert re.search(r"euros\. Then the term will usually fall to about \d+ m", letter)
-        assert re.search(r"For that decision, the term must be at most \d+ months: please", letter)
+        assert re.search(r"This is enough only if the term is at most \d+ months\.", letter)
         assert letter.endswith(LetterTemplate().caution)
 
     def test_one_of_two_numbers_has_its_unit(self):
@@ -146,7 +146,7 @@ class TestCalls:
             | {
                 "advice": "Für die gewünschte Entscheidung: {actions}.",
                 "lowered": "{feature} von {old} auf {new} senken",
-                "check": "Das gilt nur, wenn {bounds}.",
+                "only_if": "Das gilt nur, wenn {bounds}.",
                 "at_most": "{feature} höchstens {new} beträgt",
                 "thousand": "thousand ",
                 "separator": ".",

@@ -1,5 +1,6 @@
-"""Amounts that a letter tells: some digits of the change, away from the old value."""
+"""Amounts that a letter tells: some digits of the value and of the change, away from the old."""
 
+import numpy as np
 import pytest
 
 from dear_plugin import Feature, Kind
@@ -7,9 +8,9 @@ from dear_plugin.results.said import _farther, rounded
 from dear_plugin.results.wording import Move
 
 
-def move(old, new, **more):
+def move(old, new, step=1_000.0, **more):
     feature = Feature("pay", Kind.NUMERIC, **{"bounds": (0.0, 100_000.0), "precision": 2, **more})
-    return Move(feature, old, new, direct=True)
+    return Move(feature, old, new, kind="direct", step=step)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,27 @@ def move(old, new, **more):
 )
 def test_known_amounts(old, new, digits, away, told):
     assert rounded(move(old, new), new, digits, away) == told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (1_000.0, 59.0, 59.0),  # 941 less: told as 50 by the digits of the change
+        (102_669.0, 3_148.0, 3_100.0),
+        (10_000.0, 1_340.0, 1_300.0),
+        (57_148.0, 4.0, 4.0),
+        (90_000.0, 61_234.0, 61_000.0),
+    ],
+)
+def test_an_amount_has_two_digits_of_its_own(old, new, told):
+    assert rounded(move(old, new), new, 2, 1) == told
+
+
+@pytest.mark.parametrize("new", np.random.default_rng(0).uniform(0.0, 100_000.0, 30).tolist())
+@pytest.mark.parametrize("step", [0.5, 20.0, 1_000.0])
+def test_no_amount_is_farther_from_the_answer_than_a_step(new, step):
+    told = rounded(move(88_888.0, new, step), new, 2, 1)
+    assert abs(told - new) <= max(step, 0.01)
 
 
 def test_a_number_of_few_values_is_told_as_it_is():

@@ -11,11 +11,12 @@ from dear_plugin.results.explained import short_of
 from dear_plugin.results.wording import (
     ASSOCIATION,
     Move,
-    certainty,
     claim,
+    enough,
     join,
     level,
     sentence,
+    succeeds,
     unclear,
     weak,
 )
@@ -66,40 +67,70 @@ def test_what_changes_in_less_than_half_of_the_resamples_may_change():
 
 
 TERM = Feature("term", Kind.NUMERIC, precision=0)
-FOLLOW = [Move(TERM, 68, 59), Move(JOB, "cook", "nurse"), Move(GAIN, 0, 3.2)]
+FOLLOW = [
+    Move(TERM, 68, 59, least=65),
+    Move(JOB, "cook", "nurse", least="nurse"),
+    Move(GAIN, 0, 3.2, least=0.8),
+]
+KNOWN = {"relies": True, "alone": False, "gain": True, "sure": True}
+
+
+def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
+    many = [Move(replace(TERM, name=f"t{i}"), 68, 59, least=65) for i in range(5)]
+    told = enough(FOLLOW, **KNOWN)
+    assert told == (
+        "It needs what is expected to follow: term must fall to 65 or less, job must change to"
+        " nurse and gain must rise to 0.8 or more."
+    )
+    assert all(f"t{i} must fall to 65" in enough(many, **KNOWN) for i in range(5))
+
+
+def test_what_need_not_change_is_not_told():
+    still = Move(JOB, "cook", "nurse", least="cook")
+    assert enough([FOLLOW[0], still], **KNOWN).endswith(": term must fall to 65 or less.")
 
 
 @pytest.mark.parametrize(
-    ("reliance", "words"),
+    ("known", "words"),
     [
-        (0.25, "term must fall to 65 or less and gain must rise to 0.8 or more"),
+        ({"relies": False}, "The action is enough by itself."),
         (
-            0.5,
-            "term must fall to 63 or less, job must change to nurse and gain must rise to 1.6 or"
-            " more",
+            {"relies": False, "sure": False},
+            "The action is enough by itself, but what is expected to follow may undo it.",
         ),
         (
-            1.0,
-            "term must fall to 59 or less, job must change to nurse and gain must rise to 3.2 or"
-            " more",
+            {"alone": True},
+            "The action alone is accepted, but not with every part of what is expected to follow:"
+            " it depends on how much of that happens.",
         ),
     ],
 )
-def test_what_must_follow_is_told_in_values(reliance, words):
-    assert certainty(reliance, FOLLOW, times=15, count=16, rows=30) == [
-        f"It needs what is expected to follow: {words}.",
-        "It succeeds in 15 of 16 resamples of the training rows.",
-    ]
+def test_an_action_may_be_enough_may_be_undone_and_may_depend(known, words):
+    assert enough(FOLLOW, **{**KNOWN, **known}) == words
 
 
-def _enough(times, rows=1000):
-    return certainty(0.0, FOLLOW, times=times, count=16, rows=rows)
+def test_an_action_that_does_not_help_by_itself_works_through_what_follows():
+    told = enough(FOLLOW, **{**KNOWN, "gain": False})
+    assert told.endswith("0.8 or more. The action works through what follows, not by itself.")
 
 
-def test_an_action_may_be_enough_and_may_be_undone_by_what_follows():
-    assert _enough(15)[0] == "The action is enough by itself."
-    assert _enough(5)[0] == (
-        "The action is enough by itself, but what is expected to follow may undo it."
+AREA = Move(Feature("area", Kind.NUMERIC, precision=0, unit="acres"), 60, 80, "forced")
+
+
+def test_what_a_rule_forces_is_told_as_by_definition():
+    assert sentence([Move(HOURS, 35, 41)], [Move(GAIN, 0, 307)], {}, forced=[AREA]) == (
+        "raise hours from 35 to 41; with it, area is 80 acres by definition; then expect gain to"
+        " rise from 0 to 307"
+    )
+    told = enough([AREA], **{**KNOWN, "relies": False})
+    assert told == "The action is enough, with what it changes by definition."
+    assert AREA.in_short == "60 → 80 acres (by definition)"
+
+
+def test_one_of_a_unit_has_no_plural():
+    assert replace(AREA, new=1).definition == "area is 1 acre"
+    assert replace(AREA, feature=replace(AREA.feature, unit="degrees Celsius"), new=1).unit == (
+        " degrees Celsius"
     )
 
 
@@ -169,11 +200,16 @@ def test_a_value_that_is_not_met_differs_from_the_required_one_in_a_digit():
         short_of("plausibility", 0.0497, 0.05) == "plausibility 0.0497 (at least 0.05 is required)"
     )
     assert short_of("confidence", 0.8125, 0.9) == "confidence 0.81 (at least 0.9 is required)"
+    assert short_of("plausibility", 0.0122, 0.0124) == (
+        "plausibility 0.0122 (at least 0.0124 is required)"
+    )
 
 
 def test_of_one_training_row_16_of_16_resamples_tell_nothing():
-    said = certainty(0.0, [Move(GAIN, 0, 307)], times=16, count=16, rows=1)
-    assert said[1].endswith("of the training rows, of which there are too few (1) to tell.")
+    assert succeeds(15, 16, 30) == "It succeeds in 15 of 16 resamples of the training rows."
+    assert succeeds(16, 16, 1).endswith(
+        "of the training rows, of which there are too few (1) to tell."
+    )
 
 
 MONTHS = Feature("term", Kind.BINARY, categories=(36, 60), dtype="int64", unit="months")
@@ -193,4 +229,4 @@ def test_one_of_two_numbers_has_its_unit_and_a_code_has_none(move, words):
 
 
 def test_a_number_that_must_become_another_has_its_unit():
-    assert Move(MONTHS, 60, 36).needed(1.0) == "term must change to 36 months"
+    assert Move(MONTHS, 60, 36, least=36).needed == "term must change to 36 months"

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from dear_plugin import Constraints, Search
-from dear_plugin.search import confidence, criteria, reliance
-from dear_plugin.search.credibility import confirmed, unseen
+from dear_plugin.search import by_share, criteria
+from dear_plugin.search.credibility import confidence, confirmed, unseen
 from tests.search.handmade import TOWN, A, B, D, factual, followed, make_world, training_frame
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -110,7 +110,7 @@ class TestReliance:
         world = make_world(margin, factual(times=66))
         actions = world.actions([0] * 33 + [1] * 33, values * 2)
         valid = margin(actions.reached) > 0.0
-        shares = reliance(world.problem, actions)
+        shares = by_share(world.problem, actions).reliance.float()
         expected = needed(margin, world, actions)
         assert valid.sum() > 5
         torch.testing.assert_close(shares[valid], expected[valid])
@@ -122,7 +122,7 @@ class TestReliance:
         alone = world.actions([0, 0], [0.52, 0.7])
         assert (margin(alone.reached) > 0.0).tolist() == [False, False]
         valid_actions = world.actions([0, 1], [0.44, 0.9])
-        assert reliance(world.problem, valid_actions).tolist() == [1.0, 1.0]
+        assert by_share(world.problem, valid_actions).reliance.tolist() == [1.0, 1.0]
 
     def test_partial_changes_keep_the_decimals_of_a_column(self):
         """b has one decimal: a quarter of the change from 0.1 to 0.5 gives 0.2, half gives 0.3."""
@@ -130,7 +130,49 @@ class TestReliance:
         frame["b"] = frame["b"].round(1)
         for bar, share in ((0.19, 0.25), (0.21, 0.5), (0.29, 0.5), (0.31, 0.75), (0.49, 1.0)):
             world = make_world(lambda x, bar=bar: x[:, B] - bar, factual(), frame=frame)
-            assert reliance(world.problem, world.actions([0], [0.5])).item() == share
+            least = by_share(world.problem, world.actions([0], [0.5]))
+            assert least.reliance.item() == share
+
+    def test_an_action_may_be_accepted_alone_and_refused_with_a_part_of_what_follows(self):
+        margin = lambda x: x[:, A] - 0.4 - 0.5 * ((x[:, B] - 0.3).abs() < 0.05)  # noqa: E731
+        world = make_world(margin, factual())
+        # b follows from 0.1 to 0.5 and passes 0.3.
+        found = by_share(world.problem, world.actions([0], [0.5]))
+        assert found.alone.item()
+        assert found.accepted.tolist() == [[True, True, False, True]]
+        assert found.reliance.item() == 0.75
+
+    def test_the_row_with_the_least_share_is_the_one_that_the_model_accepted(self):
+        values = torch.linspace(0.3, 0.7, 20).tolist()
+        world = make_world(both, factual(times=20))
+        actions = world.actions([0] * 20, values)
+        found, x = by_share(world.problem, actions), world.problem.x
+        part = x[:, B] + found.reliance * (actions.reached[:, B] - x[:, B])
+        torch.testing.assert_close(found.least[:, B], part)
+        valid = both(actions.reached) > 0.0
+        assert (both(found.least) > 0.0)[valid].all()
+
+
+class TestOwnGain:
+    """Raising a to 0.6 raises b from 0.1 to 0.6."""
+
+    @pytest.mark.parametrize(
+        ("margin", "gain"),
+        [
+            (lambda x: x[:, A] + x[:, B] - 1.0, 1.0),  # both are needed
+            (lambda x: x[:, B] - 0.5, 0.0),  # a does nothing
+            (lambda x: x[:, B] - 0.2 * x[:, A] - 0.3, 0.0),  # a counts against
+            (lambda x: x[:, B] + 0.1 * x[:, A] - 0.3, 0.0),  # b alone is accepted
+            (lambda x: torch.minimum(x[:, A], x[:, B]) - 0.5, 1.0),  # alone flat, and needed
+            (lambda x: x[:, A] - 0.5, 1.0),  # enough alone
+        ],
+        ids=["both", "nothing", "against", "b suffices", "flat", "alone"],
+    )
+    def test_it_is_1_where_the_model_needs_the_action_itself(self, margin, gain):
+        world = make_world(margin, factual())
+        actions = world.actions([0], [0.6])
+        assert (margin(actions.reached) > 0.0).all()
+        assert by_share(world.problem, actions).gain.tolist() == [gain]
 
 
 def test_plausibility_and_support_are_those_of_the_counterfactual():
@@ -138,7 +180,7 @@ def test_plausibility_and_support_are_those_of_the_counterfactual():
     actions, problem = world.actions([0, 1], [0.5, 0.9]), world.problem
     unusual, near = world.evidence.plausibility, world.evidence.support
     wanted = criteria(problem, Search(min_support=0.5), world.evidence)
-    assert list(wanted) == ["plausibility", "support", "confidence"]
+    assert list(wanted) == ["plausibility", "gain", "support", "confidence"]
     assert torch.equal(wanted["plausibility"].measure(actions)[0], unusual.of(actions.reached))
     share = near.of(actions.reached, problem.goal, actions.rows)
     assert torch.equal(wanted["support"].measure(actions)[0], share)
