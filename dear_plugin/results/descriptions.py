@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import torch
+from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.feature import Feature, Kind
@@ -93,6 +94,24 @@ def changes(result: Result, position: int) -> dict[int, Move]:
     return out
 
 
+def forced_moves(result: Result, position: int, alone: Tensor) -> list[Move]:
+    """What an action forces in a row, given the row with the action alone, (p,)."""
+    schema, own = result.encoder.schema, result.factuals.iloc[position]
+    defined = {n for each in schema.relations if not each.is_order for n in each.members}
+    forced = (alone != result.x[position]) & ~result.proposal.direct[position]
+    return [
+        Move(
+            feature,
+            own[feature.name],
+            float(alone[j]),
+            "forced",
+            is_exact=feature.name in defined,
+        )
+        for j, feature in enumerate(schema)
+        if forced[j]
+    ]
+
+
 def unclear_changes(result: Result, position: int) -> dict[str, float]:
     """What a row acts on that the model does not clearly favour, with the consistency."""
     if not result.proposal.searched or not bool(result.outcome["success"].iloc[position]):
@@ -156,13 +175,12 @@ class Answered:
         """The action, its indirect changes, and what is known of them."""
         result, row = self.result, self.result.outcome.iloc[self.at]
         direct = [m for m in self.moves.values() if m.kind == "direct"]
-        forced = [m for m in self.moves.values() if m.kind == "forced"]
         flips = result.question.method._flip_probabilities(
             result.question.case, result.proposal, self.at
         )
         shares = {level(result.encoder.schema.features[j]): each for j, each in flips.items()}
         rest = len(self.sizes) - len(self._largest)
-        words = sentence(direct, self._largest, shares, rest, forced=forced)
+        words = sentence(direct, self._largest, shares, rest, forced=self.forced)
         if not row["success"]:
             words, against = f"{words}; {row['reason']}", self._contradicted
             return " ".join([f"{words}.", *against]) if against else words
@@ -195,6 +213,11 @@ class Answered:
             j: self._resampled(j, move) if move.kind == "indirect" else move
             for j, move in changes(self.result, self.at).items()
         }
+
+    @lazy
+    def forced(self) -> list[Move]:
+        """What the action alone changes by definition."""
+        return forced_moves(self.result, self.at, self.result.alone[self.at])
 
     def _resampled(self, j: int, move: Move) -> Move:
         """An indirect change with its range over the resamples, or in how many it happens."""
@@ -263,8 +286,8 @@ class Answered:
             return [*([ENOUGH] if count else []), *self._agreed, *self._unclear]
         times, rows = round(float(spread.confidence[self.at]) * count), len(self._trained.rows)
         words = enough(
-            [*self.moves.values()],
-            relies=self.relies,
+            self.needed if self.relies else None,
+            forced=bool(self.forced),
             alone=bool(spread.alone[self.at]),
             gain=bool(spread.gain[self.at]),
             sure=times >= SURE * count,

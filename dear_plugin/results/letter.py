@@ -120,7 +120,10 @@ class LetterTemplate:
             self._part(_one_of(becomes, m), m, digits, farther=m.feature.name in bound)
             for m in what.usual[:usual]
         ]
-        forced = [self._part(self.is_, move, None) for move in what.forced]
+        forced = [
+            self._part(self.is_ if move.is_exact else _one_of(ends, move), move, None)
+            for move in what.forced
+        ]
         needed = [self._part(_one_of(ends, move), move, None) for move in what.needed]
         along = self.along if effects else self.associated
         parts = [self.advice.format(actions=self._list(acts))]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.kinds import read
-from dear_plugin.results.descriptions import Answered, answered
+from dear_plugin.results.descriptions import Answered, answered, forced_moves
 from dear_plugin.results.result import Result
 from dear_plugin.results.wording import Move
 
@@ -151,8 +151,8 @@ def _accepted(rows: Sequence[Answered], drafts: Sequence[Said]) -> list[Said | N
         for tried in (least[i], whole[i]):
             _write(tried, reached[i], draft.actions, part)
     least, whole = part.repaired(least), part.repaired(whole)
-    forced = (least != x) & ~direct
-    told = [replace(d, forced=_forced(part, i, least[i], forced[i])) for i, d in enumerate(drafts)]
+    forced = [tuple(forced_moves(part, i, row)) for i, row in enumerate(least)]
+    told = [replace(draft, forced=own) for draft, own in zip(drafts, forced, strict=True)]
     for i, draft in enumerate(drafts):
         _write(least[i], reached[i], draft.needed, part)
     good, feasible = torch.ones(len(x), dtype=torch.bool), part.question.case.feasible
@@ -162,15 +162,6 @@ def _accepted(rows: Sequence[Answered], drafts: Sequence[Said]) -> list[Said | N
     for tried in (least, whole):
         good &= part.question.accepts_alone(tried)
     return [draft if fine else None for draft, fine in zip(told, good.tolist(), strict=True)]
-
-
-def _forced(result: Result, i: int, row: Tensor, forced: Tensor) -> tuple[Move, ...]:
-    """What an action forces in row i: the features, (p,) bool, and their values in a row, (p,)."""
-    features, own = result.encoder.schema.features, result.factuals.iloc[i]
-    at = forced.nonzero()[:, 0].tolist()
-    return tuple(
-        Move(features[j], own[features[j].name], float(row[j]), kind="forced") for j in at
-    )
 
 
 def _write(row: Tensor, reached: Tensor, moves: Sequence[Move], result: Result) -> None:

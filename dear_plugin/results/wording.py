@@ -78,6 +78,7 @@ class Move:
         least: the value up to which an indirect change must happen; the old value where it need
             not.
         step: amounts are told to within it.
+        is_exact: whether a forced value is the only one, and not the nearest that an order allows.
     """
 
     feature: Feature
@@ -90,6 +91,7 @@ class Move:
     times: tuple[int, int] | None = None
     least: Any = None
     step: float = math.inf
+    is_exact: bool = True
 
     @property
     def direct(self) -> bool:
@@ -166,8 +168,9 @@ class Move:
 
     @property
     def definition(self) -> str:
-        """What is forced: "area is 80 square metres"."""
-        return f"{self.feature.called} is {self.ends[1]}{self.unit}"
+        """What is forced: "area is 80 acres", or "is at most 80 acres" by an order."""
+        bound = "" if self.is_exact else "at least " if self.rises else "at most "
+        return f"{self.feature.called} is {bound}{self.ends[1]}{self.unit}"
 
     @property
     def from_to(self) -> str:
@@ -263,23 +266,24 @@ SURE = 0.9
 FEWEST = 30
 
 
-def enough(moves: Sequence[Move], *, relies: bool, alone: bool, gain: bool, sure: bool) -> str:
+def enough(
+    needed: Sequence[Move] | None, *, forced: bool, alone: bool, gain: bool, sure: bool
+) -> str:
     """Whether the action is enough, or what it needs.
 
     Args:
-        moves: all changes.
-        relies: whether the answer counts on what follows.
+        needed: the changes that must follow; None where the answer does not count on any.
+        forced: whether the action forces a change by definition.
         alone: whether the action alone is accepted.
         gain: whether the action itself raises the score.
         sure: whether it succeeds under nearly all resamples.
     """
-    if not relies:
-        forced = any(move.kind == "forced" for move in moves)
+    if needed is None:
         return (ENOUGH_FORCED if forced else ENOUGH) if sure else UNDONE
     if alone:
         return DEPENDS
-    needed = join([move.needed for move in moves if move.is_needed])
-    needs = f"It needs what is expected to follow{f': {needed}' if needed else ''}."
+    musts = join([move.needed for move in needed])
+    needs = f"It needs what is expected to follow{f': {musts}' if musts else ''}."
     return needs if gain else f"{needs} {CHAIN}"
 
 

@@ -72,7 +72,7 @@ FOLLOW = [
     Move(JOB, "cook", "nurse", least="nurse"),
     Move(GAIN, 0, 3.2, least=0.8),
 ]
-KNOWN = {"relies": True, "alone": False, "gain": True, "sure": True}
+KNOWN = {"forced": False, "alone": False, "gain": True, "sure": True}
 
 
 def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
@@ -85,17 +85,12 @@ def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
     assert all(f"t{i} must fall to 65" in enough(many, **KNOWN) for i in range(5))
 
 
-def test_what_need_not_change_is_not_told():
-    still = Move(JOB, "cook", "nurse", least="cook")
-    assert enough([FOLLOW[0], still], **KNOWN).endswith(": term must fall to 65 or less.")
-
-
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        ({"relies": False}, "The action is enough by itself."),
+        ({"needed": None}, "The action is enough by itself."),
         (
-            {"relies": False, "sure": False},
+            {"needed": None, "sure": False},
             "The action is enough by itself, but what is expected to follow may undo it.",
         ),
         (
@@ -106,7 +101,7 @@ def test_what_need_not_change_is_not_told():
     ],
 )
 def test_an_action_may_be_enough_may_be_undone_and_may_depend(known, words):
-    assert enough(FOLLOW, **{**KNOWN, **known}) == words
+    assert enough(**{"needed": FOLLOW, **KNOWN, **known}) == words
 
 
 def test_an_action_that_does_not_help_by_itself_works_through_what_follows():
@@ -122,9 +117,16 @@ def test_what_a_rule_forces_is_told_as_by_definition():
         "raise hours from 35 to 41; with it, area is 80 acres by definition; then expect gain to"
         " rise from 0 to 307"
     )
-    told = enough([AREA], **{**KNOWN, "relies": False})
-    assert told == "The action is enough, with what it changes by definition."
+    assert (
+        enough(None, **{**KNOWN, "forced": True})
+        == "The action is enough, with what it changes by definition."
+    )
     assert AREA.in_short == "60 → 80 acres (by definition)"
+
+
+def test_what_an_order_forces_is_a_bound():
+    assert replace(AREA, is_exact=False).definition == "area is at least 80 acres"
+    assert replace(AREA, new=40, is_exact=False).definition == "area is at most 40 acres"
 
 
 def test_one_of_a_unit_has_no_plural():

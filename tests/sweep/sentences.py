@@ -1,0 +1,309 @@
+"""Sentences: every sentence of `describe` and `letter` on random tables, read without the package.
+
+python -m tests.sweep.sentences [tables] [first seed]
+"""
+
+import logging
+import re
+import sys
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from dear_plugin import DEAR, Schema
+
+NONE = "We looked for a change that leads to the decision you want, and found none"
+NUMBER = r"-?[\d,]*\.?\d+(?:e-?\d+)?"
+IS_SO = r"{name} is (?:at (?:most|least) )?(?P<new>{number})"
+ROWS = 12
+
+
+@dataclass(frozen=True)
+class Table:
+    """Applicants, what may change about them, and a model.
+
+    Attributes:
+        frame: training rows.
+        query: refused rows.
+        model: on frames.
+        schema: the arguments of `Schema.infer`.
+        act_on: what may be acted on; None for all.
+    """
+
+    frame: pd.DataFrame
+    query: pd.DataFrame
+    model: Any
+    schema: dict[str, Any]
+    act_on: list[str] | None
+
+
+class Model:
+    """A classifier of scikit-learn on numbers and codes of categories."""
+
+    def __init__(self, frame, label, kind, seed):
+        self.levels = {n: sorted(frame[n].unique()) for n in frame if frame[n].dtype == object}
+        self.scaler = StandardScaler().fit(self._codes(frame))
+        self.inner = {
+            "line": LogisticRegression(max_iter=500),
+            "tree": DecisionTreeClassifier(max_depth=6, random_state=seed),
+            "forest": RandomForestClassifier(15, max_depth=7, random_state=seed, n_jobs=1),
+        }[kind].fit(self.scaler.transform(self._codes(frame)), label)
+
+    def _codes(self, frame):
+        parts = [
+            pd.DataFrame({f"{n}={level}": frame[n] == level for level in self.levels[n]})
+            if n in self.levels
+            else frame[[n]]
+            for n in frame
+        ]
+        return pd.concat(parts, axis=1).astype(float).to_numpy()
+
+    def predict_proba(self, frame):
+        return self.inner.predict_proba(self.scaler.transform(self._codes(frame)))
+
+    def accepts(self, frame):
+        """(n,) bool: the decision of scikit-learn's `predict`."""
+        return self.predict_proba(frame)[:, 1] > 0.5
+
+
+def random_table(seed):
+    """Numbers that follow one another, parts of a sum, a square, orders, categories and flags."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(300, 1200))
+    age, pay = rng.integers(18, 75, n), (rng.lognormal(8, 0.4, n)).round(-1)
+    columns = {"age": age, "pay": pay}
+    debt = (rng.gamma(2, 1, n) * pay * rng.choice([0.3, 1.0])).round(int(rng.integers(0, 3)))
+    years = (rng.poisson(6, n) + (pay > np.median(pay)) * rng.integers(0, 4, n)).astype(int)
+    extra = {
+        "debt": debt,
+        "years": years,
+        "rate": (3 + debt / debt.max() * 8 + rng.normal(0, 0.5, n)).round(2),
+        "visits": rng.poisson(4, n) + 1,
+        "job": np.array(["clerk", "nurse", "cook", "judge"], object)[
+            np.clip((pay / pay.max() * 6 + rng.normal(0, 1, n)).astype(int), 0, 3)
+        ],
+        "owner": (rng.random(n) < 0.2 + 0.6 * (years > 6)).astype(int),
+    }
+    names = rng.permutation(list(extra))[: int(rng.integers(2, 7))]
+    columns |= {str(name): extra[name] for name in names}
+    if "visits" in columns and rng.random() < 0.5:
+        columns["visits_sq"] = columns["visits"] ** 2
+    if "debt" in columns and rng.random() < 0.5:
+        columns["fees"] = rng.integers(0, 500, n)
+        columns["owed_in_all"] = columns["debt"] + columns["fees"]
+    if "years" in columns and rng.random() < 0.5:
+        columns["years_here"] = rng.binomial(columns["years"], 0.5)
+    frame = pd.DataFrame(columns)
+    numbers = frame.select_dtypes("number").apply(lambda c: (c - c.mean()) / (c.std() or 1.0))
+    weights = rng.normal(0, 1, numbers.shape[1]) * (rng.random(numbers.shape[1]) < 0.7)
+    score = numbers.to_numpy() @ weights + rng.logistic(0, 0.5, n)
+    if "job" in frame:
+        score = score + (frame["job"] == "nurse")
+    label = (score > np.quantile(score, 0.5)).astype(int)
+    model = Model(frame, label, rng.choice(["line", "tree", "forest"]), seed)
+    refused = frame[~model.accepts(frame)]
+    mutable = [name for name in frame if name != "age"]
+    some = [str(name) for name in rng.permutation(mutable)[: int(rng.integers(1, 4))]]
+    schema = {"immutable": ["age"]}
+    if rng.random() < 0.4:
+        cut = int(rng.integers(1, len(mutable)))
+        schema["tiers"] = [["age"], mutable[:cut], mutable[cut:]]
+    return Table(frame, refused.head(ROWS), model, schema, some if rng.random() < 0.6 else None)
+
+
+# Reading.
+
+
+def value(text, column):
+    """What a text says that a cell becomes, in the column's own kind."""
+    if column.dtype == object:
+        return text
+    return float(text.replace(",", ""))
+
+
+def told(pattern, text, frame):
+    """{feature: value} of the matches of a pattern with the groups `name` and `new`."""
+    names = "|".join(sorted(map(re.escape, frame), key=len, reverse=True))
+    whole = pattern.format(name=rf"(?P<name>{names})", number=NUMBER)
+    found = re.finditer(whole, text, re.IGNORECASE)
+    return {m["name"]: value(m["new"], frame[m["name"]]) for m in found}
+
+
+def step_of(column):
+    """The largest of 1, 2, 5 x 10^k that is at most a hundredth of the central 98 %."""
+    low, high = np.quantile(column.astype(float), (0.01, 0.99))
+    if high <= low:
+        return np.inf
+    sizes = [m * 10.0**k for k in range(-6, 9) for m in (1, 2, 5)]
+    return max((size for size in sizes if size <= 0.01 * (high - low) * (1 + 1e-9)), default=0.0)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One answer and what is said of it."""
+
+    table: Table
+    label: Any
+    before: pd.Series
+    after: pd.Series
+    direct: dict[str, Any]
+    forced: dict[str, Any]
+    action: pd.Series
+    text: str
+    letter: str
+
+    def accepted(self, *changes):
+        """Whether the model accepts the factual with some changes, and nothing else."""
+        row = self.table.query.loc[[self.label]].copy()
+        for change in changes:
+            for name, new in change.items():
+                row[name] = pd.Series([new], row.index, dtype=object).infer_objects()
+        return bool(self.table.model.accepts(row)[0])
+
+    def close(self, name, said, exact=1e-4):
+        """Whether a text's number is that of a cell, up to the digits that are shown."""
+        if isinstance(said, str):
+            return str(said) == str(self.after[name])
+        return abs(said - float(self.after[name])) <= exact * max(1.0, abs(said))
+
+    @property
+    def acted(self):
+        """What is acted on and changes; other features of a set are held at their values."""
+        return {name for name, new in self.direct.items() if new != self.before[name]}
+
+    def described(self):
+        """The faults of the description."""
+        frame, text = self.table.frame, self.text
+        acts = told(
+            r"(?:raise|lower|change) {name} from \S+ to (?P<new>[\w.e-]*[\w])", text, frame
+        )
+        is_so = re.search(r"with it, (.*?) by definition", text)
+        forced = told(IS_SO, is_so[1], frame) if is_so else {}
+        needs = re.search(r"It needs what is expected to follow: (.*?)\.(?: |$)", text)
+        pattern = r"{name} must (?:rise to|fall to|change to) (?P<new>{number}|\w+)"
+        needed = told(pattern, needs[1], frame) if needs else {}
+        alone = self.accepted(self.direct)
+        yield "an action is not told", set(acts) != self.acted
+        yield "an action is told wrongly", not all(self.close(n, v) for n, v in acts.items())
+        yield "what is forced is not told", set(forced) != set(self.forced)
+        if "The action is enough by itself" in text:
+            yield "enough by itself, and refused alone", not alone
+            yield "enough by itself, and something is forced", bool(forced)
+        if "The action is enough, with" in text:
+            yield "enough, and refused", not self.accepted(self.direct, self.forced)
+        if "The action alone is accepted" in text:
+            yield "accepted alone, and is not", not self.accepted(self.direct, self.forced)
+        if "It needs what is expected" in text:
+            yield "needs, and is accepted alone", self.accepted(self.direct, self.forced)
+            changes = self.direct, self.forced, needed
+            yield "what must follow is refused", not self.accepted(*changes)
+            yield "it needs nothing", not needed
+        for name, verb in self.expected().items():
+            up = float(self.after[name]) > float(self.before[name])
+            yield "a direction is wrong", verb != ("rise" if up else "fall")
+        yield "neither enough nor needed", text.count("The action") + text.count("It needs") == 0
+
+    def expected(self):
+        """{feature: "rise" or "fall"} of the expected changes with one direction."""
+        names = "|".join(sorted(map(re.escape, self.table.frame), key=len, reverse=True))
+        found = re.finditer(rf"(?P<name>{names}) to (?P<verb>rise|fall) (?:by|from) ", self.text)
+        some = {m["name"]: (m["verb"], self.text[m.end() : m.end() + 60]) for m in found}
+        return {n: v for n, (v, rest) in some.items() if " or rise by up to" not in rest}
+
+    def written(self):
+        """The faults of the letter."""
+        letter, frame = self.letter, self.table.frame
+        effects = "tiers" in self.table.schema
+        weak = self.text.startswith("Weak") or "does not clearly favour" in self.text
+        if letter.startswith(NONE):
+            return
+        yield "a weak answer is recommended", weak
+        yield "recommended, though it depends", "it depends on how much" in self.text
+        body = letter.replace("your case will be decided anew", "")
+        yield "without an order something will follow", not effects and " will " in body
+        acts = told(
+            r"(?:increase|reduce|change) {name} from \S+ to (?P<new>{number}|\w+)", letter, frame
+        )
+        is_so = re.search(r"With this, (.*?) by definition", letter)
+        forced = told(IS_SO, is_so[1], frame) if is_so else {}
+        only = re.search(r"This is enough only if (.*?)\. This is no", letter)
+        pattern = r"{name} is (?:at (?:most|least) )?(?P<new>{number}|\w+)"
+        needed = told(pattern, only[1], frame) if only else {}
+        yield "an action is not told", set(acts) != self.acted
+        yield "what the letter says is refused", not self.accepted(acts, forced, needed)
+        if "Nothing else has to change" in letter:
+            yield "something else has to change", bool(forced or needed)
+            yield "nothing else, and refused", not self.accepted(acts)
+        far = (
+            abs(v - float(self.after[n])) > step_of(frame[n]) * (1 + 1e-9) + 1e-9
+            for n, v in acts.items()
+            if not isinstance(v, str)
+        )
+        yield "an amount is farther than a step from the answer", any(far)
+        names = "|".join(sorted(map(re.escape, frame), key=len, reverse=True))
+        usual = re.findall(rf"({names}) will usually (rise|fall)", letter)
+        yield (
+            "a direction that is open",
+            any(self.expected().get(n) == ("fall" if v == "rise" else "rise") for n, v in usual),
+        )
+        along = re.findall(rf"({names}) (?:will usually|at about)", letter)
+        chosen = self.table.act_on or [n for n in frame if n != "age"]
+        yield "a choice just happens", bool(set(along) & set(chosen))
+        yield "the past is asked for", "please check" in letter
+        yield "of one there is no plural", bool(re.search(r"\b1 \w+s\b", letter))
+
+
+def readers(table):
+    """The answers that act, with what is said of them."""
+    dear = DEAR(table.model, Schema.infer(table.frame, **table.schema), act_on=table.act_on)
+    result = dear.fit(table.frame).generate(table.query)
+    actions, texts, letters = result.actions, result.describe(), result.letter()
+    for label in actions.index[actions["success"] & actions["acted_on"].ne("")]:
+        known = (frame.loc[label].dropna().to_dict() for frame in (result.direct, result.forced))
+        rows = result.factuals.loc[label], result.counterfactuals.loc[label]
+        said = texts[label], letters[label]
+        yield Reader(table, label, *rows, *known, actions.loc[label], *said)
+
+
+def audited(seed):
+    """How many answers of the table of a seed were read, and their faults."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read = list(readers(random_table(seed)))
+        faults = [
+            (kind, reader)
+            for reader in read
+            for kind, wrong in (*reader.described(), *reader.written())
+            if wrong
+        ]
+    return read, faults
+
+
+def main(tables=1000, first=0):
+    """Audit tables; print how many answers there were, and an example of each fault."""
+    logging.disable(logging.WARNING)
+    counts, examples, answers, advised = Counter(), {}, 0, 0
+    for seed in range(first, first + tables):
+        read, faults = audited(seed)
+        answers += len(read)
+        advised += sum(not reader.letter.startswith(NONE) for reader in read)
+        for kind, reader in faults:
+            counts[kind] += 1
+            examples.setdefault(kind, (seed, reader))
+    print(f"{tables} tables, {answers} answers, {advised} letters with advice")
+    for kind, count in counts.most_common():
+        seed, reader = examples[kind]
+        print(f"{count} x {kind}; seed {seed}, row {reader.label}:\n  {reader.text}")
+        print(f"  {reader.letter}")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
