@@ -35,8 +35,9 @@ DEFAULT_DATA_DEAR: dict[str, Any] = dict.fromkeys((*_KEYS, *_CREDIBILITY, "actio
 - `confidence`, `reliance`, `plausibility`, `consistency`, `agreement` (n, 1) float64 and
   `credible` (n, 1) bool, as in `Recourses.actions`; a failed row has 0, 1, 0, 0, 0 and False, and
   without copies `agreement` is None.
-- `action`: `direct_features` (the features acted on, a list per row), `direct` and `indirect`
-  (n, p) (the change of `X` in these and in the others; codes change by integers), `cost`,
+- `action`: `direct_features` (the features acted on, a list per row), `direct`, `forced` and
+  `indirect` (n, p) (the change of `X` in these, in what a rule between columns sets with them, and
+  in the others; codes change by integers), `cost`,
   `direct_cost`, `indirect_cost`, `suppressed_cost` (n, 1) in min-max scaled units, where a changed
   category counts 1, and `reason` (a string per row: why it failed, or what a counterfactual that
   is not credible lacks).
@@ -116,12 +117,14 @@ def answers(ranks: Sequence[Recourses]) -> Recourses:
 
 def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:
     direct = (recourses.proposal.direct & recourses.changed).numpy()
+    forced = ~direct & (recourses.proposal.rows == recourses.alone).numpy()
     names = np.array(recourses.encoder.schema.names, dtype=object)
     costs = recourses.actions[list(_COSTS)].to_numpy(dtype=np.float64)
     return {
         "direct_features": [names[row].tolist() for row in direct],
         "direct": np.where(direct, moved, 0.0),
-        "indirect": np.where(direct, 0.0, moved),
+        "forced": np.where(forced, moved, 0.0),
+        "indirect": np.where(direct | forced, 0.0, moved),
         **{name: costs[:, [i]] for i, name in enumerate(_COSTS)},
         "reason": recourses.actions["reason"].tolist(),
     }

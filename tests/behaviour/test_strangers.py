@@ -53,7 +53,7 @@ def test_credible_answers_stay_out_of_a_long_tail():
 def test_what_is_said_of_answers_that_rely_on_what_follows_holds_in_other_data(rows):
     frame, label = loans(2 * rows)
     model = LogisticRegression(max_iter=2000).fit(frame, label)
-    schema = Schema.infer(frame)
+    schema = Schema.infer(frame, tiers=[["amount"], ["duration", "rate"]])
     dear, other = (
         DEAR(model, schema, act_on=["amount"]).fit(part)
         for part in (frame.iloc[:rows], frame.iloc[rows:])

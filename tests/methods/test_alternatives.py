@@ -102,7 +102,7 @@ class TestAllOfThem:
             "reliance": lacking["reliance"] > search.max_reliance + 1e-6,
         }.items():
             assert lacking["reason"].str.contains(name).equals(unmet)
-        named = "confidence|reliance|plausibility|support"
+        named = "confidence|reliance|plausibility|support|does not help by itself"
         assert lacking.loc[~lacking["credible"], "reason"].str.contains(named).all()
 
 
