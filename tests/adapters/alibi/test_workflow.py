@@ -57,7 +57,7 @@ def test_the_workflow_on_loans(data, predictor, pipeline):
     assert ((cf["Label"] == "accepted") == explanation.success[:, 0]).all()
     assert explanation.success.mean() > 0.9
     several = explainer.explain(
-        X=rows[:1], Y_t=np.array([1]), C=conditions, diversity=True, num_samples=5, batch_size=10
+        X=rows[1:2], Y_t=np.array([1]), C=conditions, diversity=True, num_samples=5, batch_size=10
     )
     # There are as many as there are sets with a minimal answer.
     assert 2 <= len(several.data["cf"]["X"]) <= 5

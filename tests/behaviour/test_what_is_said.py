@@ -1,0 +1,288 @@
+"""What is said is so: the action alone, what it forces, what it needs, and letters about it."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+from dear_plugin import DEAR, LetterTemplate, Schema, Search
+from dear_plugin.data.relations import Relation
+from dear_plugin.datasets import load_loan
+from tests.sweep.sentences import audited
+
+NONE = LetterTemplate().none
+
+
+def logistic(margin):
+    return 1.0 / (1.0 + np.exp(-np.clip(margin, -30, 30)))
+
+
+def with_changes(result, *frames):
+    """The factuals with the cells of some frames in place, which are missing elsewhere."""
+    rows = result.factuals.copy()
+    for frame in frames:
+        for name in rows:
+            known = frame[name].notna()
+            rows.loc[known, name] = frame.loc[known, name].astype(rows[name].dtype)
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_sentence_on_a_random_table_is_what_the_model_says(seed):
+    read, faults = audited(seed)
+    assert read
+    assert not faults
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("first", range(100, 200, 10))
+def test_every_sentence_on_many_random_tables_is_what_the_model_says(first):
+    assert not [fault for seed in range(first, first + 10) for fault in audited(seed)[1]]
+
+
+class TestWhatAnActionForces:
+    """The area of a square with one side: the model reads the area alone."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def squares(cls):
+        side = np.random.default_rng(0).integers(1, 30, 2000)
+        frame = pd.DataFrame({"side": side, "area": side**2, "age": side[::-1]})
+        model = lambda rows: logistic((rows["area"] - 250) / 20)  # noqa: E731
+        schema = Schema.infer(frame, immutable=["age"])
+        dear = DEAR(model, schema, act_on=["side"]).fit(frame)
+        return dear.generate(frame[(side > 8) & (side < 14)].head(20)), model
+
+    def test_it_stands_by_itself_and_is_neither_direct_nor_indirect(self, squares):
+        result, _model = squares
+        assert result.actions["success"].all()
+        kinds = result.changes(result.factuals.index[0]).set_index("feature")["kind"]
+        assert kinds.to_dict() == {"side": "direct", "area": "forced"}
+        assert list(result.forced) == list(result.factuals)
+        assert result.forced["area"].notna().all()
+        assert result.forced[["side", "age"]].isna().all(axis=None)
+
+    def test_reliance_is_0_where_the_model_accepts_the_action_with_it(self, squares):
+        result, model = squares
+        assert (result.actions["reliance"] == 0.0).all()
+        assert (model(with_changes(result, result.direct, result.forced)) >= 0.5).all()
+        assert (model(with_changes(result, result.direct)) < 0.5).all()
+
+    def test_it_is_told_as_a_definition_and_nothing_else_is_not_said(self, squares):
+        result, _ = squares
+        for label in result.factuals.index:
+            text, letter = result.describe(label), result.letter(label)
+            side = result.direct["side"][label]
+            assert f"with it, area is {side**2} by definition" in text
+            assert "The action is enough, with what it changes by definition." in text
+            told = int(re.search(r"side from \d+ to (\d+)\.", letter)[1])
+            assert f"With this, area is {told**2} by definition." in letter
+            assert "Nothing else" not in letter and "usually" not in letter
+
+    def test_an_order_that_is_stated_forces_its_upper_number(self):
+        rng = np.random.default_rng(0)
+        low = rng.integers(0, 100, 2000)
+        frame = pd.DataFrame({"low": low, "high": low + rng.integers(0, 50, 2000)})
+        model = lambda rows: logistic((rows["low"] + rows["high"] - 170) / 5)  # noqa: E731
+        schema = Schema.infer(frame)
+        assert schema.orders == (("low", "high"),)
+        dear = DEAR(model, schema, act_on=["low"], search=Search(max_reliance=0.0)).fit(frame)
+        result = dear.generate(frame[(low > 50) & (low < 70) & (frame["high"] < low + 5)].head(20))
+        acts = result.forced["high"].notna() & result.actions["success"]
+        assert acts.any()
+        assert (result.forced["high"][acts] == result.direct["low"][acts]).all()
+        assert (model(with_changes(result, result.direct, result.forced))[acts] >= 0.5).all()
+        label = acts.index[acts][0]
+        assert f"high is at least {result.forced['high'][label]} by def" in result.describe(label)
+
+    def test_a_relation_that_nearly_always_holds_forces_nothing(self):
+        """The limit follows the income closely, and the model asks for both."""
+        rng = np.random.default_rng(0)
+        income = rng.integers(20, 200, 2000)
+        limit = 30 * income + rng.normal(0, 100, 2000).round()
+        frame = pd.DataFrame({"income": income, "limit": limit, "age": rng.permutation(income)})
+        near = Relation("limit", ("income",), 0.0, (30.0,), low=-400.0, high=400.0)
+        schema = Schema(Schema.infer(frame, immutable=["age"]).features, None, (near,))
+        model = lambda rows: logistic((rows["limit"] - 3000 + rows["income"]) / 100)  # noqa: E731
+        dear = DEAR(model, schema, act_on=["income"], search=Search.cheapest()).fit(frame)
+        result = dear.generate(frame[model(frame) < 0.2].head(20))
+        done = result.actions["success"]
+        assert done.all()
+        assert result.forced.isna().all(axis=None)
+        assert (result.actions["reliance"] > 0.0).all()
+        assert result.describe().str.contains("It needs what is expected to follow: limit").all()
+
+
+class TestWhatAnActionNeeds:
+    def test_accepted_alone_and_refused_half_way_is_told_as_that_and_not_recommended(self):
+        """Few amounts for many payments are fine, many are fine, between is not."""
+        rng = np.random.default_rng(0)
+        count = rng.integers(10, 100, 3000)
+        amount = (60.0 * count + rng.normal(0, 250, 3000)).round()
+        frame = pd.DataFrame({"count": count, "amount": amount})
+
+        def model(rows):
+            size = rows["amount"] / rows["count"]
+            return np.where((rows["count"] >= 60) & ((size < 42) | (size > 54)), 0.9, 0.1)
+
+        dear = DEAR(model, Schema.infer(frame, orders=[]), act_on=["count"]).fit(frame)
+        result = dear.generate(frame[(model(frame) < 0.5) & (count < 40)].head(40))
+        between = result.actions["success"] & (result.actions["reliance"] > 0.0)
+        alone = model(with_changes(result, result.direct)) > 0.5
+        assert (between & alone).any()
+        texts = result.describe()[between & alone]
+        assert texts.str.contains("it depends on how much of that happens").all()
+        assert not texts.str.contains("It needs").any()
+        assert (result.letter()[between & alone] == NONE).all()
+        assert "depends on what follows" in result[texts.index[:3]]._repr_html_()
+
+    def test_all_that_must_follow_is_listed(self):
+        rng = np.random.default_rng(0)
+        kind = rng.integers(0, 2, 3000)
+        names = ["course", "reads", "writes", "speaks", "types", "drives"]
+        flags = {
+            n: np.where(rng.random(3000) < 0.03 * (n != "course"), 1 - kind, kind) for n in names
+        }
+        frame = pd.DataFrame(flags)
+        model = lambda rows: np.where(rows[names].sum(axis=1) >= 6, 0.9, 0.1)  # noqa: E731
+        dear = DEAR(model, Schema.infer(frame), act_on=["course"]).fit(frame)
+        result = dear.generate(frame[frame.sum(axis=1) == 0].head(5))
+        for label, text in result.describe().items():
+            must = re.findall(r"(\w+) must change to 1", text)
+            row = result.factuals.loc[[label]].assign(course=1, **dict.fromkeys(must, 1))
+            assert len(must) > 3 and model(row)[0] > 0.5
+
+
+class TestAnActionThatDoesNotHelp:
+    """The model rewards many payments; a larger amount, which goes along, counts against."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def payments(cls):
+        rng = np.random.default_rng(0)
+        count = rng.integers(10, 140, 3000)
+        amount = (count * 50 * rng.lognormal(0, 0.15, 3000)).round()
+        frame = pd.DataFrame({"amount": amount, "count": count})
+        model = lambda r: logistic((r["count"] - 70) / 4 - r["amount"] / 5000)  # noqa: E731
+        return frame, model, frame[(model(frame) < 0.5) & (count < 55)].head(40)
+
+    def test_without_tiers_it_is_no_credible_answer_and_the_reason_says_why(self, payments):
+        frame, model, rows = payments
+        result = DEAR(model, Schema.infer(frame), act_on=["amount"]).fit(frame).generate(rows)
+        assert result.actions["success"].any()
+        assert not result.actions["credible"].any()
+        told = result.actions["reason"][result.actions["success"]]
+        assert told.str.contains("an action that does not help by itself").all()
+        assert (result.letter() == NONE).all()
+
+    def test_what_does_it_is_proposed_where_it_may_be_acted_on(self, payments):
+        frame, model, rows = payments
+        result = DEAR(model, Schema.infer(frame)).fit(frame).generate(rows)
+        assert result.actions["credible"].all()
+        assert (result.actions["acted_on"] == "count").all()
+
+    def test_with_tiers_it_is_a_chain_of_effects_and_told_as_one(self, payments):
+        frame, model, rows = payments
+        schema = Schema.infer(frame, tiers=[["amount"], ["count"]])
+        result = DEAR(model, schema, act_on=["amount"]).fit(frame).generate(rows)
+        good = result.actions["credible"]
+        assert good.any()
+        assert result.describe()[good].str.contains("works through what follows, not by").all()
+
+    def test_the_search_may_be_told_not_to_ask(self, payments):
+        frame, model, rows = payments
+        free = Search(own_gain=False)
+        dear = DEAR(model, Schema.infer(frame), act_on=["amount"], search=free).fit(frame)
+        assert dear.generate(rows).actions["credible"].any()
+
+
+class TestLetters:
+    def test_what_goes_along_is_told_whatever_the_typing_errors(self):
+        rng = np.random.default_rng(0)
+        high = rng.normal(130, 17, 4000).round()
+        low = (high * 0.6 + 4 + rng.normal(0, 4, 4000)).round()
+        wrong = rng.random(4000) < 0.015
+        low = np.where(wrong, low * rng.uniform(9, 120, 4000), low).round()
+        frame = pd.DataFrame({"high": high, "low": low, "age": rng.integers(30, 70, 4000)})
+        model = lambda rows: logistic((120 - rows["high"]) / 5)  # noqa: E731
+        schema = Schema.infer(frame, immutable=["age"], orders=[])
+        dear = DEAR(model, schema, act_on=["high"]).fit(frame)
+        result = dear.generate(frame[(high > 150) & ~wrong].head(30))
+        fell = result.actions["credible"] & (frame["low"] - result.counterfactuals["low"] >= 15)
+        assert fell.sum() > 10
+        letters = result.letter()[fell]
+        assert letters.str.contains("In our records this usually goes along with low at ab").all()
+        assert not letters.str.replace("will be decided anew", "").str.contains(" will ").any()
+
+    def test_a_direction_that_resamples_leave_open_is_not_told(self):
+        rng = np.random.default_rng(1)
+        kind = rng.integers(0, 3, 330)
+        mass = np.round(np.array([3700, 3730, 5080])[kind] + rng.normal(0, 430, 330), -1)
+        frame = pd.DataFrame(
+            {
+                "length": np.round(
+                    np.array([38.8, 48.8, 47.5])[kind] + rng.normal(0, 2.5, 330), 1
+                ),
+                "depth": np.round(np.array([18.3, 18.4, 15.0])[kind] + rng.normal(0, 0.9, 330), 1),
+                "mass": mass,
+            }
+        )
+        model = RandomForestClassifier(30, random_state=0).fit(frame, kind == 1)
+        tiers = [["length"], ["depth", "mass"]]
+        dear = DEAR(model, Schema.infer(frame, tiers=tiers), act_on=["length"]).fit(frame)
+        result = dear.generate(frame[model.predict(frame) == 0].head(40))
+        opened = 0
+        for label in result.actions.index[result.actions["success"]]:
+            found = re.findall(r"(\w+) to fall by up to [\d.]+ or rise", result.describe(label))
+            opened += len(found)
+            assert not any(f"{name} will" in result.letter(label) for name in found)
+        assert opened
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def loans(cls):
+        """Answers that need the term to follow the loan; what may be acted on differs."""
+        data = load_loan(3_000)
+        model = lambda rows: logistic(0.4 * (61 - rows["duration"]))  # noqa: E731
+
+        def asked(act_on, **more):
+            schema = Schema.infer(data.frame, target="approved", immutable=["gender"], **more)
+            search = Search(own_gain=False)
+            dear = DEAR(model, schema, act_on=act_on, search=search).fit(data.frame)
+            result = dear.generate(data.frame.head(80))
+            actions = result.actions
+            needs = actions["credible"] & (actions["reliance"] > 0.0)
+            assert needs.sum() > 3
+            return result, result.letter()[needs]
+
+        return data, asked
+
+    def test_without_tiers_what_nobody_can_see_to_is_not_asked_of_them(self, loans):
+        _, asked = loans
+        assert (asked(["loan_amount"])[1] == NONE).all()
+
+    def test_with_tiers_what_must_follow_is_an_effect_and_a_condition(self, loans):
+        data, asked = loans
+        _, letters = asked(["loan_amount"], tiers=data.tiers)
+        assert letters.str.contains(r"This is enough only if duration is at most \d+\.").all()
+        assert letters.str.contains("duration will usually fall to about").any()
+
+    def test_a_choice_does_not_just_happen(self, loans):
+        data, asked = loans
+        act_on = [("loan_amount", "income"), "loan_amount"]
+        result, _ = asked(act_on, tiers=data.tiers)
+        letters = result.letter()
+        assert letters.str.contains("duration will usually").any()
+        assert not letters.str.contains("income will usually").any()
+
+    def test_what_the_model_does_not_clearly_favour_is_not_recommended(self):
+        """Every other thousand is accepted: a change up gains as often as it loses."""
+        frame = pd.DataFrame({"pay": np.arange(0, 40_000, 10), "age": np.arange(4000) % 50})
+        model = lambda rows: 0.2 + 0.6 * (rows["pay"] // 1000 % 2)  # noqa: E731
+        schema = Schema.infer(frame, immutable=["age"], numeric=["pay"])
+        result = DEAR(model, schema).fit(frame).generate(frame.iloc[[850, 1450]])
+        assert result.actions["credible"].any()
+        assert (result.actions["consistency"] < 0.7).all()
+        assert (result.letter() == NONE).all()
