@@ -65,7 +65,7 @@ class TorchModel:
 
     def differentiable(self, x: Tensor) -> Tensor:
         """The raw outputs on encoded columns, (m, d), with gradients."""
-        raw: Tensor = _WithGradient.apply(x, self._evaluated)
+        raw: Tensor = _WithGradient.apply(x, self._evaluated)  # type: ignore[no-untyped-call]
         return raw
 
     def _evaluated(self, x: Tensor) -> Tensor:
