@@ -38,18 +38,16 @@ help:
 demo: $(VENV)/.all
 	$(BIN)/dear-plugin demo $(DEMO_ARGS)
 
-# One thread for each worker: two that both take every core only wait for each other.
 test: $(VENV)/.dev
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(PYTEST) $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
 
 test-ci: $(VENV)/.dev
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(PYTEST) -m "ci and not slow"
+	$(PYTEST) -m "ci and not slow"
 
 # `loadfile` would leave all laws to one process.
 test-long: $(VENV)/.dev
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} HYPOTHESIS_PROFILE=long \
-		$(BIN)/python -m pytest -n $(WORKERS) --dist load tests/properties
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(PYTEST) -m slow
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n $(WORKERS) --dist load tests/properties
+	$(PYTEST) -m slow
 
 audit: $(VENV)/.dev
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive dear_plugin adapters
@@ -72,15 +70,15 @@ format: $(VENV)/.dev
 
 # Compares the notebooks with a fresh run; one that passed, and whose code has not changed, is not run again.
 docs: $(VENV)/.docs
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python docs/check_notebooks.py
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	$(BIN)/python docs/check_notebooks.py
+	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 # After a change of the outputs: NOTEBOOKS="01 05" for some of them.
 notebooks: $(VENV)/.docs
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python docs/check_notebooks.py --store $(NOTEBOOKS)
+	$(BIN)/python docs/check_notebooks.py --store $(NOTEBOOKS)
 
-# One process and thread: CPU seconds are measured. TABLES="contest hosts" for some commands.
+# One process, and one thread of the models, too: CPU seconds are measured. TABLES="contest hosts" for some commands.
 tables: $(VENV)/.all
 	OMP_NUM_THREADS=1 $(BIN)/python -m dear_plugin.benchmark tables --out docs/results \
 		$(if $(TABLES),--only $(TABLES))

@@ -7,6 +7,8 @@ from typing import Any, Generic, Self, TypeVar, overload
 
 import torch
 
+from dear_plugin._threads import one_thread
+
 T = TypeVar("T")
 
 
@@ -39,6 +41,6 @@ class lazy(Generic[T]):
             return self
         # Without __set__, the instance's own attribute takes precedence from now on. The value
         # outlives the caller's inference mode and must not be an inference tensor.
-        with torch.inference_mode(False):
+        with torch.inference_mode(False), one_thread():
             value: T = instance.__dict__.setdefault(self.name, self.compute(instance))
         return value

@@ -26,7 +26,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 HOME = HERE.parent
 PASSED = HERE / "_build" / "notebooks"
-# Each runs in a process of its own, of one thread.
+# Each runs in a process of its own.
 AT_ONCE = 2
 # For one cell; a machine in other use takes several times as long.
 SECONDS = 600
@@ -79,7 +79,6 @@ def run(path):
     import nbformat
     from nbclient import NotebookClient
 
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
         notebook,

@@ -22,6 +22,7 @@ ADAPTERS = ROOT / "adapters"
 ORDER = (
     "_version",
     "errors",
+    "_threads",
     "_lazy",
     "_progress",
     "_html",

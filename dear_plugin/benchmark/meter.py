@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import statistics
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,6 +22,8 @@ Result = TypeVar("Result")
 
 MIB = 2.0**20
 REPEATS = 15
+# Runs for as long as its parent does.
+BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
 
 
 @dataclass
@@ -50,14 +54,32 @@ class Meter:
         self.peak_mib = _peak() - self._level
 
 
-def median_s(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    """The median CPU seconds of some repeats, after one that is not timed."""
+def median_s(
+    work: Callable[[], object],
+    repeats: int = REPEATS,
+    *,
+    clock: Callable[[], float] = time.process_time,
+) -> float:
+    """The median seconds of some repeats, CPU seconds by default, after one that is not timed."""
     seconds = []
     for _ in range(repeats + 1):
-        start = time.process_time()
+        start = clock()
         work()
-        seconds.append(time.process_time() - start)
+        seconds.append(clock() - start)
     return statistics.median(seconds[1:])
+
+
+@contextmanager
+def busy_cores() -> Iterator[None]:
+    """A context beside other processes, one for each core, that take all the time they get."""
+    command = [sys.executable, "-c", BUSY]
+    others = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def in_fresh_process(

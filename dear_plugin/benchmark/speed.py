@@ -6,6 +6,8 @@ Baselines explain fewer rows.
 
 from __future__ import annotations
 
+import os
+import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -19,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from dear_plugin.benchmark.fits import BASELINES, baseline
-from dear_plugin.benchmark.meter import Meter, in_fresh_process, median_s
+from dear_plugin.benchmark.meter import Meter, busy_cores, in_fresh_process, median_s
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
 from dear_plugin.benchmark.splits import CELLS, DataSplit, ScoredModel, case_of
 from dear_plugin.benchmark.tables import Row, Table
@@ -32,6 +34,8 @@ from dear_plugin.search import Search
 # Rows that are also explained one per call, and repeats of a call of a baseline.
 SINGLE_ROWS, REPEATS, FEW = 20, 5, 1
 BASELINE_ROWS = 200
+# Rows of a call beside busy cores.
+BESIDE_ROWS = 40
 # Up to so many rows a call is repeated, and baselines are measured.
 SMALL = 1_000
 CHEAPEST = Search.cheapest()
@@ -136,7 +140,18 @@ def _timed(folder: Path, name: str, rows: int, cell: str) -> Row:
         "peak MiB": first.peak_mib,
         "one row CPU-ms": 1000.0 * float(np.median(single)) if single else np.nan,
         "model rows a row and feature": _share(evaluated, rows, method),
+        "threads, beside busy cores": _beside(partial(method.generate, frame.iloc[:BESIDE_ROWS])),
     }
+
+
+def _beside(call: Callable[[], object]) -> float:
+    """The wall time of a call with a thread for each core over that with one, all cores busy."""
+    seconds = []
+    with busy_cores():
+        for count in (os.cpu_count() or 1, 1):
+            torch.set_num_threads(count)
+            seconds.append(median_s(call, REPEATS, clock=time.perf_counter))
+    return seconds[0] / seconds[1]
 
 
 def _share(evaluated: int, rows: int, method: RecourseMethod) -> float:

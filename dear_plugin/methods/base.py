@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin import _html
+from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import one_of, require_instance
 from dear_plugin.data.columns import resolutions
 from dear_plugin.data.encoder import Encoder
@@ -95,6 +96,7 @@ class RecourseMethod(Parameters, ABC):
         """The method and its features, for notebooks."""
         return _html.note(repr(self)) + self.schema._repr_html_()
 
+    @one_thread()
     def fit(self, frame: pd.DataFrame) -> Self:
         """Fit on training rows; a fit that fails or is interrupted changes nothing.
 
@@ -119,6 +121,7 @@ class RecourseMethod(Parameters, ABC):
         """A frame, (n, p), in the values of the schema; a host may write them in another way."""
         return frame
 
+    @one_thread()
     def generate(
         self,
         frame: pd.DataFrame,
@@ -146,6 +149,7 @@ class RecourseMethod(Parameters, ABC):
         question = self._question(frame, target, within, self._acts, on_error)
         return Recourses.of(question, next(settled(question)))
 
+    @one_thread()
     def ways(
         self,
         frame: pd.DataFrame,

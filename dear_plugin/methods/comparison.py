@@ -12,6 +12,7 @@ import pandas as pd
 
 from dear_plugin import _html
 from dear_plugin._lazy import lazy
+from dear_plugin._threads import one_thread
 from dear_plugin.errors import SettingError, near
 from dear_plugin.evaluation.intervals import (
     LEAST,
@@ -58,6 +59,7 @@ DIFFERENCES = {
 }
 
 
+@one_thread()
 def compare(
     methods: Mapping[str, RecourseMethod],
     frame: pd.DataFrame,

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from torch import Tensor
 
+from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import require_instance
 from dear_plugin.data.schema import Rule, Schema
 from dear_plugin.data.sensitive import warn_of_actions
@@ -92,6 +93,7 @@ class DEAR(Trying):
         self._copies = as_classifiers(copies, self.classifier, output=output, encode=encode)
         self._params |= {"act_on": act_on, "decoder": decoder, "search": search, "copies": copies}
 
+    @one_thread()
     def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
         """How well the indirect changes follow the data, measured on rows not fitted on.
 
@@ -121,6 +123,7 @@ class DEAR(Trying):
         saving.save(self, Path(folder))
 
     @classmethod
+    @one_thread()
     def load(
         cls,
         folder: str | Path,

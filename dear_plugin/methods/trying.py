@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dear_plugin._threads import one_thread
 from dear_plugin.data.schema import Feature
 from dear_plugin.errors import InputError
 from dear_plugin.methods.base import RecourseMethod
@@ -30,6 +31,7 @@ POINTS = 33
 class Trying(RecourseMethod):
     """A method that tells what follows from any action."""
 
+    @one_thread()
     def apply(
         self,
         frame: pd.DataFrame,
@@ -66,6 +68,7 @@ class Trying(RecourseMethod):
         part = outcome(question.case.select(at), wanted[at], accepted[at], self._optimizer)
         return Recourses.of(question, question.write(question.over_all(part), at))
 
+    @one_thread()
     def curve(
         self,
         row: pd.DataFrame,

@@ -14,6 +14,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from dear_plugin._threads import users_threads
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import ModelError
 from dear_plugin.models.foreign import evaluating, logits_of
@@ -58,11 +59,16 @@ class TorchModel:
 
     def outputs(self, rows: Tensor) -> Tensor:
         """The raw outputs on rows, (m, p), without gradients."""
+        x = self.encoder.expand(rows)
         with torch.no_grad(), evaluating(self.model):
-            return self._call(self._inputs(self.encoder.expand(rows)))
+            return self._call(self._inputs(x))
 
     def differentiable(self, x: Tensor) -> Tensor:
         """The raw outputs on encoded columns, (m, d), with gradients."""
+        raw: Tensor = _WithGradient.apply(x, self._evaluated)  # type: ignore[no-untyped-call]
+        return raw
+
+    def _evaluated(self, x: Tensor) -> Tensor:
         with evaluating(self.model):
             return self._call(self._inputs(x.clone()))
 
@@ -95,6 +101,24 @@ class TorchModel:
                 f" (torch: {error}). Train it on Encoder(schema).encode(frame), or pass encode=, a"
                 " map from these columns to its inputs"
             ) from error
+
+
+class _WithGradient(torch.autograd.Function):
+    """The outputs of a module; their gradient is taken with the user's threads, too."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, call: Callable[[Tensor], Tensor]) -> Tensor:
+        with torch.enable_grad():
+            ctx.x = x.detach().requires_grad_()
+            ctx.raw = call(ctx.x)
+        raw: Tensor = ctx.raw.detach()
+        return raw
+
+    @staticmethod
+    def backward(ctx: Any, weights: Tensor) -> tuple[Tensor, None]:
+        with users_threads():
+            (gradient,) = torch.autograd.grad(ctx.raw, ctx.x, weights)
+        return gradient, None
 
 
 class FrameModel:
@@ -131,7 +155,7 @@ class FrameModel:
 
     def frame_outputs(self, frame: pd.DataFrame) -> Tensor:
         """The raw outputs on a frame of the features alone, double."""
-        with self._own_errors():
+        with self._own_errors(), users_threads():
             raw = _array(self._function(self._inputs(frame)))
         if raw.dtype.kind not in "fiub":
             raise ModelError(f"the model must return numbers, got dtype {raw.dtype}")
@@ -153,7 +177,8 @@ class FrameModel:
         Raises:
             ModelError: `predict` returns anything but classes of the model.
         """
-        labels, m = _array(self.model.predict(self._inputs(frame))), len(frame)
+        with users_threads():
+            labels, m = _array(self.model.predict(self._inputs(frame))), len(frame)
         if labels.size != m:
             raise ModelError(
                 f"`predict` got m = {m} rows and returned shape {labels.shape}; one class per row"

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from dear_plugin._threads import users_threads
 from dear_plugin.errors import ModelError
 
 # The names of these functions as torch dispatches them.
@@ -48,7 +49,8 @@ def evaluating(module: nn.Module) -> Iterator[None]:
             for part in [m for m in module.modules() if m.training or m in _CALLS]:
                 _CALLS.setdefault(part, {})[call] = threading.get_ident()
                 part.training = False
-        yield
+        with users_threads():
+            yield
     finally:
         try:
             _leave(call)
@@ -98,6 +100,7 @@ def isolated(seed: int | None = None) -> Iterator[None]:
             torch.random.fork_rng(devices=[]),
             redirect_stdout(io.StringIO()),
             redirect_stderr(io.StringIO()),
+            users_threads(),
         ):
             if seed is not None:
                 random.seed(seed)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin._threads import users_threads
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import SchemaError
 from dear_plugin.problem.one_hot import OneHot
@@ -65,7 +66,8 @@ class Rules:
         if not rules or not len(rows):
             return torch.ones(len(rows), len(rules), dtype=torch.bool)
         frame = self.encoder.frame(rows)
-        results = [np.asarray(rule(frame.copy())) for rule in rules]
+        with users_threads():
+            results = [np.asarray(rule(frame.copy())) for rule in rules]
         for rule, result in zip(rules, results, strict=True):
             if result.shape != (len(rows),) or result.dtype.kind not in "bO":
                 raise SchemaError(

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
+from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import require_instance
 from dear_plugin.errors import InputError
 from dear_plugin.results import html
@@ -70,10 +71,12 @@ class Recourses(Result):
         cost = f", median cost {self.outcome.loc[done, 'cost'].median():.3g}" if done.any() else ""
         return f"Recourses({int(done.sum())} of {len(self)} rows solved{cost})"
 
+    @one_thread()
     def _repr_html_(self) -> str:
         """The first rows as a table, for notebooks."""
         return html.table(self)
 
+    @one_thread()
     def to_html(
         self, path: str | Path, title: str = "Recourse", *, template: LetterTemplate = LETTER
     ) -> None:
@@ -86,6 +89,7 @@ class Recourses(Result):
         """
         Path(path).write_text(html.page(self, title, template), encoding="utf8")
 
+    @one_thread()
     def plot(self, index: Hashable = RowKey.ALL, *, title: str = "") -> Figure:
         """One row as a figure, or all rows: the actions, and what is expected to follow.
 
@@ -118,6 +122,7 @@ class Recourses(Result):
         words = claim(self.encoder.schema).heading, self.note
         return plots.figure(shown, title, words, self.actions if every else None)
 
+    @one_thread()
     def plot_row(self, position: int, axes: Axes) -> None:
         """As `plot`, for the row at a position, in a panel of matplotlib."""
         from dear_plugin import plots
@@ -126,6 +131,7 @@ class Recourses(Result):
         follows = claim(self.encoder.schema).heading
         plots.row(changes, axes, title=title, text=text, follows=follows)
 
+    @one_thread()
     def changes(self, index: Hashable) -> pd.DataFrame:
         """What changes in a row, those features first that are acted on.
 
@@ -143,6 +149,7 @@ class Recourses(Result):
         """
         return panel(self, only_position(self.factuals.index, index))[0]
 
+    @one_thread()
     def evidence(self, index: Hashable) -> str:
         """What is known of a row's answer besides its changes, in words.
 
@@ -174,6 +181,7 @@ class Recourses(Result):
     @overload
     def describe(self, index: Hashable) -> str: ...
 
+    @one_thread()
     def describe(self, index: Hashable = RowKey.ALL) -> str | pd.Series:
         """One row's recourse in plain words, or every row's.
 
@@ -194,6 +202,7 @@ class Recourses(Result):
             return pd.Series(words, self.factuals.index, dtype=object, name="describe")
         return self.describe_row(only_position(self.factuals.index, index))
 
+    @one_thread()
     def describe_row(self, position: int) -> str:
         """As `describe`, for the row at a position."""
         return describe(self, [range(len(self))[position]])[0]
@@ -204,6 +213,7 @@ class Recourses(Result):
     @overload
     def letter(self, index: Hashable, *, template: LetterTemplate = ...) -> str: ...
 
+    @one_thread()
     def letter(
         self, index: Hashable = RowKey.ALL, *, template: LetterTemplate = LETTER
     ) -> str | pd.Series:
@@ -227,6 +237,7 @@ class Recourses(Result):
             return pd.Series(words, self.factuals.index, dtype=object, name="letter")
         return letters(self, [only_position(self.factuals.index, index)], template)[0]
 
+    @one_thread()
     def advice(self) -> pd.DataFrame:
         """The kinds of advice given: a page to read before a thousand answers are handed out.
 
@@ -243,6 +254,7 @@ class Recourses(Result):
         """
         return advice(self)
 
+    @one_thread()
     def alternatives(self, k: int = 4) -> pd.DataFrame:
         """Up to k recourses per row, each acting on a different set of features.
 
@@ -270,8 +282,11 @@ class Recourses(Result):
 
     def ranks(self, k: int) -> Iterator[Recourses]:
         """Up to k results over the same rows: their first answers, their second ones, ..."""
-        for written in settled(self.question, k):
-            yield Recourses.of(self.question, written, kinds=True)
+        every = (
+            Recourses.of(self.question, written, kinds=True)
+            for written in settled(self.question, k)
+        )
+        return iter(one_thread()(lambda: next(every, None)), None)
 
     def _table(self, rank: int | npt.NDArray[np.int64]) -> pd.DataFrame:
         """Labels, ranks, actions and features in one frame, of one rank or (n,) ranks."""

@@ -11,7 +11,6 @@ from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from torch import nn
 
 from dear_plugin import DEAR, Search, Transport, evaluating
@@ -74,8 +73,7 @@ class Slow(nn.Module):
 
 
 def alone(task: tuple[DEAR, pd.DataFrame]) -> list:
-    """What a worker process does; two processes that both take every core only wait."""
-    torch.set_num_threads(1)
+    """What a worker process does."""
     return answers(*task)
 
 
