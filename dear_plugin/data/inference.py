@@ -12,7 +12,6 @@ from dear_plugin.data import kinds
 from dear_plugin.data.advice import inspect
 from dear_plugin.data.feature import Feature, with_infinity
 from dear_plugin.data.kinds import ordered
-from dear_plugin.data.kinds.cells import missing_of
 from dear_plugin.data.sensitive import warn_of_clocks, warn_of_mutable, warn_of_records
 from dear_plugin.errors import SchemaError, unknown
 
@@ -80,7 +79,7 @@ def infer_features(
             complaints.append(str(error))
     if complaints:
         raise SchemaError("; ".join(complaints))
-    inspected = inspect(frame, features, marks["numeric"], marks["special"])
+    inspected = inspect(frame, features, marks)
     marked = [_marked(feature, given, marks) for feature in inspected]
     if not marks["immutable"]:
         warn_of_mutable(marked)
@@ -94,10 +93,11 @@ def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
     marks = {what: _names(what, some) for what, some in given.items()}
     absent = {k: [n for n in v if n not in names] for k, v in marks.items()}
     wrong = [f"{k}: {unknown('features', v, names)}" for k, v in absent.items() if v]
-    wrong += [text for k in ("labels", "units") for text in _not_text(k, given[k])]
+    wrong += _not_labels(given["labels"]) + _not_text("units", given["units"])
     if wrong:
         raise SchemaError("; ".join(wrong))
-    for one, other in (("categorical", "numeric"), ("increasing", "decreasing")):
+    contrary = ("categorical", "numeric"), ("identifiers", "numeric"), ("increasing", "decreasing")
+    for one, other in contrary:
         if both := sorted({*marks[one]} & {*marks[other]}):
             raise SchemaError(f"both {one} and {other}: {both}")
     return marks
@@ -107,25 +107,31 @@ def _infer(column: pd.Series, name: str, given: Mapping[str, Any], marks: Marks)
     """The feature of a column, (n,), without the user's constraints on changes."""
     special, orders, amounts = given["special"] or {}, given["ordered"] or {}, marks["numeric"]
     codes = tuple(special.get(name, ())) if name in {*special, *amounts} else None
-    levels = ordered.stated(column, name, orders.get(name))
-    feature = kinds.infer(levels, name, codes, name in marks["categorical"])
+    as_category, order = name in marks["categorical"], orders.get(name)
+    if order is None and codes is None and not as_category:
+        order = ordered.of_ranges(column)
+    feature = kinds.infer(ordered.stated(column, name, order), name, codes, as_category)
     if name in amounts and not feature.is_number:
         raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories")
-    if name not in orders:
-        return feature
-    return dataclasses.replace(feature, dtype=str(column.dtype), missing=missing_of(column))
+    return feature if order is None else ordered.as_stored(feature, column)
 
 
 def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature:
     """A feature with the user's constraints on changes, and its texts."""
     name = feature.name
     ranges, labels, units = (given[k] or {} for k in ("ranges", "labels", "units"))
+    text, levels = _label_and_levels(labels.get(name, ""))
+    if unnamed := [level for level in levels if level not in feature.choices]:
+        known = feature.choices or "numbers: categorical= makes them categories"
+        raise SchemaError(f"labels[{name!r}]: expected levels among {known}, got {unnamed}")
     return dataclasses.replace(
         feature,
         immutable=feature.immutable or name in marks["immutable"],
+        excluded=tuple((given["excluded"] or {}).get(name, ())),
         direction=(name in marks["increasing"]) - (name in marks["decreasing"]),
         limits=_limits_of(feature, ranges.get(name)),
-        label=labels.get(name, ""),
+        label=text,
+        level_labels=tuple(levels.get(each, "") for each in feature.choices) if levels else (),
         unit=units.get(name, ""),
     )
 
@@ -134,6 +140,27 @@ def _names(what: str, names: Iterable[str] | None) -> tuple[str, ...]:
     if isinstance(names, str):
         raise SchemaError(f"{what} must be a list of features, got {names!r}")
     return tuple(names or ())
+
+
+def _label_and_levels(label: Any) -> tuple[str, Mapping[Any, str]]:
+    """What texts call a feature, and its levels: one of them is given, or both."""
+    if isinstance(label, Mapping):
+        return "", label
+    is_pair = isinstance(label, tuple) and len(label) == 2 and isinstance(label[1], Mapping)
+    return label if is_pair else (label, {})
+
+
+def _not_labels(labels: Any) -> list[str]:
+    """What is wrong with labels of features, and of levels."""
+    if not isinstance(labels or {}, Mapping):
+        return _not_text("labels", labels)
+    found = {name: _label_and_levels(label) for name, label in (labels or {}).items()}
+    texts = {name: (text, *levels.values()) for name, (text, levels) in found.items()}
+    return [
+        f"labels[{name!r}] must be a text, {{level: text}}, or a pair of both, got {labels[name]!r}"
+        for name, each in texts.items()
+        if not all(isinstance(text, str) for text in each)
+    ]
 
 
 def _not_text(what: str, texts: Any) -> list[str]:

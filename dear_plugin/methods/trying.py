@@ -147,7 +147,7 @@ CURVES = ("with_what_follows", "all_else_frozen")
 def _values(feature: Feature) -> list[Any]:
     """The values of a feature in a curve: all levels, or a grid over the range of a number."""
     if not feature.holds_numbers:
-        return [c for c in feature.choices if c is not None and c not in feature.special]
+        return feature.answers
     if feature.observed:
         return list(feature.observed)
     (low, high), (first, last) = feature.bounds, feature.limits or feature.bounds

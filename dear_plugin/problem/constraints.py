@@ -176,10 +176,11 @@ class _Builder:
         )
 
     def _forbid_special_levels(self) -> None:
-        """Nothing sets a category to a special or missing level, unless the feature allows it."""
+        """Nothing sets a category to an excluded one, nor to a special one unless it may."""
         for j, feature in enumerate(self.encoder.schema):
             barred = {*feature.special, *([None] if feature.missing else [])}
-            if barred and not feature.is_number and not feature.enter_special:
+            barred = {*feature.excluded, *(set() if feature.enter_special else barred)}
+            if barred and not feature.is_number:
                 codes = [i for i, c in enumerate(feature.categories) if c not in barred]
                 self._keep_categories(slice(None), j, codes)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,13 @@ MAX_DECIMALS = 6
 # with so many rows each, a value of their common grid has none: of amounts, some would have it.
 # In a table of few rows this share of them suffices, if it is not too few.
 MOST_OBSERVED, ROWS_AT_A_GAP, SHARE_AT_A_GAP, FEWEST_AT_A_GAP = 24, 20, 0.1, 5
+# A step is common if this share of so many rows takes it, and of the steps of the central nine tenths
+# this share is taken.
+ON_STEP, STEP_ROWS, TAKEN = 0.99, 50, 0.02
+# It binds a number of at most so many values, and steps.
+MOST_ON_STEPS, MOST_STEPS = 60, 1000
+ROUND = [10.0**k * a for k in range(7) for a in (1.0, 2.0, 2.5, 5.0) if 10.0**k * a % 1.0 == 0.0]
+NO_STEP = (0.0, 0.0)
 # Far larger numbers are no whole number of steps.
 WHOLE = 1e9
 # The largest scaled number: in float32 its square does not overflow.
@@ -47,7 +55,7 @@ def infer(
         dtype=str(column.dtype),
         immutable=low == high,
         special=codes,
-        observed=few_with_gaps(values, places),
+        observed=few_with_gaps(values, places) or few_on_steps(values),
         missing="nan" if column.isna().any() else "",
     )
     if is_special(low):
@@ -125,6 +133,46 @@ def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
     enough = np.clip(SHARE_AT_A_GAP * len(values), FEWEST_AT_A_GAP, ROWS_AT_A_GAP)
     has_gap = (steps > np.gcd.reduce(steps)) & (rows >= enough)
     return tuple(distinct.tolist()) if has_gap.any() else ()
+
+
+def few_on_steps(values: Array) -> tuple[float, ...]:
+    """All values on the common step of a number, (n,), of few distinct ones; () for others."""
+    if not 2 < len(np.unique(values)) <= MOST_ON_STEPS:
+        return ()
+    step, start = step_of(values)
+    if not step:
+        return ()
+    first, last = (round((end - start) / step, MAX_DECIMALS) for end in (values.min(), values.max()))
+    places = np.arange(math.ceil(first), math.floor(last) + 1)
+    on_step = np.round(start + step * places, MAX_DECIMALS)
+    return tuple(on_step.tolist()) if len(places) <= MOST_STEPS else ()
+
+
+def step_of(values: Array) -> tuple[float, float]:
+    """The common step of a number, (n,), larger than its last decimal, and a value on it; 0 if none.
+
+    It is the greatest of which nearly all rows are multiples: the common step of the values that
+    these have, or a round one.
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    most = int(np.searchsorted(np.cumsum(counts[order]), ON_STEP * len(values))) + 1
+    frequent = distinct[order[:most]]
+    many = len(frequent) > 2 and len(values) >= STEP_ROWS
+    places = decimals(frequent) if many else None
+    if places is None or abs(distinct).max() > WHOLE:
+        return NO_STEP
+    start, unit = float(frequent[0]), 10.0**-places
+    whole, common = (np.round((each - start) / unit) for each in (distinct, frequent))
+    steps = [float(np.gcd.reduce(common.astype(np.int64))), *ROUND]
+    low, high = np.quantile(values, (0.05, 0.95))
+    taken = int(((distinct >= low) & (distinct <= high)).sum())
+    for step in sorted(steps, reverse=True):
+        if step > 1.0 and counts[whole % step == 0].sum() >= ON_STEP * len(values):
+            enough = taken >= max(2.0, TAKEN * (high - low) / (step * unit))
+            is_decimal = step * unit < 1.0 and math.log10(step) % 1.0 == 0.0
+            return (round(step * unit, places), start) if enough and not is_decimal else NO_STEP
+    return NO_STEP
 
 
 def decimals(values: Array) -> int | None:
