@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from dear_plugin._validation.settings import Rule, boolean, one_of, optional
-from dear_plugin.errors import SchemaError, SettingError, unknown
+from dear_plugin._validation.settings import Named, Rule, boolean, one_of, optional
+from dear_plugin.errors import SchemaError, SettingError, shown, unknown
 
 # The largest precision, in absolute value: 10**99 and 10**-99 are finite, nonzero floats.
 MOST_DECIMALS = 99
@@ -41,7 +41,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Feature:
+class Feature(Named):
     """One feature of the user's frame.
 
     Attributes:
@@ -245,7 +245,7 @@ def _converted(expected: str, convert: Callable[[Any], Any]) -> Rule:
         try:
             return convert(value)
         except (TypeError, ValueError, OverflowError, ImportError) as error:
-            raise SettingError(f"{name} must be {expected}, got {value!r}") from error
+            raise SettingError(f"{name} must be {expected}, got {shown(value)}") from error
 
     return _rule
 

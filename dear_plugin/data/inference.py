@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dear_plugin.data import kinds
@@ -13,9 +14,18 @@ from dear_plugin.data.advice import inspect
 from dear_plugin.data.feature import Feature, with_infinity
 from dear_plugin.data.kinds import ordered
 from dear_plugin.data.sensitive import warn_of_clocks, warn_of_mutable, warn_of_records
-from dear_plugin.errors import SchemaError, unknown
+from dear_plugin.errors import SchemaError, shown, unknown
 
 Marks = Mapping[str, tuple[str, ...]]
+# What makes a frame of something else.
+FRAMES: dict[type, str] = {
+    pd.Series: "a row is rows.loc[[label]], with two brackets",
+    dict: "a row is pd.DataFrame([row])",
+    list: "rows are pd.DataFrame(rows)",
+    np.ndarray: "pass pd.DataFrame(array, columns=names)",
+}
+# The arguments of `Schema.infer` that are mappings.
+MAPPINGS = ("ranges", "special", "ordered", "excluded", "units", "labels")
 
 
 def misfit(frame: Any) -> str:
@@ -23,6 +33,8 @@ def misfit(frame: Any) -> str:
     if not isinstance(frame, pd.DataFrame):
         kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__qualname__}"
         got = f"expected a pandas DataFrame, got {kind.removeprefix('builtins.')}"
+        if fix := next((text for known, text in FRAMES.items() if isinstance(frame, known)), ""):
+            return f"{got}: {fix}"
         if hasattr(frame, "to_pandas"):
             return f"{got}: pass frame.to_pandas()"
         interchange = "pandas.api.interchange.from_dataframe(frame)"
@@ -43,6 +55,8 @@ def feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
         raise SchemaError(complaint)
     if not len(frame) or not len(frame.columns):
         raise SchemaError(f"expected a frame with rows and columns, got shape {frame.shape}")
+    if target is not None and not isinstance(target, str):
+        raise SchemaError(f"target must be the name of a column, got {shown(target)}")
     if target is not None and target not in frame.columns:
         raise SchemaError(unknown("target", [target], frame.columns))
     names = [n for n in frame.columns if n != target]
@@ -90,6 +104,9 @@ def infer_features(
 
 def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
     """The features that each argument names; all that is wrong with names and texts at once."""
+    for name in MAPPINGS:
+        if given[name] is not None and not isinstance(given[name], Mapping):
+            raise SchemaError(f"{name} must be {{feature: ...}}, got {shown(given[name])}")
     marks = {what: _names(what, some) for what, some in given.items()}
     absent = {k: [n for n in v if n not in names] for k, v in marks.items()}
     wrong = [f"{k}: {unknown('features', v, names)}" for k, v in absent.items() if v]
@@ -138,8 +155,8 @@ def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature
 
 def _names(what: str, names: Iterable[str] | None) -> tuple[str, ...]:
     if isinstance(names, str):
-        raise SchemaError(f"{what} must be a list of features, got {names!r}")
-    return tuple(names or ())
+        raise SchemaError(f"{what} must be a list of features, got {shown(names)}")
+    return tuple(() if names is None else names)
 
 
 def _label_and_levels(label: Any) -> tuple[str, Mapping[Any, str]]:
@@ -152,23 +169,20 @@ def _label_and_levels(label: Any) -> tuple[str, Mapping[Any, str]]:
 
 def _not_labels(labels: Any) -> list[str]:
     """What is wrong with labels of features, and of levels."""
-    if not isinstance(labels or {}, Mapping):
-        return _not_text("labels", labels)
     found = {name: _label_and_levels(label) for name, label in (labels or {}).items()}
     texts = {name: (text, *levels.values()) for name, (text, levels) in found.items()}
     return [
-        f"labels[{name!r}] must be a text, {{level: text}}, or a pair of both, got {labels[name]!r}"
+        f"labels[{name!r}] must be a text, {{level: text}}, or a pair of both, got"
+        f" {shown(labels[name])}"
         for name, each in texts.items()
         if not all(isinstance(text, str) for text in each)
     ]
 
 
 def _not_text(what: str, texts: Any) -> list[str]:
-    """What is wrong with labels or units."""
-    if not isinstance(texts or {}, Mapping):
-        return [f"{what} must be {{feature: text}}, got {texts!r}"]
+    """What is wrong with texts, such as units."""
     wrong = {name: text for name, text in (texts or {}).items() if not isinstance(text, str)}
-    return [f"{what}[{name!r}] must be a text, got {text!r}" for name, text in wrong.items()]
+    return [f"{what}[{name!r}] must be a text, got {shown(text)}" for name, text in wrong.items()]
 
 
 def _limits_of(

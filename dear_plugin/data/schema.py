@@ -19,7 +19,7 @@ from dear_plugin.data.groups import Group
 from dear_plugin.data.inference import feature_names, infer_features
 from dear_plugin.data.relations import Relation, infer_relations
 from dear_plugin.data.tiers import Tiers
-from dear_plugin.errors import SchemaError, unknown
+from dear_plugin.errors import SchemaError, shown, unknown
 
 __all__ = ["Feature", "Kind", "Schema"]
 
@@ -152,7 +152,7 @@ class Schema:
             raise SchemaError(f"relations: {unknown('numeric features', wrong, numbers)}")
         if not all(callable(rule) for rule in self.rules):
             raise SchemaError(
-                f"rules must be callables of a frame that return a mask, got {self.rules!r}"
+                f"rules must be callables of a frame that return a mask, got {shown(self.rules)}"
             )
         if twice := {n for n in self.names if self.names.count(n) > 1}:
             raise SchemaError(f"duplicate feature names: {sorted(twice)}; rename them")

@@ -92,6 +92,7 @@ class Trying(RecourseMethod):
             InputError: not one row.
             SchemaError: an unknown feature.
         """
+        self.encoder.check_columns(row)
         if len(row) != 1:
             raise InputError(f"curve: expected a frame of one row, got {len(row)}")
         (j,) = self.schema.index([feature])
@@ -133,6 +134,7 @@ class Trying(RecourseMethod):
         """
         from dear_plugin.page import Explorer
 
+        self.encoder.check_columns(rows)
         return Explorer(self, rows, target, within, template)
 
     @property

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.errors import ModelError
+from dear_plugin.errors import ModelError, shown
 from dear_plugin.models.backends import FrameModel, TorchModel
 
 Output = Literal["logits", "probabilities", "values"]
@@ -56,9 +56,10 @@ class Classifier:
     ) -> None:
         self.encoder = encoder
         self.is_module = isinstance(model, nn.Module)
-        self.output: Output = output or ("logits" if self.is_module else "probabilities")
-        if self.output not in _TO_SCORES:
-            raise ModelError(f"output must be one of {sorted(_TO_SCORES)}, got {output!r}")
+        default: Output = "logits" if self.is_module else "probabilities"
+        self.output: Output = default if output is None else output
+        if not isinstance(self.output, str) or self.output not in _TO_SCORES:
+            raise ModelError(f"output must be one of {sorted(_TO_SCORES)}, got {shown(output)}")
         if encode is not None and not self.is_module:
             raise ModelError("encode= is for torch modules; a black box receives frames")
         self._backend: TorchModel | FrameModel = (
@@ -76,6 +77,33 @@ class Classifier:
     def classes(self) -> Sequence[Hashable] | None:
         """The labels of the score columns, from scikit-learn's `classes_`; None without it."""
         return self._backend.classes
+
+    def check_fitted(self, rows: Tensor) -> None:
+        """Check that an estimator is fitted, by a row if its attributes do not say so.
+
+        Args:
+            rows: (n, p) training rows.
+
+        Raises:
+            ModelError: it is not.
+        """
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils.validation import check_is_fitted
+
+        if self.is_module or not hasattr(self.model, "fit"):
+            return
+        try:
+            check_is_fitted(self.model)
+        except (NotFittedError, TypeError):
+            try:
+                self.scores(rows[:1])
+            except NotFittedError as error:
+                name = type(self.model).__name__
+                raise ModelError(
+                    f"the model, a {name}, is not fitted: call model.fit(X, y) first"
+                ) from error
+            except Exception:  # of a row that the model does not take
+                return
 
     def tell_of_unused(self) -> None:
         """Warn of columns that an estimator's frame did not have, where it names its own."""

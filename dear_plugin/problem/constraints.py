@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dear_plugin._validation.settings import Named
 from dear_plugin.data.columns import Resolution
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import Grid
@@ -23,7 +24,7 @@ Rows = slice | list[int]
 
 
 @dataclass(frozen=True)
-class Constraints:
+class Constraints(Named):
     """Constraints of one call of `generate`: each a value for all rows, or one per row.
 
     Attributes:
