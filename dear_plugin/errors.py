@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, Self
 
-
 # The longest text of a given value in an error.
 MOST_SHOWN = 200
 

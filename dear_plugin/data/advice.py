@@ -18,7 +18,7 @@ from dear_plugin.data import identifiers
 from dear_plugin.data.codes import MOST_CODES, Array, gross, suspected_codes
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds.categories import not_known
-from dear_plugin.data.kinds.numbers import ON_STEP, step_of
+from dear_plugin.data.kinds.numbers import on_steps
 from dear_plugin.data.scales import words_in_order
 
 # A category is not acted on by default if it has more than MANY_LEVELS levels, or more than
@@ -152,14 +152,13 @@ def _is_unrounded(observed: Sequence[float]) -> bool:
 
 def _tell_of_steps(values: Array, name: str) -> None:
     """Suggest the common whole step of a number of many values, (n,)."""
-    step, start = step_of(values)
-    if step >= 1.0 and step % 1.0 == 0.0:
-        low, high = (int(end) for end in (values.min(), values.max()))
-        first = low + int(start - low) % int(step)
+    found = on_steps(values)
+    if len(found) > 1 and not (found % 1.0).any():
+        first, second, last = found[[0, 1, -1]]
         logger.info(
-            "column %r has steps of %d in %.0f %% of the rows: schema.replace(%r,"
+            "column %r has steps of %d in nearly all rows: schema.replace(%r,"
             " observed=range(%d, %d, %d)) proposes no value in between",
-            *(name, step, 100.0 * ON_STEP, name, first, high + 1, step),
+            *(name, second - first, name, first, last + 1, second - first),
         )
 
 

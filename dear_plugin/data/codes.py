@@ -1,6 +1,6 @@
 """Codes: values of a number that are probably no amounts; values in, those or their rows out.
 
-Codes are values such as -9, 999 or a missing 0. Gross ones lie beyond all others by far, such as a
+Codes are values such as -9 or 999. Gross ones lie beyond all others by far, such as a
 typing error; a few rows have them.
 """
 
@@ -16,8 +16,6 @@ import numpy.typing as npt
 MOST_CODES, CODE_ROWS, FEWEST = 5, 5, 2
 # A value with the form of a code lies at least FAR mean steps of the NEAR nearest amounts away,
 FAR, NEAR = 3.0, 10
-# and a zero besides this share of their median;
-BELOW = 0.12
 # or it has SPIKE times as many rows as any of the NEAR nearest amounts.
 SPIKE = 6
 # Negative whole numbers are no codes in a column with less than so many amounts for each.
@@ -34,7 +32,8 @@ Array = npt.NDArray[Any]
 def gross(values: Array) -> Array:
     """(n,) bool, whether values, (n,), lie beyond all others by far.
 
-    Amounts of money have long tails: large ones lie beyond the range of logarithms, too.
+    Amounts of money have long tails: large ones lie beyond the range of logarithms, too. Where
+    amounts are positive, a negative one may be nearer.
     """
     beyond = np.zeros(len(values), dtype=bool)
     if len(values) < GROSS_ROWS:
@@ -42,7 +41,10 @@ def gross(values: Array) -> Array:
     bottom, middle, top = np.quantile(values, (0.05, 0.5, 0.95))
     low, high = bottom - RANGES * (top - bottom), top + RANGES * (top - bottom)
     if bottom > 0.0:
-        high = max(high, top * (top / bottom) ** 2)
+        low = max(low, 0.0)
+    if (positive := values[values > 0.0]).size:
+        least, most = np.quantile(positive, (0.05, 0.95))
+        high = max(high, most * (most / least) ** 2)
     beyond, distance = (values < low) | (values > high), np.abs(values - middle)
     few = top > bottom and 0 < beyond.sum() <= MOST_GROSS * len(values)
     is_far = few and distance[beyond].min() >= TIMES * distance[~beyond].max()
@@ -79,7 +81,7 @@ def _at_an_end(distinct: Array, counts: Array) -> list[float]:
 
 
 def _is_remote(outer: Array, rest: Array, rows: Array) -> bool:
-    """Whether whole numbers of several rows lie farther from the rest than its range and theirs."""
+    """Whether whole numbers of several rows lie farther from the rest than both their ranges."""
     gap = max(outer[0] - rest[-1], rest[0] - outer[-1])
     size = max(rest[-1] - rest[0], outer[-1] - outer[0])
     several = len(outer) + len(rest) >= 2 * MOST_CODES and rows.min() >= CODE_ROWS
@@ -87,22 +89,18 @@ def _is_remote(outer: Array, rest: Array, rows: Array) -> bool:
 
 
 def _is_apart(outer: Array, rest: Array, rows: Array) -> bool:
-    """Whether values have the form of codes and lie far from the nearest of the rest."""
-    if rows.max() < CODE_ROWS or not all(_has_form(v, outer[0] < rest[0]) for v in outer):
+    """Whether values at an end have the form of codes and lie far from the nearest of the rest."""
+    is_low = outer[0] < rest[0]
+    if rows.max() < CODE_ROWS or not all(_has_form(value, is_low) for value in outer):
         return False
-    near, gap = rest[-NEAR:], outer[0] - rest[-1]
-    if outer[0] < rest[0]:
-        near, gap = rest[:NEAR], rest[0] - outer[-1]
-        if outer[-1] == 0 and (len(rest) < NEAR or gap < BELOW * np.median(rest)):
-            return False
+    near = rest[:NEAR] if is_low else rest[-NEAR:]
+    gap = max(outer[0] - rest[-1], rest[0] - outer[-1])
     return bool(gap >= FAR * (near[-1] - near[0]) / (len(near) - 1))
 
 
-def _has_form(value: float, low: bool) -> bool:
-    """Whether a value at the low or the high end looks like a code."""
-    if value % 1 != 0:
-        return False
-    return value <= 0 if low else bool(FORM.fullmatch(f"{value:.0f}"))
+def _has_form(value: float, is_low: bool) -> bool:
+    """Whether a value at the low or the high end looks like a code; a zero is an amount."""
+    return value % 1 == 0 and (value < 0 if is_low else bool(FORM.fullmatch(f"{value:.0f}")))
 
 
 def _negative(distinct: Array, counts: Array) -> list[float]:
@@ -122,6 +120,6 @@ def _spikes(distinct: Array, counts: Array) -> list[float]:
     out = []
     for i in np.flatnonzero((counts >= CODE_ROWS) & (distinct >= 77)).tolist():
         near = np.delete(counts[max(i - NEAR, 0) : i + NEAR + 1], min(i, NEAR))
-        if _has_form(distinct[i], low=False) and len(near) and counts[i] >= SPIKE * near.max():
+        if _has_form(distinct[i], False) and len(near) and counts[i] >= SPIKE * near.max():
             out.append(float(distinct[i]))
     return out

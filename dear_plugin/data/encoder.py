@@ -83,8 +83,7 @@ class Encoder:
     @lazy
     def weights(self) -> Tensor:
         """(d,) the l1 weight of each encoded column: 1/2 for one-hot columns, else 1."""
-        share = self.shares[self.feature_of]
-        return torch.where(self._level >= 0, 0.5 * share, share)
+        return torch.where(self._level >= 0, 0.5, 1.0) * self.shares[self.feature_of]
 
     @lazy
     def compared(self) -> Tensor:
@@ -220,10 +219,8 @@ class Encoder:
 
         A changed category counts 1, as does a change into or out of a special level.
         """
-        shares = self.shares.to(a.device)
-        difference = (a - b).abs_().div_(self.width.to(a.device))
-        if not bool((shares == 1.0).all()):
-            difference *= shares
+        width, shares = (each.to(a.device) for each in (self.width, self.shares))
+        difference = (a - b).abs_().div_(width).mul_(shares)
         if self.d == self.p:
             return difference
         discrete = self.blocks.to(a.device)

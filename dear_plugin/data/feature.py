@@ -182,9 +182,8 @@ class Feature(Named):
 
     def called_level(self, level: Hashable) -> str:
         """What texts call one of its choices, "yes" for True; "" for itself."""
-        if level in self.choices and self.level_labels:
-            return self.level_labels[self.choices.index(level)]
-        return ("no", "yes")[level] if isinstance(level, bool) else ""
+        named = dict(zip(self.choices, self.level_labels, strict=False)).get(level, "")
+        return named or (("no", "yes")[level] if isinstance(level, bool) else "")
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -24,7 +24,7 @@ NAMED_ROWS, NAMED_DISTINCT = 20, 30
 # By values, in so many rows: text with this share of distinct values; whole numbers with this
 # share of ties, and this one of the ties that chance would give.
 ROWS, TEXT, TIES, BY_CHANCE = 50, 0.4, 0.03, 0.1
-# Sparse numbers, where chance gives no ties: all of one count of so many digits, few of them round.
+# Sparse numbers, where chance gives no ties: all of so many digits, and few of them round.
 DIGITS, ROUND = 6, 0.25
 
 Evidence = Literal["", "name", "values"]

@@ -110,7 +110,7 @@ def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
     marks = {what: _names(what, some) for what, some in given.items()}
     absent = {k: [n for n in v if n not in names] for k, v in marks.items()}
     wrong = [f"{k}: {unknown('features', v, names)}" for k, v in absent.items() if v]
-    wrong += _not_labels(given["labels"]) + _not_text("units", given["units"])
+    wrong += [text for what in ("labels", "units") for text in _not_text(what, given[what])]
     if wrong:
         raise SchemaError("; ".join(wrong))
     contrary = ("categorical", "numeric"), ("identifiers", "numeric"), ("increasing", "decreasing")
@@ -137,9 +137,9 @@ def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature
     """A feature with the user's constraints on changes, and its texts."""
     name = feature.name
     ranges, labels, units = (given[k] or {} for k in ("ranges", "labels", "units"))
-    text, levels = _label_and_levels(labels.get(name, ""))
-    if unnamed := [level for level in levels if level not in feature.choices]:
-        known = feature.choices or "numbers: categorical= makes them categories"
+    texts = _texts_of(labels.get(name, ""))
+    if unnamed := [level for level in texts if level not in {"", *feature.choices}]:
+        known = feature.choices or "categories (categorical= makes some of numbers)"
         raise SchemaError(f"labels[{name!r}]: expected levels among {known}, got {unnamed}")
     return dataclasses.replace(
         feature,
@@ -147,8 +147,8 @@ def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature
         excluded=tuple((given["excluded"] or {}).get(name, ())),
         direction=(name in marks["increasing"]) - (name in marks["decreasing"]),
         limits=_limits_of(feature, ranges.get(name)),
-        label=text,
-        level_labels=tuple(levels.get(each, "") for each in feature.choices) if levels else (),
+        label=texts.get("", ""),
+        level_labels=tuple(texts.get(c, "") for c in feature.choices) if {*texts} - {""} else (),
         unit=units.get(name, ""),
     )
 
@@ -159,30 +159,19 @@ def _names(what: str, names: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(() if names is None else names)
 
 
-def _label_and_levels(label: Any) -> tuple[str, Mapping[Any, str]]:
-    """What texts call a feature, and its levels: one of them is given, or both."""
-    if isinstance(label, Mapping):
-        return "", label
-    is_pair = isinstance(label, tuple) and len(label) == 2 and isinstance(label[1], Mapping)
-    return label if is_pair else (label, {})
+def _texts_of(label: Any) -> Mapping[Any, Any]:
+    """What texts call the levels of a feature, and itself, with the key ""."""
+    return label if isinstance(label, Mapping) else {"": label}
 
 
-def _not_labels(labels: Any) -> list[str]:
-    """What is wrong with labels of features, and of levels."""
-    found = {name: _label_and_levels(label) for name, label in (labels or {}).items()}
-    texts = {name: (text, *levels.values()) for name, (text, levels) in found.items()}
+def _not_text(what: str, texts: Mapping[str, Any] | None) -> list[str]:
+    """What is wrong with labels or units."""
+    expected = "a text or {level: text}" if what == "labels" else "a text"
     return [
-        f"labels[{name!r}] must be a text, {{level: text}}, or a pair of both, got"
-        f" {shown(labels[name])}"
-        for name, each in texts.items()
-        if not all(isinstance(text, str) for text in each)
+        f"{what}[{name!r}] must be {expected}, got {shown(each)}"
+        for name, each in (texts or {}).items()
+        if not all(isinstance(text, str) for text in _texts_of(each).values())
     ]
-
-
-def _not_text(what: str, texts: Any) -> list[str]:
-    """What is wrong with texts, such as units."""
-    wrong = {name: text for name, text in (texts or {}).items() if not isinstance(text, str)}
-    return [f"{what}[{name!r}] must be a text, got {shown(text)}" for name, text in wrong.items()]
 
 
 def _limits_of(

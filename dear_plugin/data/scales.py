@@ -13,23 +13,23 @@ from typing import Any
 
 # One scale a line, its places separated by "|", the words of a place by ",".
 WORDS = """very low|low|below average|medium,moderate|average|above average|high|very high
-very poor|poor|fair|below average|average,typical|above average|good|very good|premium|excellent|\
-ideal,outstanding
+very poor|poor|fair|below average|average,typical|above average|good|very good|premium|\
+excellent|ideal,outstanding
 bad|fair|good|better|very good|best
-rarely,seldom|occasionally,occas|sometimes,some|regularly,regul|most of time|often,frequently,freq|\
-usually|heavy|always
+rarely,seldom|occasionally,occas|sometimes,some|regularly,regul|most of time|often,frequently,\
+freq|usually|heavy|always
 part,parttime,part time|full,fulltime,full time
 trivial|minor,minimal,mild|moderate|major,severe|total
 small|medium|large,big|extra large
 slightly|somewhat,moderately|very|extremely
 strongly disagree|disagree|neutral|agree|strongly agree
 uneducated,primary,elementary|less than high,lt hs,below college|high school,hs,highsc,high,\
-secondary|some college,somcol|associate,junior college|college|bachelor,bach|\
-graduate,grad,gradwk|master,masters,post graduate|phd,md,doctor,doctorate,advanced
+secondary|some college,somcol|associate,junior college|college|bachelor,bach|graduate,grad,\
+gradwk|master,masters,post graduate|phd,md,doctor,doctorate,advanced
+hauptschule|realschule|gymnasium
 blue,basic,bronze|silver|gold|platinum
 travel rarely|travel frequently
-month to month|one year|two year
-hauptschule|realschule|gymnasium"""
+month to month|one year|two year"""
 SCALES = [
     {word: place for place, words in enumerate(line.split("|")) for word in words.split(",")}
     for line in WORDS.splitlines()
@@ -37,9 +37,8 @@ SCALES = [
 # A level before all others, and the words that may stand in a range.
 NONE = re.compile(r"(none|no|non|never|not|zero|nothing|do not)( .*)?$")
 NUMBER = r"\$?(\d[\d,]*(?:\.\d+)?)((?:[kKmM](?![a-zA-Z]))?)"
-SAID = set(
-    "less than under over above below to and or more up lt le ge gt years months days hours km kg"
-    " emp h t".split()
+SAID = re.compile(
+    r"less|than|under|over|above|below|to|and|or|more|up|[lg][te]|years|months|days|hours|k[mg]|h|t"
 )
 BELOW, ABOVE = r"<|\bl[te]\b|\blt|under|less|below", r">|\+|\bg[et]\b|over|above|more"
 MOST = 60
@@ -96,7 +95,7 @@ def _grade_of(level: str) -> tuple[str, int, str] | None:
 def _range_of(level: str) -> tuple[float, int] | None:
     """The first number of a range, and whether it is below, at or above it."""
     found, rest = re.findall(NUMBER, level), re.sub(NUMBER, " ", level).lower().replace("_", " ")
-    if not 1 <= len(found) <= 2 or set(re.findall(r"[a-z]+", rest)) - SAID:
+    if not 1 <= len(found) <= 2 or not all(map(SAID.fullmatch, re.findall(r"[a-z]+", rest))):
         return None
     unit = {"k": 1e3, "m": 1e6}.get((found[0][1] or found[-1][1]).lower(), 1.0)
     above = len(found) == 2 or bool(re.search(ABOVE, rest))

@@ -84,9 +84,9 @@ class Schema:
         """Infer a schema from a frame of p features, (n, p), with or without the target.
 
         Object, bool, string and category columns are categorical, those of more than two levels
-        with an order are numbers (`ordered`; by default those of numbers and ranges, "<1", "10-49");
-        any column with at most two values is binary; other numbers are numeric, with the precision
-        of their decimals, or with the common step of few values.
+        with an order are numbers (`ordered`; by default those of ranges, "<1", "10-49"); any column
+        with at most two values is binary; other numbers are numeric, with the precision of their
+        decimals, or with the common step of few values.
         Constant columns are immutable. A missing value is a separate level. Pairs of numbers with
         a <= b in nearly every row, and numbers that are nearly a function of others, become
         `relations`. The logger warns of suspected codes, identifiers, numbers kept
@@ -116,8 +116,8 @@ class Schema:
             exactly_one: lists of binary columns of which exactly one is 1; None infers them.
             ordered: `{feature: levels}` of categories with an order, the least first, as
                 `pd.Categorical(..., ordered=True)` has it; `categorical` ignores an order.
-            labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; or
-                `{feature: {level: text}}`, or both, `{"works": ("work", {0: "no", 1: "yes"})}`.
+            labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; or what
+                they call its levels, and itself, `{"works": {"": "the work", 0: "no", 1: "yes"}}`.
             units: `{feature: text}`, the unit of a number in texts, `{"loan_amount": "euros"}`.
 
         Raises:

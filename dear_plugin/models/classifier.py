@@ -56,10 +56,9 @@ class Classifier:
     ) -> None:
         self.encoder = encoder
         self.is_module = isinstance(model, nn.Module)
-        default: Output = "logits" if self.is_module else "probabilities"
-        self.output: Output = default if output is None else output
-        if not isinstance(self.output, str) or self.output not in _TO_SCORES:
+        if not isinstance(output, str | None) or output not in {None, *_TO_SCORES}:
             raise ModelError(f"output must be one of {sorted(_TO_SCORES)}, got {shown(output)}")
+        self.output: Output = output or ("logits" if self.is_module else "probabilities")
         if encode is not None and not self.is_module:
             raise ModelError("encode= is for torch modules; a black box receives frames")
         self._backend: TorchModel | FrameModel = (
@@ -79,31 +78,19 @@ class Classifier:
         return self._backend.classes
 
     def check_fitted(self, rows: Tensor) -> None:
-        """Check that an estimator is fitted, by a row if its attributes do not say so.
-
-        Args:
-            rows: (n, p) training rows.
+        """Check by a training row of (n, p) that an estimator is fitted.
 
         Raises:
             ModelError: it is not.
         """
-        from sklearn.exceptions import NotFittedError
-        from sklearn.utils.validation import check_is_fitted
-
         if self.is_module or not hasattr(self.model, "fit"):
             return
         try:
-            check_is_fitted(self.model)
-        except (NotFittedError, TypeError):
-            try:
-                self.scores(rows[:1])
-            except NotFittedError as error:
-                name = type(self.model).__name__
-                raise ModelError(
-                    f"the model, a {name}, is not fitted: call model.fit(X, y) first"
-                ) from error
-            except Exception:  # of a row that the model does not take
-                return
+            self.scores(rows[:1])
+        except Exception as error:  # others are of a row that the model does not take
+            if type(error).__name__ == "NotFittedError":
+                kind = type(self.model).__name__
+                raise ModelError(f"the model, a {kind}, is not fitted: fit it first") from error
 
     def tell_of_unused(self) -> None:
         """Warn of columns that an estimator's frame did not have, where it names its own."""

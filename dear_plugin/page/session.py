@@ -97,5 +97,7 @@ def found(way: Recourses) -> bool:
 def _for_all(given: Any, kind: Any) -> Any:
     """Constraints that are the same for all rows."""
     if not isinstance(given, kind) or not all(isinstance(each, str) for each in given):
-        raise ConstraintError(f"explore takes constraints for all rows, not by row: got {shown(given)}")
+        raise ConstraintError(
+            f"explore takes constraints for all rows, not by row: got {shown(given)}"
+        )
     return given

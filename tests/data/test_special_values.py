@@ -174,7 +174,9 @@ class TestCategoriesThatAreNotKnown:
         kept = dear.generate(rows)
         assert kept.counterfactuals["job"].eq("?").all()
         assert kept.actions["reason"].str.contains("leave_special=True").all()
-        free = DEAR(self.accepts("cook"), schema.replace("job", leave_special=True), act_on=["job"])
+        free = DEAR(
+            self.accepts("cook"), schema.replace("job", leave_special=True), act_on=["job"]
+        )
         assert free.fit(frame).generate(rows).counterfactuals["job"].eq("cook").all()
 
     def test_a_level_that_is_excluded_is_left_and_not_entered(self, frame):

@@ -21,13 +21,12 @@ MAX_DECIMALS = 6
 # with so many rows each, a value of their common grid has none: of amounts, some would have it.
 # In a table of few rows this share of them suffices, if it is not too few.
 MOST_OBSERVED, ROWS_AT_A_GAP, SHARE_AT_A_GAP, FEWEST_AT_A_GAP = 24, 20, 0.1, 5
-# A step is common if this share of so many rows takes it, and of the steps of the central nine tenths
-# this share is taken.
+# A step is common if this share of so many rows takes it, and this share of the steps between the
+# 5 and 95 % quantiles is taken.
 ON_STEP, STEP_ROWS, TAKEN = 0.99, 50, 0.02
-# It binds a number of at most so many values, and steps.
-MOST_ON_STEPS, MOST_STEPS = 60, 1000
+# It binds a number of at most so many values, and steps; no step is told of more than so many.
+FEW_ON_STEPS, FEW_STEPS, MOST = 60, 1000, 1_000_000
 ROUND = [10.0**k * a for k in range(7) for a in (1.0, 2.0, 2.5, 5.0) if 10.0**k * a % 1.0 == 0.0]
-NO_STEP = (0.0, 0.0)
 # Far larger numbers are no whole number of steps.
 WHOLE = 1e9
 # The largest scaled number: in float32 its square does not overflow.
@@ -55,7 +54,7 @@ def infer(
         dtype=str(column.dtype),
         immutable=low == high,
         special=codes,
-        observed=few_with_gaps(values, places) or few_on_steps(values),
+        observed=_few(values, places),
         missing="nan" if column.isna().any() else "",
     )
     if is_special(low):
@@ -135,44 +134,30 @@ def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
     return tuple(distinct.tolist()) if has_gap.any() else ()
 
 
-def few_on_steps(values: Array) -> tuple[float, ...]:
-    """All values on the common step of a number, (n,), of few distinct ones; () for others."""
-    if not 2 < len(np.unique(values)) <= MOST_ON_STEPS:
-        return ()
-    step, start = step_of(values)
-    if not step:
-        return ()
-    first, last = (round((end - start) / step, MAX_DECIMALS) for end in (values.min(), values.max()))
-    places = np.arange(math.ceil(first), math.floor(last) + 1)
-    on_step = np.round(start + step * places, MAX_DECIMALS)
-    return tuple(on_step.tolist()) if len(places) <= MOST_STEPS else ()
+def on_steps(values: Array) -> Array:
+    """(q,) ascending, all numbers on the common step of a number, (n,); none if it has no such.
 
-
-def step_of(values: Array) -> tuple[float, float]:
-    """The common step of a number, (n,), larger than its last decimal, and a value on it; 0 if none.
-
-    It is the greatest of which nearly all rows are multiples: the common step of the values that
-    these have, or a round one.
+    It is larger than the last decimal, and the greatest of which nearly all rows are multiples,
+    from the most frequent one on: the common step of the values that these have, or a round one.
     """
     distinct, counts = np.unique(values, return_counts=True)
     order = np.argsort(-counts, kind="stable")
-    most = int(np.searchsorted(np.cumsum(counts[order]), ON_STEP * len(values))) + 1
-    frequent = distinct[order[:most]]
-    many = len(frequent) > 2 and len(values) >= STEP_ROWS
-    places = decimals(frequent) if many else None
-    if places is None or abs(distinct).max() > WHOLE:
-        return NO_STEP
-    start, unit = float(frequent[0]), 10.0**-places
-    whole, common = (np.round((each - start) / unit) for each in (distinct, frequent))
-    steps = [float(np.gcd.reduce(common.astype(np.int64))), *ROUND]
+    frequent = order[: int(np.searchsorted(np.cumsum(counts[order]), ON_STEP * len(values))) + 1]
+    many = len(frequent) > 2 and len(values) >= STEP_ROWS and np.abs(distinct).max() <= WHOLE
+    places = decimals(distinct[frequent]) if many else None
+    if places is None:
+        return distinct[:0]
+    start, unit = distinct[frequent[0]], 10.0**-places
+    whole, least = np.round((distinct - start) / unit), ON_STEP * len(values)
+    steps = (float(np.gcd.reduce(whole[frequent].astype(np.int64))), *ROUND)
+    step = max((s for s in steps if counts[whole % max(s, 1.0) == 0].sum() >= least), default=1.0)
     low, high = np.quantile(values, (0.05, 0.95))
-    taken = int(((distinct >= low) & (distinct <= high)).sum())
-    for step in sorted(steps, reverse=True):
-        if step > 1.0 and counts[whole % step == 0].sum() >= ON_STEP * len(values):
-            enough = taken >= max(2.0, TAKEN * (high - low) / (step * unit))
-            is_decimal = step * unit < 1.0 and math.log10(step) % 1.0 == 0.0
-            return (round(step * unit, places), start) if enough and not is_decimal else NO_STEP
-    return NO_STEP
+    taken, size = int(((distinct >= low) & (distinct <= high)).sum()), step * unit
+    is_decimal = step <= 1.0 or (size < 1.0 and math.log10(step) % 1.0 == 0.0)
+    ends = math.ceil(whole[0] / step), math.floor(whole[-1] / step)
+    if is_decimal or taken < max(2.0, TAKEN * (high - low) / size) or ends[1] - ends[0] > MOST:
+        return distinct[:0]
+    return np.asarray(np.round(start + size * np.arange(ends[0], ends[1] + 1), places))
 
 
 def decimals(values: Array) -> int | None:
@@ -188,6 +173,13 @@ def decimals(values: Array) -> int | None:
         if np.abs(np.round(sample, places) - sample).max() <= tolerance:
             return places
     return None
+
+
+def _few(values: Array, places: int | None) -> tuple[float, ...]:
+    """The only values that a number, (n,), may take: with gaps, or on a step; () if any."""
+    found = on_steps(values) if len(np.unique(values)) <= FEW_ON_STEPS else values[:0]
+    kept = values[np.isin(values, found)] if len(found) else values
+    return few_with_gaps(kept, places) or tuple(found.tolist() * (len(found) <= FEW_STEPS))
 
 
 def _with_levels(feature: Feature, values: Array, far: Array) -> tuple[Array, Array]:

@@ -82,13 +82,13 @@ def of_ranges(column: pd.Series) -> tuple[str, ...] | None:
 
 def as_stored(feature: Feature, column: pd.Series) -> Feature:
     """A feature of a stated order with the dtype and levels of its column, (n,)."""
-    changed = dataclasses.replace(feature, dtype=str(column.dtype), missing=missing_of(column))
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        return changed
-    stored = categories.plain(feature.name, column.dtype.categories)
-    if not set(feature.levels) <= set(stored):
-        return changed
-    return dataclasses.replace(changed, stored=stored, ordered=bool(column.dtype.ordered))
+    dtype, stored, is_ordered = column.dtype, (), False
+    if isinstance(dtype, pd.CategoricalDtype):
+        stored, is_ordered = categories.plain(feature.name, dtype.categories), bool(dtype.ordered)
+    if stored and not set(feature.levels) <= set(stored):
+        stored, is_ordered = (), True
+    about = {"dtype": str(dtype), "missing": missing_of(column)}
+    return dataclasses.replace(feature, stored=stored, ordered=is_ordered, **about)
 
 
 def read(
