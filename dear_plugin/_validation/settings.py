@@ -109,7 +109,7 @@ def require_instance(name: str, value: Any, kind: type) -> None:
 class Named:
     """A class whose constructor names the closest argument for one that it does not take."""
 
-    def __new__(cls, *_: Any, **options: Any) -> Self:
+    def __new__(cls, *args: Any, **options: Any) -> Self:
         """Refuse unknown arguments.
 
         Raises:

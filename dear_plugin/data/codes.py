@@ -35,20 +35,24 @@ def gross(values: Array) -> Array:
     Amounts of money have long tails: large ones lie beyond the range of logarithms, too. Where
     amounts are positive, a negative one may be nearer.
     """
-    beyond = np.zeros(len(values), dtype=bool)
     if len(values) < GROSS_ROWS:
-        return beyond
-    bottom, middle, top = np.quantile(values, (0.05, 0.5, 0.95))
+        return np.zeros(len(values), dtype=bool)
+    ordered = np.sort(values)
+    bottom, middle, top = _quantiles(ordered)
     low, high = bottom - RANGES * (top - bottom), top + RANGES * (top - bottom)
-    if bottom > 0.0:
-        low = max(low, 0.0)
-    if (positive := values[values > 0.0]).size:
-        least, most = np.quantile(positive, (0.05, 0.95))
+    low = max(low, 0.0) if bottom > 0.0 else low
+    if ordered[-1] > 0.0:
+        least, _, most = _quantiles(ordered[np.searchsorted(ordered, 0.0, "right") :])
         high = max(high, most * (most / least) ** 2)
     beyond, distance = (values < low) | (values > high), np.abs(values - middle)
     few = top > bottom and 0 < beyond.sum() <= MOST_GROSS * len(values)
     is_far = few and distance[beyond].min() >= TIMES * distance[~beyond].max()
     return beyond if is_far else np.zeros_like(beyond)
+
+
+def _quantiles(ordered: Array) -> list[float]:
+    """The 5, 50 and 95 % quantiles of ascending values, (n,)."""
+    return [float(ordered[round(share * (len(ordered) - 1))]) for share in (0.05, 0.5, 0.95)]
 
 
 def suspected_codes(values: Array) -> list[float]:

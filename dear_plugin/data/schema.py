@@ -84,8 +84,8 @@ class Schema:
         """Infer a schema from a frame of p features, (n, p), with or without the target.
 
         Object, bool, string and category columns are categorical, those of more than two levels
-        with an order are numbers (`ordered`; by default those of ranges, "<1", "10-49"); any column
-        with at most two values is binary; other numbers are numeric, with the precision of their
+        with an order are numbers (`ordered`; by default ranges, "<1", "10-49"); any column with at
+        most two values is binary; other numbers are numeric, with the precision of their
         decimals, or with the common step of few values.
         Constant columns are immutable. A missing value is a separate level. Pairs of numbers with
         a <= b in nearly every row, and numbers that are nearly a function of others, become

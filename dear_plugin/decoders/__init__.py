@@ -59,7 +59,7 @@ def make_decoder(decoder: str | Decoder) -> Decoder:
         **{name.lower(): kind for name, kind in REGISTRY.items()},
         "paper": Autoencoder.paper,
     }
-    name = decoder.lower() if isinstance(decoder, str) else ""
+    name = str(decoder).lower()
     if name not in makers:
         raise DearError(unknown("decoder", [decoder], makers))
     return makers[name]()

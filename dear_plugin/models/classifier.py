@@ -56,7 +56,7 @@ class Classifier:
     ) -> None:
         self.encoder = encoder
         self.is_module = isinstance(model, nn.Module)
-        if not isinstance(output, str | None) or output not in {None, *_TO_SCORES}:
+        if output is not None and str(output) not in _TO_SCORES:
             raise ModelError(f"output must be one of {sorted(_TO_SCORES)}, got {shown(output)}")
         self.output: Output = output or ("logits" if self.is_module else "probabilities")
         if encode is not None and not self.is_module:

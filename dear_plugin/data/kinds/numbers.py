@@ -24,8 +24,9 @@ MOST_OBSERVED, ROWS_AT_A_GAP, SHARE_AT_A_GAP, FEWEST_AT_A_GAP = 24, 20, 0.1, 5
 # A step is common if this share of so many rows takes it, and this share of the steps between the
 # 5 and 95 % quantiles is taken.
 ON_STEP, STEP_ROWS, TAKEN = 0.99, 50, 0.02
-# It binds a number of at most so many values, and steps; no step is told of more than so many.
-FEW_ON_STEPS, FEW_STEPS, MOST = 60, 1000, 1_000_000
+# It binds a number of at most so many values, and steps; none is told of more steps. It is looked for
+# in so many rows first.
+FEW_ON_STEPS, FEW_STEPS, MOST, SAMPLE = 60, 1000, 1_000_000, 500
 ROUND = [10.0**k * a for k in range(7) for a in (1.0, 2.0, 2.5, 5.0) if 10.0**k * a % 1.0 == 0.0]
 # Far larger numbers are no whole number of steps.
 WHOLE = 1e9
@@ -148,9 +149,11 @@ def on_steps(values: Array) -> Array:
     if places is None:
         return distinct[:0]
     start, unit = distinct[frequent[0]], 10.0**-places
-    whole, least = np.round((distinct - start) / unit), ON_STEP * len(values)
-    steps = (float(np.gcd.reduce(whole[frequent].astype(np.int64))), *ROUND)
-    step = max((s for s in steps if counts[whole % max(s, 1.0) == 0].sum() >= least), default=1.0)
+    whole, some = (np.round((v - start) / unit) for v in (distinct, values[:SAMPLE]))
+    step = float(np.gcd.reduce(whole[frequent].astype(np.int64)))
+    for size in ROUND:  # in few rows first, which is faster
+        if size > step and (some % size == 0).mean() > 0.5:
+            step = size if counts[whole % size == 0].sum() >= ON_STEP * len(values) else step
     low, high = np.quantile(values, (0.05, 0.95))
     taken, size = int(((distinct >= low) & (distinct <= high)).sum()), step * unit
     is_decimal = step <= 1.0 or (size < 1.0 and math.log10(step) % 1.0 == 0.0)

@@ -8,7 +8,7 @@ row has the place of a level among all, 0, 1, 2, ...; so a step costs its share 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,13 +82,14 @@ def of_ranges(column: pd.Series) -> tuple[str, ...] | None:
 
 def as_stored(feature: Feature, column: pd.Series) -> Feature:
     """A feature of a stated order with the dtype and levels of its column, (n,)."""
-    dtype, stored, is_ordered = column.dtype, (), False
+    dtype, is_ordered = column.dtype, False
+    stored: tuple[Hashable, ...] = ()
     if isinstance(dtype, pd.CategoricalDtype):
         stored, is_ordered = categories.plain(feature.name, dtype.categories), bool(dtype.ordered)
     if stored and not set(feature.levels) <= set(stored):
         stored, is_ordered = (), True
-    about = {"dtype": str(dtype), "missing": missing_of(column)}
-    return dataclasses.replace(feature, stored=stored, ordered=is_ordered, **about)
+    changed = dataclasses.replace(feature, stored=stored, ordered=is_ordered)
+    return dataclasses.replace(changed, dtype=str(dtype), missing=missing_of(column))
 
 
 def read(
