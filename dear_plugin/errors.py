@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, Self
 
+# The longest text of a given value in an error.
+MOST_SHOWN = 200
+
 
 class DearError(Exception):
     """The base class of all errors that dear_plugin raises on purpose."""
@@ -73,6 +76,17 @@ class FileFormatError(DearError, ValueError):
     """A saved DEAR is damaged, incomplete or of a newer format than this version reads."""
 
 
+def shown(value: object) -> str:
+    """What an error says was given: never cells, but the type and shape of what has some."""
+    shape = getattr(value, "shape", ())
+    if isinstance(shape, tuple) and shape:
+        return f"a {type(value).__name__} of shape {shape}"
+    text = repr(value)
+    if isinstance(value, list | tuple):
+        text = f"{text[0]}{', '.join(map(shown, value))}{text[-1]}"
+    return text if len(text) <= MOST_SHOWN and "\n" not in text else f"a {type(value).__name__}"
+
+
 def unknown(what: str, names: Iterable[object], known: Iterable[object]) -> str:
     """The message on unknown names, with the closest known ones.
 
@@ -100,6 +114,6 @@ def near(names: Iterable[object], known: Iterable[object]) -> str:
             kinds = type(name).__name__, type(meant).__name__
             parts.append(f"{name!r} (a {kinds[0]}; did you mean {meant!r}, of type {kinds[1]}?)")
         else:
-            parts.append(f"{name!r}" + (f" (did you mean {meant!r}?)" if close else ""))
-    shown = ", ".join(list(choices)[:20]) + (", ..." if len(choices) > 20 else "")
-    return f"{', '.join(parts)}; known are: {shown}"
+            parts.append(shown(name) + (f" (did you mean {meant!r}?)" if close else ""))
+    first = ", ".join(list(choices)[:20]) + (", ..." if len(choices) > 20 else "")
+    return f"{', '.join(parts)}; known are: {first}"

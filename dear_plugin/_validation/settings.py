@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
-from dear_plugin.errors import SettingError, unknown
+from dear_plugin.errors import ArgumentError, SettingError, shown, unknown
 
 Rule = Callable[[str, Any], Any]
 
@@ -32,7 +33,7 @@ def whole(least: int) -> Rule:
 
     def _rule(name: str, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-            raise SettingError(f"{name} must be a whole number from {least}, got {value!r}")
+            raise SettingError(f"{name} must be a whole number from {least}, got {shown(value)}")
         return int(value)
 
     return _rule
@@ -45,7 +46,7 @@ def number(high: float = math.inf) -> Rule:
     def _rule(name: str, value: Any) -> float:
         real = isinstance(value, Real) and not isinstance(value, bool)
         if not real or not math.isfinite(value) or not 0.0 <= value <= high:
-            raise SettingError(f"{name} must be {expected}, got {value!r}")
+            raise SettingError(f"{name} must be {expected}, got {shown(value)}")
         return float(value)
 
     return _rule
@@ -65,7 +66,7 @@ def one_of(*words: str) -> Rule:
 def boolean(name: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, bool):
-        raise SettingError(f"{name} must be True or False, got {value!r}")
+        raise SettingError(f"{name} must be True or False, got {shown(value)}")
     return value
 
 
@@ -79,7 +80,7 @@ def several(rule: Rule) -> Rule:
 
     def _each(name: str, value: Any) -> tuple[Any, ...]:
         if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-            raise SettingError(f"{name} must be a tuple of one or more, got {value!r}")
+            raise SettingError(f"{name} must be a tuple of one or more, got {shown(value)}")
         return tuple(rule(name, item) for item in value)
 
     return _each
@@ -102,4 +103,19 @@ def require_instance(name: str, value: Any, kind: type) -> None:
         SettingError: it is not.
     """
     if not isinstance(value, kind):
-        raise SettingError(f"{name} must be a {kind.__name__}(...), got {value!r}")
+        raise SettingError(f"{name} must be a {kind.__name__}(...), got {shown(value)}")
+
+
+class Named:
+    """A class whose constructor names the closest argument for one that it does not take."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """Refuse unknown arguments.
+
+        Raises:
+            ArgumentError: an argument that the constructor does not take.
+        """
+        _, *known = inspect.signature(cls.__init__).parameters
+        if absent := [name for name in options if name not in known]:
+            raise ArgumentError(f"{cls.__name__}: {unknown('arguments', absent, known)}")
+        return super().__new__(cls)

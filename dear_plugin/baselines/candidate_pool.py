@@ -96,11 +96,15 @@ class CandidatePool:
         return feasible.keep_groups(x[:, 0], out, idx)
 
     def feasible_mask(self, rows: Tensor) -> Tensor:
-        """(m, r) bool: which of r rows, (r, p), are feasible for which of the m."""
+        """(m, r) bool: which of r rows, (r, p), are feasible for which of the m.
+
+        Identifiers are left out: those of the r rows are of other rows, and are not taken.
+        """
         feasible, x = self.case.feasible, self.case.x
         m, everything = len(x), torch.arange(len(x))
         mask = torch.ones(m, len(rows), dtype=torch.bool)
-        for j, values in enumerate(rows.T):
+        for j in self.classifier.encoder.shares.nonzero()[:, 0].tolist():
+            values = rows[:, j]
             feature = torch.full((m,), j)
             admitted = feasible.admits(values.expand(m, -1), feature, everything)
             unchanged = (values - x[:, j, None]).abs() <= feasible.grid.step[j] / 2.0

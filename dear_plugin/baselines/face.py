@@ -75,7 +75,7 @@ class Face(Baseline[FaceConfig], ABC):
         # How many numbers vary within a graph.
         volume = sum(f.is_number and not f.immutable for f in self.schema)
         for key, nodes in self._groups(nodes_of_all):
-            points = self.encoder.expand(nodes_of_all[nodes]).double().numpy()
+            points = self._points(nodes_of_all[nodes])
             graphs[key] = nodes, Graph.of(points, self.config, volume)
         self._nodes, self._scores, self._graphs = nodes_of_all, scores, graphs
 
@@ -104,7 +104,7 @@ class Face(Baseline[FaceConfig], ABC):
         wanted = torch.zeros(m, len(nodes), dtype=torch.bool)
         some = nodes[at]
         wanted[:, at] = ends_mask(pool, self._nodes[some], self._scores[some], least)
-        points = self.encoder.expand(pool.case.x).double().numpy()
+        points = self._points(pool.case.x)
         # One search of the graph for all rows with the same wanted nodes.
         packed = np.packbits(wanted.numpy(), axis=1)
         _, first, same = np.unique(packed, axis=0, return_index=True, return_inverse=True)
@@ -114,9 +114,13 @@ class Face(Baseline[FaceConfig], ABC):
             ends[alike] = graph.ends(points[alike], wanted[row].numpy())
         return torch.from_numpy(ends)
 
+    def _points(self, rows: Tensor) -> npt.NDArray[np.float64]:
+        """(q, h) the encoded columns of rows, (q, p), that are compared."""
+        return np.asarray(self.encoder.expand(rows)[:, self.encoder.compared].double().numpy())
+
     def _groups(self, rows: Tensor) -> Iterator[tuple[bytes, Tensor]]:
         """A key and the rows, (q,), of every combination of immutable features in (n, p)."""
-        immutable = torch.tensor([f.immutable for f in self.schema])
+        immutable = torch.tensor([f.immutable and not f.identifier for f in self.schema])
         groups, group = torch.where(immutable, rows, 0.0).unique(dim=0, return_inverse=True)
         order = group.argsort(stable=True)
         counts = group.bincount(minlength=len(groups)).tolist()

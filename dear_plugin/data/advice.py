@@ -1,7 +1,7 @@
 """Advice: what the log says of training columns, by their values; marks identifiers.
 
-Codes are values that are no amounts, such as -9, 999 or a missing 0. They are suggested, no more.
-What it says of names is in `sensitive`.
+What is concluded is told as INFO; a warning asks, and names the argument that answers it. What the
+log says of names is in `sensitive`.
 """
 
 from __future__ import annotations
@@ -9,167 +9,212 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
-import re
-from collections.abc import Container, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from dear_plugin.data import identifiers
+from dear_plugin.data.codes import MOST_CODES, Array, gross, suspected_codes
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.sensitive import WORD
+from dear_plugin.data.kinds.categories import not_known
+from dear_plugin.data.kinds.numbers import on_steps
+from dear_plugin.data.scales import words_in_order
 
-# A category is treated as an identifier if it has more than MANY_LEVELS levels, or more than
+# A category is not acted on by default if it has more than MANY_LEVELS levels, or more than
 # SOME_LEVELS and fewer rows per level than ROWS_A_LEVEL.
 MANY_LEVELS, SOME_LEVELS, ROWS_A_LEVEL = 100, 12, 5
-# Integers are treated as row identifiers if a share ID_DISTINCT of at least ID_ROWS is distinct,
-# and if random integers of the same range would have at least ID_TIES ties but only a share
-# ID_TIE_SHARE of these is observed.
-ID_ROWS, ID_DISTINCT, ID_TIES, ID_TIE_SHARE = 100, 0.95, 10.0, 0.1
-# With one of these words in its name, a column is one if at least this share of so many rows is
-# distinct.
-NAMED_DISTINCT, NAMED_ROWS = 0.5, 20
-ID_WORDS = {"id", "ids", "identifier", "uuid", "guid", "ssn"}
 # Text is suspected to be numbers if this share of its distinct values can be parsed.
 PARSED = 0.9
-SAMPLE = 1000
-# The most codes of a column; the least rows of one of them; the least distinct amounts.
-MOST_CODES, CODE_ROWS, FEWEST = 5, 5, 2
-# Whatever it is, a value as many ranges of the others away from them is no amount.
-BEYOND = 100.0
-# A value with the form of a code lies at least FAR mean steps of the NEAR nearest amounts away,
-FAR, NEAR = 3.0, 10
-# and a zero besides this share of their median;
-BELOW = 0.12
-# or it has SPIKE times as many rows as any of the NEAR nearest amounts.
-SPIKE = 6
-# Negative whole numbers are no codes in a column with less than so many amounts for each.
-AMOUNTS_A_CODE = 3
-# Nines, sevens, eights, and 96 to 98 with leading nines: 7, 9, 88, 97, 998, 9999.
-FORM = re.compile(r"9+[6-9]?|7+|8+")
+# The most rows that a message names.
+MOST_NAMED = 5
+# The arguments that say what a column is, which then is no identifier.
+STATED = ("numeric", "categorical", "ordered", "increasing", "decreasing", "ranges", "units")
 
 logger = logging.getLogger(__name__)
 
-Array = npt.NDArray[Any]
-
 
 def inspect(
-    frame: pd.DataFrame,
-    features: Sequence[Feature],
-    amounts: Container[str],
-    declared: Container[str],
+    frame: pd.DataFrame, features: Sequence[Feature], marks: Mapping[str, Sequence[str]]
 ) -> list[Feature]:
-    """Features with suspected identifiers marked as not actionable; logs suspicious columns.
+    """Features with identifiers and categories of many levels marked; tells of their columns.
 
     Args:
         frame: training rows.
         features: the inferred features of its columns.
-        amounts: the names of numbers that are no identifiers.
-        declared: the names of features whose special values the user named.
+        marks: the features that each argument of `Schema.infer` names.
     """
-    for feature in features:
-        if feature.special and feature.name not in declared:
-            _tell_of_not_known(feature)
+    _tell_of_missing(frame, features)
+    found = []
+    with np.errstate(over="ignore"):  # the schema rejects a range that overflows
+        for feature in features:
+            marked = _with_identifier(frame[feature.name], feature, marks)
+            if not marked.identifier:
+                tell = _number if feature.holds_numbers else _category
+                marked = tell(frame[feature.name], marked, marks)
+            found.append(marked)
+    return found
+
+
+def _tell_of_missing(frame: pd.DataFrame, features: Sequence[Feature]) -> None:
+    """Warn of missing values, and of columns of nothing else."""
     missing = {f.name: int(frame[f.name].isna().sum()) for f in features if f.missing}
-    if missing:
+    if empty := [name for name, count in missing.items() if count == len(frame)]:
+        logger.warning("columns %s are empty, and immutable: drop them", empty)
+    if some := [f"{name} {count}" for name, count in missing.items() if name not in empty]:
         logger.warning(
             "missing values, treated as a separate level that no action enters or leaves: %s of %d"
             " rows",
-            ", ".join(f"{name} {count}" for name, count in missing.items()),
+            ", ".join(some),
             len(frame),
         )
-    with np.errstate(over="ignore"):  # the schema rejects a range that overflows
-        return [
-            _number(frame[f.name], f, f.name in amounts)
-            if f.holds_numbers
-            else _category(frame[f.name], f)
-            for f in features
-        ]
 
 
-def _number(column: pd.Series, feature: Feature, is_amount: bool) -> Feature:
-    values = column.dropna().to_numpy(dtype=np.float64)
-    values = values[~np.isin(values, feature.special)]
-    codes = _suspected_codes(values)
-    if codes:
-        shown = [int(code) if code.is_integer() else code for code in codes]
+def _with_identifier(
+    column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]
+) -> Feature:
+    """A feature marked as an identifier if it is one: stated, by its values or by its name."""
+    name, is_stated = feature.name, feature.name in marks["identifiers"]
+    in_order = feature.is_number and not feature.holds_numbers
+    if not is_stated:
+        if in_order or any(name in marks[what] for what in STATED):
+            return feature
+        found = identifiers.evidence(column, name, feature.holds_numbers)
+        if not found:
+            return feature
+        other = "numeric" if feature.holds_numbers else "categorical"
+        by, told = {
+            "values": ("its values", f"{other}=[{name!r}] if it is none"),
+            "name": ("its name alone", f"identifiers=[{name!r}] if it is one, {other}= if not"),
+        }[found]
+        logger.warning(
+            "column %r looks like an identifier by %s: nothing moves it, and nothing is compared"
+            " by it; state %s",
+            *(name, by, told),
+        )
+    return dataclasses.replace(feature, identifier=True, immutable=True)
+
+
+def _number(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]) -> Feature:
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    known = ~np.isnan(values) & ~np.isin(values, feature.special)
+    far = np.flatnonzero(known)[gross(values[known])]
+    if len(far):
+        _tell_of_gross(column, feature, values, far)
+        known[far] = False
+    if codes := suspected_codes(values[known]):
         logger.warning(
             "column %r has %s, which look like codes and not like amounts: if they are codes,"
             " declare them with special={%r: %s}",
-            feature.name,
-            shown,
-            feature.name,
-            shown,
+            *(feature.name, _shown(codes), feature.name, _shown(codes)),
         )
-    elif not is_amount and _may_be_codes(feature.observed):
+    elif feature.observed:
+        _tell_of_observed(feature, feature.name in marks["numeric"])
+    else:
+        _tell_of_steps(values[known], feature.name)
+    return feature
+
+
+def _tell_of_gross(column: pd.Series, feature: Feature, values: Array, far: Array) -> None:
+    """Warn of rows, (m,), whose values lie beyond all others by far."""
+    codes = np.unique(values[far]).tolist()
+    rows, more = column.index[far[:MOST_NAMED]].tolist(), ", ..." * (len(far) > MOST_NAMED)
+    declared = f"; special={{{feature.name!r}: {_shown(codes)}}} declares codes"
+    logger.warning(
+        "column %r has values far beyond all others in %d rows, %s%s: correct or drop errors%s",
+        *(feature.name, len(far), str(rows)[1:-1], more),
+        declared * (len(codes) <= MOST_CODES),
+    )
+
+
+def _tell_of_observed(feature: Feature, is_amount: bool) -> None:
+    """Say which values a number takes: a grid is told, codes are suspected."""
+    name, observed = feature.name, feature.observed
+    steps = np.diff(observed)
+    if np.allclose(steps, steps[0]):
+        logger.info(
+            "column %r takes steps of %g: no value in between is proposed;"
+            " schema.replace(%r, observed=()) allows them",
+            *(name, steps[0], name),
+        )
+    elif not is_amount and all(v.is_integer() for v in observed) and _is_unrounded(observed):
         logger.warning(
             "column %r has only the values %s: no value in between is proposed; if they are codes"
             " and not amounts, declare categorical=[%r]",
-            feature.name,
-            [int(value) for value in feature.observed],
-            feature.name,
+            *(name, _shown(observed), name),
         )
-    if is_amount or not _is_identifier(values, feature.name):
+
+
+def _is_unrounded(observed: Sequence[float]) -> bool:
+    """Whether whole numbers have no common step, as rounded amounts often have."""
+    return math.gcd(*map(int, observed)) == 1
+
+
+def _tell_of_steps(values: Array, name: str) -> None:
+    """Suggest the common whole step of a number of many values, (n,)."""
+    found = on_steps(values)
+    if len(found) > 1 and not (found % 1.0).any():
+        first, second, last = found[[0, 1, -1]]
+        logger.info(
+            "column %r has steps of %d in nearly all rows: schema.replace(%r,"
+            " observed=range(%d, %d, %d)) proposes no value in between",
+            *(name, second - first, name, first, last + 1, second - first),
+        )
+
+
+def _shown(values: Sequence[float]) -> list[float]:
+    return [int(value) if value.is_integer() else value for value in values]
+
+
+def _category(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]) -> Feature:
+    name, levels, rows = feature.name, len(feature.choices), len(column)
+    if feature.is_number:
+        if name not in marks["ordered"] and not feature.ordered:
+            logger.info(
+                "column %r holds numbers and ranges in the order %s; categorical=[%r] ignores it,"
+                " ordered= states another",
+                *(name, list(feature.levels), name),
+            )
         return feature
-    logger.warning(
-        "column %r has distinct whole numbers and looks like an identifier: DEAR does not act on"
-        " it unless act_on names it, other methods do; immutable=[%r] (immutable_features in"
-        " Alibi) keeps it fixed, numeric=[%r] says that it is an amount",
-        *[feature.name] * 3,
-    )
-    return dataclasses.replace(feature, actionable=False)
-
-
-def _tell_of_not_known(feature: Feature) -> None:
-    """Say which levels of a category are not entered, and what changes that."""
-    levels = list(feature.special)
-    logger.warning(
-        "column %r has the levels %s, which say that the value is not known: nothing changes to"
-        " them; special={%r: %s} declares that, special={%r: []} makes them levels like others",
-        *(feature.name, levels, feature.name, levels, feature.name),
-    )
-
-
-def _may_be_codes(observed: Sequence[float]) -> bool:
-    """Whether the few values of a number are whole and not rounded, as amounts often are."""
-    whole = bool(observed) and all(value.is_integer() for value in observed)
-    return whole and math.gcd(*map(int, observed)) == 1
-
-
-def _is_identifier(values: Array, name: str) -> bool:
-    """Whether values, (n,), are probably row identifiers."""
-    n = len(values)
-    if n < NAMED_ROWS or not (values % 1 == 0).all():
-        return False
-    ties = n - len(np.unique(values))
-    if ID_WORDS & {word.lower() for word in WORD.findall(name)}:
-        return ties <= (1.0 - NAMED_DISTINCT) * n
-    if n < ID_ROWS:
-        return False
-    expected = n * (n - 1) / 2.0 / (values.max() - values.min() + 1)
-    by_chance = expected < ID_TIES or ties > ID_TIE_SHARE * expected
-    return ties <= (1.0 - ID_DISTINCT) * n and not by_chance
-
-
-def _category(column: pd.Series, feature: Feature) -> Feature:
-    levels, rows = len(feature.choices), len(column)
+    if not_known(feature.special) and name not in marks["special"]:
+        _tell_of_not_known(feature)
+    if name not in marks["categorical"]:
+        _tell_of_order(feature)
     if _is_text_of_numbers(column, feature):
         logger.warning(
             "column %r holds numbers as text and is read as a category of %d levels: frame[%r] ="
             " pd.to_numeric(frame[%r]) makes it a number, in DiCE continuous_features=[..., %r]",
-            *(feature.name, levels, *[feature.name] * 3),
+            *(name, levels, *[name] * 3),
         )
     if levels <= MANY_LEVELS and (levels <= SOME_LEVELS or rows >= ROWS_A_LEVEL * levels):
         return feature
     logger.warning(
         "column %r has %d levels in %d rows: it is not acted on unless act_on names it; merge its"
-        " rare levels, or drop it if it is an identifier",
-        feature.name,
-        levels,
-        rows,
+        " rare levels, or state identifiers=[%r]",
+        *(name, levels, rows, name),
     )
     return dataclasses.replace(feature, actionable=False)
+
+
+def _tell_of_not_known(feature: Feature) -> None:
+    """Say which levels of a category are neither entered nor left, and what changes that."""
+    name, levels = feature.name, list(feature.special)
+    logger.warning(
+        "column %r has the levels %s, which say that the value is not known: nothing enters or"
+        " leaves them; special={%r: %s} declares that, special={%r: []} makes them levels like"
+        " others",
+        *(name, levels, name, levels, name),
+    )
+
+
+def _tell_of_order(feature: Feature) -> None:
+    """Suggest the order of levels that are words of a scale."""
+    if words := words_in_order([c for c in feature.categories if c is not None]):
+        logger.warning(
+            "column %r has levels that seem to have an order: ordered={%r: %s} states it,"
+            " categorical=[%r] that there is none",
+            *(feature.name, feature.name, list(words), feature.name),
+        )
 
 
 def _is_text_of_numbers(column: pd.Series, feature: Feature) -> bool:
@@ -177,87 +222,5 @@ def _is_text_of_numbers(column: pd.Series, feature: Feature) -> bool:
     text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
     if not text or len(feature.categories) <= 2:
         return False
-    levels = pd.Series([c for c in feature.categories[:SAMPLE] if c is not None], dtype=object)
+    levels = pd.Series([c for c in feature.categories if c is not None], dtype=object)
     return bool(pd.to_numeric(levels, errors="coerce").notna().mean() >= PARSED)
-
-
-def _suspected_codes(values: Array) -> list[float]:
-    """Values of a number, (n,), that are probably codes such as -9 or 999, ascending.
-
-    Args:
-        values: the values without missing ones.
-    """
-    distinct, counts = np.unique(values, return_counts=True)
-    codes: list[float] = []
-    while found := _at_an_end(distinct, counts) or _negative(distinct, counts):
-        codes += found
-        kept = ~np.isin(distinct, found)
-        distinct, counts = distinct[kept], counts[kept]
-    codes += _spikes(distinct, counts)
-    return sorted(codes) if len(codes) <= MOST_CODES else []
-
-
-def _at_an_end(distinct: Array, counts: Array) -> list[float]:
-    """The fewest of distinct values, (m,) ascending, at one end that lie far from the rest."""
-    most = min(MOST_CODES, len(distinct) - FEWEST)
-    for cut in range(1, most + 1):
-        for outer, rest, rows in (
-            (distinct[:cut], distinct[cut:], counts[:cut]),
-            (distinct[-cut:], distinct[:-cut], counts[-cut:]),
-        ):
-            if _is_remote(outer, rest, rows) or _is_apart(outer, rest, rows):
-                return [float(value) for value in outer]
-    return []
-
-
-def _is_remote(outer: Array, rest: Array, rows: Array) -> bool:
-    """Whether values lie farther from the rest than its range and their own.
-
-    Nearer ones than `BEYOND` must be whole numbers and have several rows.
-    """
-    gap = max(outer[0] - rest[-1], rest[0] - outer[-1])
-    size = max(rest[-1] - rest[0], outer[-1] - outer[0])
-    several = len(outer) + len(rest) >= 2 * MOST_CODES and rows.min() >= CODE_ROWS
-    whole = not (outer % 1).any()
-    return bool(gap > BEYOND * size or (gap > size and several and whole))
-
-
-def _is_apart(outer: Array, rest: Array, rows: Array) -> bool:
-    """Whether values have the form of codes and lie far from the nearest of the rest."""
-    if rows.max() < CODE_ROWS or not all(_has_form(v, outer[0] < rest[0]) for v in outer):
-        return False
-    near, gap = rest[-NEAR:], outer[0] - rest[-1]
-    if outer[0] < rest[0]:
-        near, gap = rest[:NEAR], rest[0] - outer[-1]
-        if outer[-1] == 0 and (len(rest) < NEAR or gap < BELOW * np.median(rest)):
-            return False
-    return bool(gap >= FAR * (near[-1] - near[0]) / (len(near) - 1))
-
-
-def _has_form(value: float, low: bool) -> bool:
-    """Whether a value at the low or the high end looks like a code."""
-    if value % 1 != 0:
-        return False
-    return value <= 0 if low else bool(FORM.fullmatch(f"{value:.0f}"))
-
-
-def _negative(distinct: Array, counts: Array) -> list[float]:
-    """The few negative whole numbers of a column, unless they are the tail of its amounts."""
-    negative = distinct < 0
-    codes, rows, amounts = distinct[negative], counts[negative], counts[~negative]
-    if not 0 < len(codes) <= MOST_CODES or len(amounts) < AMOUNTS_A_CODE * len(codes):
-        return []
-    if (codes % 1 != 0).any() or rows.max() < CODE_ROWS:
-        return []
-    is_tail = len(codes) > 1 and rows.min() < amounts.mean() / 2
-    return [] if is_tail else [float(code) for code in codes]
-
-
-def _spikes(distinct: Array, counts: Array) -> list[float]:
-    """Numbers such as 99 and 9999 with many more rows than any other near them."""
-    out = []
-    for i in np.flatnonzero((counts >= CODE_ROWS) & (distinct >= 77)).tolist():
-        near = np.delete(counts[max(i - NEAR, 0) : i + NEAR + 1], min(i, NEAR))
-        if _has_form(distinct[i], low=False) and len(near) and counts[i] >= SPIKE * near.max():
-            out.append(float(distinct[i]))
-    return out

@@ -83,12 +83,17 @@ class Encoder:
     @lazy
     def weights(self) -> Tensor:
         """(d,) the l1 weight of each encoded column: 1/2 for one-hot columns, else 1."""
-        return torch.where(self._level >= 0, 0.5, self.shares[self.feature_of])
+        return torch.where(self._level >= 0, 0.5, 1.0) * self.shares[self.feature_of]
+
+    @lazy
+    def compared(self) -> Tensor:
+        """(d,) bool, the encoded columns that rows are compared by: those of no identifier."""
+        return self.shares[self.feature_of] > 0.0
 
     @lazy
     def shares(self) -> Tensor:
-        """(p,) what a change of each feature counts: 1/2 in a group, of which two change."""
-        out = torch.ones(self.p)
+        """(p,) what a change counts: 1/2 in a group, of which two change; 0 of an identifier."""
+        out = torch.tensor([0.0 if feature.identifier else 1.0 for feature in self.schema])
         for group in self.schema.groups:
             out[list(group.members)] = 0.5
         return out
@@ -214,9 +219,8 @@ class Encoder:
 
         A changed category counts 1, as does a change into or out of a special level.
         """
-        difference = (a - b).abs_().div_(self.width.to(a.device))
-        if self.schema.groups:
-            difference *= self.shares.to(a.device)
+        width, shares = (each.to(a.device) for each in (self.width, self.shares))
+        difference = (a - b).abs_().div_(width).mul_(shares)
         if self.d == self.p:
             return difference
         discrete = self.blocks.to(a.device)

@@ -21,12 +21,12 @@ class Exclusion:
 
     Attributes:
         name: the feature.
-        argument: its name; "special" names a level that nothing changes to.
+        argument: its name; "excluded" names a level that nothing changes to.
         level: the level.
     """
 
     name: str
-    argument: Literal["increasing", "decreasing", "immutable", "special"]
+    argument: Literal["increasing", "decreasing", "immutable", "excluded"]
     level: Hashable = None
 
     @classmethod
@@ -42,7 +42,7 @@ class Exclusion:
             new: the new value, of a category.
         """
         if feature.kind is Kind.CATEGORICAL:
-            return cls(feature.name, "special", new)
+            return cls(feature.name, "excluded", new)
         rises = change == UP
         if feature.kind is Kind.BINARY:
             rises = new == feature.categories[-1]
@@ -54,17 +54,17 @@ class Exclusion:
 
     def __str__(self) -> str:
         """The argument as it is written."""
-        if self.argument == "special":
-            return f"special={{{self.name!r}: [{self.level!r}]}}"
+        if self.argument == "excluded":
+            return f"excluded={{{self.name!r}: [{self.level!r}]}}"
         return f"{self.argument}=[{self.name!r}]"
 
     def applied(self, feature: Feature) -> Feature:
         """The feature with the argument."""
         if self.argument == "immutable":
             return dataclasses.replace(feature, immutable=True)
-        if self.argument == "special":
-            kept = [each for each in feature.special if each != self.level]
-            return dataclasses.replace(feature, special=(*kept, self.level))
+        if self.argument == "excluded":
+            kept = [each for each in feature.excluded if each != self.level]
+            return dataclasses.replace(feature, excluded=(*kept, self.level))
         direction = 1 if self.argument == "increasing" else -1
         return dataclasses.replace(feature, direction=direction)
 

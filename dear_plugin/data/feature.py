@@ -13,12 +13,15 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from dear_plugin._validation.settings import Rule, boolean, one_of, optional
-from dear_plugin.errors import SchemaError, SettingError, unknown
+from dear_plugin._validation.settings import Named, Rule, boolean, one_of, optional
+from dear_plugin.errors import SchemaError, SettingError, shown, unknown
 
 # The largest precision, in absolute value: 10**99 and 10**-99 are finite, nonzero floats.
 MOST_DECIMALS = 99
-_TUPLES = ("bounds", "categories", "levels", "special", "observed")  # lists in JSON
+_TUPLES = (  # lists in JSON
+    *("bounds", "categories", "levels", "stored", "special", "excluded", "observed"),
+    "level_labels",
+)
 
 
 class Kind(StrEnum):
@@ -38,7 +41,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Feature:
+class Feature(Named):
     """One feature of the user's frame.
 
     Attributes:
@@ -53,20 +56,26 @@ class Feature:
         limits: the `(low, high)` that restricts a number; it does not scale the encoding.
         levels: of a category column, all its levels in order, unobserved ones included; models
             that use the codes depend on them.
-        ordered: of a category column, whether its levels are ordered. With three or more of them
-            the feature is numeric, its numbers the places 0, 1, 2, ... of its levels.
+        stored: of a category column, all its levels as its dtype has them, where these are in
+            another order than `levels`; else empty.
+        ordered: of a category column, whether its dtype is ordered. With three or more levels in
+            order the feature is numeric, its numbers the places 0, 1, 2, ... of its levels.
         special: of a number, the codes that are no amounts (-9 for "no such account"), in user
             units; each is a separate level, as a missing value is. Of a category, the levels that
-            say that the value is not known ("?"); a row may leave them.
-        observed: of a number of few values with gaps, the only values that it may take, in user
-            units; empty where it may take others.
+            say that the value is not known ("?").
+        excluded: of a category, levels that nothing changes to; a row may leave them.
+        observed: of a number of few values with gaps or a common step, the only values that it may
+            take, in user units; empty where it may take others.
         missing: how a missing value is written: "" when none were observed, "none" when an object
             column has None, else "nan". A category's missing level is its last category, None.
         enter_special: whether an action may set a special or missing level.
-        leave_special: whether an action may change a special number or a missing value.
-        actionable: whether it is acted on when `act_on` is not given; if not, as for identifiers,
-            it is acted on only when `act_on` names it.
+        leave_special: whether an action may change a special or missing value.
+        actionable: whether it is acted on when `act_on` is not given; if not, as of categories of
+            many levels, it is acted on only when `act_on` names it.
+        identifier: it says which row it is: it is immutable, nothing is conditioned on it, and
+            distances ignore it.
         label: what texts call it, "the loan"; "" for its name.
+        level_labels: what texts call each of its `choices`; "" for itself. Empty for none.
         unit: the unit of a number in texts, "thousand euros"; "" for none.
 
     Raises:
@@ -88,14 +97,18 @@ class Feature:
     direction: int = 0
     limits: tuple[float, float] | None = None
     levels: tuple[Hashable, ...] = ()
+    stored: tuple[Hashable, ...] = ()
     ordered: bool = False
     special: tuple[Any, ...] = ()
+    excluded: tuple[Any, ...] = ()
     observed: tuple[float, ...] = ()
     missing: Literal["", "nan", "none"] = ""
     enter_special: bool = False
     leave_special: bool = False
     actionable: bool = True
+    identifier: bool = False
     label: str = ""
+    level_labels: tuple[str, ...] = ()
     unit: str = ""
 
     def __post_init__(self) -> None:
@@ -113,9 +126,12 @@ class Feature:
             raise SchemaError(f"feature {self.name!r}: a number cannot have dtype {self.dtype!r}")
         if self.levels and not {c for c in self.categories if c is not None} <= set(self.levels):
             raise SchemaError(f"feature {self.name!r}: its categories must be among its levels")
-        if not self.is_number and not set(self.special) <= set(self.categories):
-            where = f"special[{self.name!r}]"
-            raise SchemaError(f"{where}: {unknown('values', self.special, self.categories)}")
+        for what in ("special", "excluded"):
+            some = getattr(self, what)
+            codes = self.is_number and what == "special"
+            if not codes and not set(some) <= set(self.categories):
+                where = f"{what}[{self.name!r}]"
+                raise SchemaError(f"{where}: {unknown('values', some, self.categories)}")
         if self.direction and self.kind is Kind.CATEGORICAL:
             raise SchemaError(
                 f"{self.name!r} has {len(self.categories)} categories without an order: it cannot"
@@ -152,6 +168,22 @@ class Feature:
     def choices(self) -> tuple[Hashable, ...]:
         """The labels that a cell may have: its categories, or levels with an order."""
         return self.categories or (self.levels if self.is_number else ())
+
+    @property
+    def answers(self) -> list[Hashable]:
+        """The labels that an action may set."""
+        barred = {None, *self.special, *self.excluded}
+        return [label for label in self.choices if label not in barred]
+
+    @property
+    def dtype_levels(self) -> tuple[Hashable, ...]:
+        """All levels of a category column, as its dtype has them."""
+        return self.stored or self.levels or self.categories
+
+    def called_level(self, level: Hashable) -> str:
+        """What texts call one of its choices, "yes" for True; "" for itself."""
+        named = dict(zip(self.choices, self.level_labels, strict=False)).get(level, "")
+        return named or (("no", "yes")[level] if isinstance(level, bool) else "")
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -212,7 +244,7 @@ def _converted(expected: str, convert: Callable[[Any], Any]) -> Rule:
         try:
             return convert(value)
         except (TypeError, ValueError, OverflowError, ImportError) as error:
-            raise SettingError(f"{name} must be {expected}, got {value!r}") from error
+            raise SettingError(f"{name} must be {expected}, got {shown(value)}") from error
 
     return _rule
 
@@ -221,6 +253,10 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return str(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(map(_text, value))
 
 
 def _whole(most: int) -> Callable[[Any], int]:
@@ -289,13 +325,17 @@ _RULES: dict[str, Rule] = {
     "direction": _converted("-1, 0 or 1", _whole(1)),
     "limits": optional(_converted("None or two numbers (low, high), low <= high", _pair)),
     "levels": _converted("a tuple of distinct strings and finite numbers", _labels),
+    "stored": _converted("a tuple of distinct strings and finite numbers", _labels),
     "ordered": boolean,
     "special": _converted("a tuple of distinct strings and finite numbers", _labels),
+    "excluded": _converted("a tuple of distinct strings and finite numbers", _labels),
     "observed": _converted("a tuple of distinct finite numbers", _codes),
     "missing": one_of("", "nan", "none"),
     "enter_special": boolean,
     "leave_special": boolean,
     "actionable": boolean,
+    "identifier": boolean,
     "label": _converted("a text", _text),
+    "level_labels": _converted("a tuple of texts", _texts),
     "unit": _converted("a text", _text),
 }

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.data.feature import Feature, Kind
-from dear_plugin.errors import SchemaError, unknown
+from dear_plugin.errors import SchemaError, shown, unknown
 
 # Fewer rows are no evidence of a group.
 FEWEST_ROWS = 20
@@ -138,7 +138,7 @@ def checked(groups: Iterable[Iterable[str]], features: Sequence[Feature]) -> tup
     if any(isinstance(group, str) for group in groups):
         raise SchemaError(
             "exactly_one must be lists of columns, such as"
-            f' [["job_civil", "job_other"]]; got {groups!r}'
+            f' [["job_civil", "job_other"]]; got {shown(groups)}'
         )
     found = tuple(tuple(group) for group in groups)
     flags = [feature.name for feature in features if _is_flag(feature)]

@@ -6,17 +6,26 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dear_plugin.data import kinds
 from dear_plugin.data.advice import inspect
 from dear_plugin.data.feature import Feature, with_infinity
 from dear_plugin.data.kinds import ordered
-from dear_plugin.data.kinds.cells import missing_of
 from dear_plugin.data.sensitive import warn_of_clocks, warn_of_mutable, warn_of_records
-from dear_plugin.errors import SchemaError, unknown
+from dear_plugin.errors import SchemaError, shown, unknown
 
 Marks = Mapping[str, tuple[str, ...]]
+# What makes a frame of something else.
+FRAMES: dict[type, str] = {
+    pd.Series: "a row is rows.loc[[label]], with two brackets",
+    dict: "a row is pd.DataFrame([row])",
+    list: "rows are pd.DataFrame(rows)",
+    np.ndarray: "pass pd.DataFrame(array, columns=names)",
+}
+# The arguments of `Schema.infer` that are mappings.
+MAPPINGS = ("ranges", "special", "ordered", "excluded", "units", "labels")
 
 
 def misfit(frame: Any) -> str:
@@ -24,6 +33,8 @@ def misfit(frame: Any) -> str:
     if not isinstance(frame, pd.DataFrame):
         kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__qualname__}"
         got = f"expected a pandas DataFrame, got {kind.removeprefix('builtins.')}"
+        if fix := next((text for known, text in FRAMES.items() if isinstance(frame, known)), ""):
+            return f"{got}: {fix}"
         if hasattr(frame, "to_pandas"):
             return f"{got}: pass frame.to_pandas()"
         interchange = "pandas.api.interchange.from_dataframe(frame)"
@@ -44,6 +55,8 @@ def feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
         raise SchemaError(complaint)
     if not len(frame) or not len(frame.columns):
         raise SchemaError(f"expected a frame with rows and columns, got shape {frame.shape}")
+    if target is not None and not isinstance(target, str):
+        raise SchemaError(f"target must be the name of a column, got {shown(target)}")
     if target is not None and target not in frame.columns:
         raise SchemaError(unknown("target", [target], frame.columns))
     names = [n for n in frame.columns if n != target]
@@ -80,7 +93,7 @@ def infer_features(
             complaints.append(str(error))
     if complaints:
         raise SchemaError("; ".join(complaints))
-    inspected = inspect(frame, features, marks["numeric"], marks["special"])
+    inspected = inspect(frame, features, marks)
     marked = [_marked(feature, given, marks) for feature in inspected]
     if not marks["immutable"]:
         warn_of_mutable(marked)
@@ -91,13 +104,17 @@ def infer_features(
 
 def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
     """The features that each argument names; all that is wrong with names and texts at once."""
+    for name in MAPPINGS:
+        if given[name] is not None and not isinstance(given[name], Mapping):
+            raise SchemaError(f"{name} must be {{feature: ...}}, got {shown(given[name])}")
     marks = {what: _names(what, some) for what, some in given.items()}
     absent = {k: [n for n in v if n not in names] for k, v in marks.items()}
     wrong = [f"{k}: {unknown('features', v, names)}" for k, v in absent.items() if v]
-    wrong += [text for k in ("labels", "units") for text in _not_text(k, given[k])]
+    wrong += [text for what in ("labels", "units") for text in _not_text(what, given[what])]
     if wrong:
         raise SchemaError("; ".join(wrong))
-    for one, other in (("categorical", "numeric"), ("increasing", "decreasing")):
+    contrary = ("categorical", "numeric"), ("identifiers", "numeric"), ("increasing", "decreasing")
+    for one, other in contrary:
         if both := sorted({*marks[one]} & {*marks[other]}):
             raise SchemaError(f"both {one} and {other}: {both}")
     return marks
@@ -107,41 +124,54 @@ def _infer(column: pd.Series, name: str, given: Mapping[str, Any], marks: Marks)
     """The feature of a column, (n,), without the user's constraints on changes."""
     special, orders, amounts = given["special"] or {}, given["ordered"] or {}, marks["numeric"]
     codes = tuple(special.get(name, ())) if name in {*special, *amounts} else None
-    levels = ordered.stated(column, name, orders.get(name))
-    feature = kinds.infer(levels, name, codes, name in marks["categorical"])
+    as_category, order = name in marks["categorical"], orders.get(name)
+    if order is None and codes is None and not as_category:
+        order = ordered.of_ranges(column)
+    feature = kinds.infer(ordered.stated(column, name, order), name, codes, as_category)
     if name in amounts and not feature.is_number:
         raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories")
-    if name not in orders:
-        return feature
-    return dataclasses.replace(feature, dtype=str(column.dtype), missing=missing_of(column))
+    return feature if order is None else ordered.as_stored(feature, column)
 
 
 def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature:
     """A feature with the user's constraints on changes, and its texts."""
     name = feature.name
     ranges, labels, units = (given[k] or {} for k in ("ranges", "labels", "units"))
+    texts = _texts_of(labels.get(name, ""))
+    if unnamed := [level for level in texts if level not in {"", *feature.choices}]:
+        known = feature.choices or "categories (categorical= makes some of numbers)"
+        raise SchemaError(f"labels[{name!r}]: expected levels among {known}, got {unnamed}")
     return dataclasses.replace(
         feature,
         immutable=feature.immutable or name in marks["immutable"],
+        excluded=tuple((given["excluded"] or {}).get(name, ())),
         direction=(name in marks["increasing"]) - (name in marks["decreasing"]),
         limits=_limits_of(feature, ranges.get(name)),
-        label=labels.get(name, ""),
+        label=texts.get("", ""),
+        level_labels=tuple(texts.get(c, "") for c in feature.choices) if {*texts} - {""} else (),
         unit=units.get(name, ""),
     )
 
 
 def _names(what: str, names: Iterable[str] | None) -> tuple[str, ...]:
     if isinstance(names, str):
-        raise SchemaError(f"{what} must be a list of features, got {names!r}")
-    return tuple(names or ())
+        raise SchemaError(f"{what} must be a list of features, got {shown(names)}")
+    return tuple(() if names is None else names)
 
 
-def _not_text(what: str, texts: Any) -> list[str]:
+def _texts_of(label: Any) -> Mapping[Any, Any]:
+    """What texts call the levels of a feature, and itself, with the key ""."""
+    return label if isinstance(label, Mapping) else {"": label}
+
+
+def _not_text(what: str, texts: Mapping[str, Any] | None) -> list[str]:
     """What is wrong with labels or units."""
-    if not isinstance(texts or {}, Mapping):
-        return [f"{what} must be {{feature: text}}, got {texts!r}"]
-    wrong = {name: text for name, text in (texts or {}).items() if not isinstance(text, str)}
-    return [f"{what}[{name!r}] must be a text, got {text!r}" for name, text in wrong.items()]
+    expected = "a text or {level: text}" if what == "labels" else "a text"
+    return [
+        f"{what}[{name!r}] must be {expected}, got {shown(each)}"
+        for name, each in (texts or {}).items()
+        if not all(isinstance(text, str) for text in _texts_of(each).values())
+    ]
 
 
 def _limits_of(

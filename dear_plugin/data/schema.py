@@ -19,7 +19,7 @@ from dear_plugin.data.groups import Group
 from dear_plugin.data.inference import feature_names, infer_features
 from dear_plugin.data.relations import Relation, infer_relations
 from dear_plugin.data.tiers import Tiers
-from dear_plugin.errors import SchemaError, unknown
+from dear_plugin.errors import SchemaError, shown, unknown
 
 __all__ = ["Feature", "Kind", "Schema"]
 
@@ -76,14 +76,17 @@ class Schema:
         tiers: Iterable[Iterable[str]] = (),
         exactly_one: Iterable[Iterable[str]] | None = None,
         ordered: Mapping[str, Sequence[Any]] | None = None,
-        labels: Mapping[str, str] | None = None,
+        identifiers: Iterable[str] = (),
+        excluded: Mapping[str, Sequence[Any]] | None = None,
+        labels: Mapping[str, Any] | None = None,
         units: Mapping[str, str] | None = None,
     ) -> Schema:
         """Infer a schema from a frame of p features, (n, p), with or without the target.
 
         Object, bool, string and category columns are categorical, those of more than two levels
-        with an order are numbers (`ordered`); any column with at most two values is binary; other
-        numbers are numeric, with the precision of their decimals.
+        with an order are numbers (`ordered`; by default ranges, "<1", "10-49"); any column with at
+        most two values is binary; other numbers are numeric, with the precision of their
+        decimals, or with the common step of few values.
         Constant columns are immutable. A missing value is a separate level. Pairs of numbers with
         a <= b in nearly every row, and numbers that are nearly a function of others, become
         `relations`. The logger warns of suspected codes, identifiers, numbers kept
@@ -98,18 +101,23 @@ class Schema:
             decreasing: numeric or binary features that may only decrease.
             categorical: numeric columns to be read as categories.
             numeric: amounts, though they have two values only or look like identifiers.
+            identifiers: columns that say which row it is, besides those that their values show to
+                be: nothing moves one, and nothing is compared by it.
+            excluded: `{feature: levels}` of categories that nothing changes to.
             ranges: `{feature: (low, high)}` in user units, None for an open end; a range
                 restricts, it never scales.
             special: `{feature: codes}` of numbers that are no amounts, such as -9 for "no such
                 account": each is a separate level. Of categories, the levels that say that a value
-                is not known, such as "?", which nothing changes to; by default the usual names.
+                is not known, such as "?", which nothing enters or leaves; by default the usual
+                names.
             rules: callables, frame of the features -> (n,) bool, True for a possible row.
             tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
                 an action changes no feature of an earlier tier.
             exactly_one: lists of binary columns of which exactly one is 1; None infers them.
             ordered: `{feature: levels}` of categories with an order, the least first, as
                 `pd.Categorical(..., ordered=True)` has it; `categorical` ignores an order.
-            labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`.
+            labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; or what
+                they call its levels, and itself, `{"works": {"": "the work", 0: "no", 1: "yes"}}`.
             units: `{feature: text}`, the unit of a number in texts, `{"loan_amount": "euros"}`.
 
         Raises:
@@ -126,11 +134,13 @@ class Schema:
             "ranges": ranges,
             "special": special,
             "ordered": ordered,
+            "identifiers": identifiers,
+            "excluded": excluded,
             "labels": labels,
             "units": units,
         }
         marked = infer_features(frame, names, given)
-        relations = infer_relations(frame, marked)
+        relations = infer_relations(frame, [f for f in marked if not f.identifier])
         found = one_hot.infer_groups(frame, marked, exactly_one)
         ranked = order.checked(tiers, names, target)
         return cls(tuple(marked), target, relations, tuple(rules), ranked, found)
@@ -142,7 +152,7 @@ class Schema:
             raise SchemaError(f"relations: {unknown('numeric features', wrong, numbers)}")
         if not all(callable(rule) for rule in self.rules):
             raise SchemaError(
-                f"rules must be callables of a frame that return a mask, got {self.rules!r}"
+                f"rules must be callables of a frame that return a mask, got {shown(self.rules)}"
             )
         if twice := {n for n in self.names if self.names.count(n) > 1}:
             raise SchemaError(f"duplicate feature names: {sorted(twice)}; rename them")
@@ -180,7 +190,7 @@ class Schema:
 
     @property
     def actionable(self) -> tuple[str, ...]:
-        """The features acted on when `act_on` is not given: the mutable ones but identifiers."""
+        """The features acted on when `act_on` is not given."""
         return tuple(f.name for f in self.features if f.actionable and not f.immutable)
 
     @property

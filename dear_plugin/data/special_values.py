@@ -8,7 +8,7 @@ and below all numbers, so that sorted tables separate them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,12 +63,14 @@ class SpecialLevels:
             level; NaN for features without missing values.
         enter: (p,) bool, features that an action may set to a special level.
         leave: (p,) bool, features whose special levels an action may change.
+        unknown: the positions of the categories that say that a value is not known, by feature.
     """
 
     counts: Tensor
     missing: Tensor
     enter: Tensor
     leave: Tensor
+    unknown: Mapping[int, Tensor]
 
     @classmethod
     def of(cls, features: Sequence[Feature]) -> SpecialLevels:
@@ -78,12 +80,17 @@ class SpecialLevels:
             torch.tensor([_missing(f) for f in features], dtype=torch.float64),
             torch.tensor([f.enter_special for f in features]),
             torch.tensor([f.leave_special for f in features]),
+            {
+                j: torch.tensor([f.categories.index(level) for level in f.special]).double()
+                for j, f in enumerate(features)
+                if f.special and not f.is_number
+            },
         )
 
     @lazy
     def exist(self) -> bool:
         """Whether any feature may be missing or special."""
-        return bool((self.counts > 0).any() | ~self.missing.isnan().all())
+        return bool(self.unknown or (self.counts > 0).any() or not self.missing.isnan().all())
 
     @lazy
     def in_numbers(self) -> bool:
@@ -96,6 +103,8 @@ class SpecialLevels:
             return torch.zeros_like(rows, dtype=torch.bool)
         counts, missing = self.counts.to(rows.device), self.missing.to(rows.device)
         mask: Tensor = (is_special(rows) & (counts > 0)) | (rows == missing)
+        for j, positions in self.unknown.items():
+            mask[..., j] |= torch.isin(rows[..., j], positions.to(rows))
         return mask
 
     def restrict(

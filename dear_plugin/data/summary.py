@@ -18,9 +18,12 @@ def in_a_line(features: Sequence[Feature], tiers: Tiers) -> str:
     kinds = Counter(str(feature.kind) for feature in features)
     parts = [f"{len(features)} features ({', '.join(f'{n} {kind}' for kind, n in kinds.items())})"]
     restricted = {
-        "immutable": [f.name for f in features if f.immutable],
+        "identifiers": [f.name for f in features if f.identifier],
+        "immutable": [f.name for f in features if f.immutable and not f.identifier],
         "increasing": [f.name for f in features if f.direction > 0],
         "decreasing": [f.name for f in features if f.direction < 0],
+        "levels in order": [f.name for f in features if f.is_number and f.levels],
+        "only some values": [f.name for f in features if f.holds_numbers and f.observed],
     }
     parts += [f"{what}: {', '.join(names)}" for what, names in restricted.items() if names]
     if tiers:
@@ -50,7 +53,7 @@ def _values(feature: Feature) -> str:
     if feature.holds_numbers:
         low, high = feature.limits or feature.bounds
         return f"{low:,.10g} to {high:,.10g} {feature.unit}".rstrip()
-    levels = [str(level) for level in feature.choices]
+    levels = [feature.called_level(level) or str(level) for level in feature.choices]
     more = f" and {len(levels) - MOST_LEVELS} more" * (len(levels) > MOST_LEVELS)
     return ", ".join(levels[:MOST_LEVELS]) + more
 
@@ -58,6 +61,6 @@ def _values(feature: Feature) -> str:
 def _may_change(feature: Feature) -> str:
     """Whether, and in which direction, a feature may change."""
     if feature.immutable:
-        return "no, immutable"
+        return "no, an identifier" if feature.identifier else "no, immutable"
     direction = {1: "up only", -1: "down only"}.get(feature.direction, "yes")
     return direction if feature.actionable else f"{direction}, but not acted on unless named"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dear_plugin.errors import SchemaError, unknown
+from dear_plugin.errors import SchemaError, shown, unknown
 
 Tiers = tuple[tuple[str, ...], ...]
 
@@ -29,11 +29,11 @@ def checked(
     """
     example = 'lists of features, the earliest first, such as [["age"], ["education", "job"]]'
     if isinstance(tiers, str) or not isinstance(tiers, Iterable):
-        raise SchemaError(f"tiers must be a list of {example}; got {tiers!r}")
+        raise SchemaError(f"tiers must be a list of {example}; got {shown(tiers)}")
     found = []
     for i, tier in enumerate(tiers):
         if isinstance(tier, str) or not isinstance(tier, Iterable):
-            raise SchemaError(f"tiers[{i}] must be a list: tiers are {example}; got {tier!r}")
+            raise SchemaError(f"tiers[{i}] must be a list: tiers are {example}; got {shown(tier)}")
         found.append(tuple(tier))
         if not found[i]:
             raise SchemaError(f"tiers[{i}] is empty: name its features, or leave it out")

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor
 
+from dear_plugin._validation.settings import Named
 from dear_plugin.data import tiers
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.sample import Sample
@@ -42,7 +43,7 @@ class Fit(NamedTuple):
     held: Members
 
 
-class Decoder(ABC):
+class Decoder(Named, ABC):
     """Indirect changes that follow a change of x_S: an association, see `Schema.tiers`.
 
     A decoder is configured by its constructor and learns in `fit`, for one action set. A subclass

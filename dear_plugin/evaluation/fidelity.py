@@ -105,7 +105,9 @@ def draw(
     destinations, tie = torch.arange(n).repeat(SOURCES), None if as_displayed else rng
     held = [decoders.held(members) for members in sets.members]
     columns = {each: torch.isin(encoder.feature_of, torch.tensor(each)) for each in held}
-    candidates = {each: _candidates(real[:, own], rng) for each, own in columns.items()}
+    candidates = {
+        each: _candidates(real[:, own & encoder.compared], rng) for each, own in columns.items()
+    }
     unmoved = {each: real[of].mean(1).expand(real.shape) for each, of in candidates.items()}
     sources, generated, trips = [], [], []
     for members, each in zip(sets.members, held, strict=True):

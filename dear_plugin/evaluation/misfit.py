@@ -139,9 +139,10 @@ def _merged(bins: Tensor) -> Tensor:
 
 def _controls(encoder: Encoder, rows: Tensor, held: Members, bins: Tensor) -> Tensor:
     """(n, c) a constant, and the columns of the held features."""
-    x = encoder.expand(rows)[:, torch.isin(encoder.feature_of, torch.tensor(held))].double()
+    given = torch.isin(encoder.feature_of, torch.tensor(held)) & encoder.compared
+    x = encoder.expand(rows)[:, given].double()
     columns = [torch.ones(len(x), 1).double(), x]
-    if held:
+    if bool(given.any()):
         x = (x - x.mean(0)) / x.std(0, correction=0).clamp_min(LEAST_DEVIATION)
         bent = [(x - end).clamp_min(0.0) for end in _quantiles(x, KINKS)]
         products = [(a * b)[:, None] for a, b in combinations(x.T[:MOST_FACTORS], 2)]
@@ -169,6 +170,8 @@ def _groups(encoder: Encoder, rows: Tensor, held: Members) -> Iterator[tuple[str
     """All rows, and the largest groups of each held feature; bool, (n,)."""
     yield "", torch.ones(len(rows), dtype=torch.bool)
     for j in held:
+        if encoder.schema.features[j].identifier:
+            continue
         feature, codes = encoder.schema.features[j], rows[:, j].long()
         if feature.is_number:
             codes = cut(rows[:, j], GROUPS, LEAST_GROUP)[0]

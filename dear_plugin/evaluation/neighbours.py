@@ -55,7 +55,7 @@ class Neighbours:
 
     def _differences(self, new: Tensor) -> npt.NDArray[np.float64]:
         """(m,) what makes new categories, (m, p) bool, as distant as any other two, squared."""
-        more = torch.where(self.encoder.blocks, 1.0, 0.75).double()
+        more = torch.where(self.encoder.blocks, 1.0, 0.75).double() * self.encoder.shares.sign()
         if self.units is not None:
             more = more / self.units[list(self.encoder.starts)] ** 2
         return np.asarray((new * more).sum(1))
@@ -83,7 +83,7 @@ class Neighbours:
     def _points(self, rows: Tensor) -> npt.NDArray[np.float64]:
         points = self.encoder.expand(rows).double()
         scaled = points if self.units is None else points / self.units
-        return np.asarray(scaled.numpy())
+        return np.asarray(scaled[..., self.encoder.compared].numpy())
 
 
 def _nearest(

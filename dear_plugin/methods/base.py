@@ -14,11 +14,11 @@ from torch import Tensor
 
 from dear_plugin import _html
 from dear_plugin._threads import one_thread
-from dear_plugin._validation.settings import one_of, require_instance
+from dear_plugin._validation.settings import Named, one_of, require_instance
 from dear_plugin.data.columns import resolutions
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
-from dear_plugin.errors import NotFittedError
+from dear_plugin.errors import NotFittedError, SettingError, shown
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.parameters import Parameters
 from dear_plugin.models.classifier import Classifier, Output
@@ -40,7 +40,7 @@ TOLD = "they are passed to the model as they are"
 logger = logging.getLogger(__name__)
 
 
-class RecourseMethod(Parameters, ABC):
+class RecourseMethod(Named, Parameters, ABC):
     """Frame in, `Recourses` out.
 
     A subclass implements `_learn(rows)` and `_propose(case)`. The base class does what all
@@ -78,7 +78,12 @@ class RecourseMethod(Parameters, ABC):
         output: Output | None = None,
         encode: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        require_instance("schema", schema, Schema)
+        if not isinstance(schema, Schema):
+            swapped, fix = isinstance(model, Schema), "Schema.infer(frame) makes one"
+            raise SettingError(
+                f"schema must be a Schema, got {shown(schema)}:"
+                f" {'the model comes first' if swapped else fix}"
+            )
         self.schema = schema
         self.encoder = Encoder(schema)
         self.classifier = Classifier(model, self.encoder, output=output, encode=encode)
@@ -111,6 +116,7 @@ class RecourseMethod(Parameters, ABC):
 
     def _fit_rows(self, rows: Tensor) -> Self:
         """As `fit`, on rows, (n, p)."""
+        self.classifier.check_fitted(rows)
         self.classifier.tell_of_unused()
         trained = Trained(rows, self.classifier, self._copies)
         self._learn(rows)

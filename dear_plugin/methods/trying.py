@@ -95,6 +95,7 @@ class Trying(RecourseMethod):
             InputError: not one row.
             SchemaError: an unknown feature.
         """
+        self.encoder.check_columns(row)
         if len(row) != 1:
             raise InputError(f"curve: expected a frame of one row, got {len(row)}")
         (j,) = self.schema.index([feature])
@@ -136,6 +137,7 @@ class Trying(RecourseMethod):
         """
         from dear_plugin.page import Explorer
 
+        self.encoder.check_columns(rows)
         return Explorer(self, rows, target, within, template)
 
     @property
@@ -150,7 +152,7 @@ CURVES = ("with_what_follows", "all_else_frozen")
 def _values(feature: Feature) -> list[Any]:
     """The values of a feature in a curve: all levels, or a grid over the range of a number."""
     if not feature.holds_numbers:
-        return [c for c in feature.choices if c is not None and c not in feature.special]
+        return feature.answers
     if feature.observed:
         return list(feature.observed)
     (low, high), (first, last) = feature.bounds, feature.limits or feature.bounds

@@ -17,6 +17,7 @@ from dear_plugin.data.inference import misfit
 from dear_plugin.data.schema import Feature
 from dear_plugin.errors import ConstraintError, InputError, unknown
 from dear_plugin.methods.optimizer import Optimizer
+from dear_plugin.problem.action_sets import why_fixed
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal, identity_proposal
@@ -48,10 +49,9 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
     others = [name for name in names if name not in schema.names]
     if others:
         raise ConstraintError(f"actions: {unknown('features', others, schema.names)}")
-    fixed = [f.name for f in schema if f.immutable and f.name in names]
-    if fixed:
+    if fixed := [f for f in schema if f.immutable and f.name in names]:
         raise ConstraintError(
-            f"actions: {fixed} cannot be acted on: immutable (or constant in the data); leave"
+            f"actions: {[f.name for f in fixed]} cannot be acted on: {why_fixed(fixed)}; leave"
             " missing what is not acted on"
         )
     out = np.full((len(frame), encoder.p), np.nan)

@@ -135,12 +135,16 @@ class FrameModel:
 
     def __init__(self, model: Any, encoder: Encoder, output: str) -> None:
         self.model, self.encoder, self.output = model, encoder, output
+        if isinstance(model, type):
+            raise ModelError(f"expected a model, got its class: {model.__name__}(...).fit(X, y)")
         if not callable(self._function):
             raise ModelError(
                 "a model must be a torch module, have predict_proba, or be callable on frames; got"
                 f" {type(model).__name__}. A regression, which has predict only, needs"
                 " output='values'; a classifier without probabilities, such as SVC, is wrapped:"
-                " sklearn.calibration.CalibratedClassifierCV(model).fit(X, y)"
+                " sklearn.calibration.CalibratedClassifierCV(model).fit(X, y). Where a"
+                " decision_function above 0 accepts, as of outlier detectors, pass this function,"
+                " model.decision_function, with output='logits'"
             )
 
     @property

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.errors import ModelError
+from dear_plugin.errors import ModelError, shown
 from dear_plugin.models.backends import FrameModel, TorchModel
 
 Output = Literal["logits", "probabilities", "values"]
@@ -56,9 +56,9 @@ class Classifier:
     ) -> None:
         self.encoder = encoder
         self.is_module = isinstance(model, nn.Module)
+        if output is not None and str(output) not in _TO_SCORES:
+            raise ModelError(f"output must be one of {sorted(_TO_SCORES)}, got {shown(output)}")
         self.output: Output = output or ("logits" if self.is_module else "probabilities")
-        if self.output not in _TO_SCORES:
-            raise ModelError(f"output must be one of {sorted(_TO_SCORES)}, got {output!r}")
         if encode is not None and not self.is_module:
             raise ModelError("encode= is for torch modules; a black box receives frames")
         self._backend: TorchModel | FrameModel = (
@@ -76,6 +76,21 @@ class Classifier:
     def classes(self) -> Sequence[Hashable] | None:
         """The labels of the score columns, from scikit-learn's `classes_`; None without it."""
         return self._backend.classes
+
+    def check_fitted(self, rows: Tensor) -> None:
+        """Check by a training row of (n, p) that an estimator is fitted.
+
+        Raises:
+            ModelError: it is not.
+        """
+        if self.is_module or not hasattr(self.model, "fit"):
+            return
+        try:
+            self.scores(rows[:1])
+        except Exception as error:  # others are of a row that the model does not take
+            if type(error).__name__ == "NotFittedError":
+                kind = type(self.model).__name__
+                raise ModelError(f"the model, a {kind}, is not fitted: fit it first") from error
 
     def tell_of_unused(self) -> None:
         """Warn of columns that an estimator's frame did not have, where it names its own."""

@@ -80,7 +80,7 @@ def _slider(session: Session, feature: Feature) -> Any:
 
 def _levels(session: Session, feature: Feature) -> Any:
     """A tick for each level that an action may set."""
-    known = [c for c in feature.choices if c is not None and c not in feature.special]
+    known = feature.answers
     allowed = session.reach.get(feature.name, known)
     more = {"css_classes": ["many"] * (len(known) > MANY_LEVELS), "margin": INDENT, **STYLE}
     value, options = [c for c in known if c in allowed], {str(c): c for c in known}

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dear_plugin.data.feature import Feature
-from dear_plugin.errors import ConstraintError, InputError
+from dear_plugin.errors import ConstraintError, InputError, shown
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.target import Target
 from dear_plugin.results.recourses import Recourses
@@ -97,5 +97,7 @@ def found(way: Recourses) -> bool:
 def _for_all(given: Any, kind: Any) -> Any:
     """Constraints that are the same for all rows."""
     if not isinstance(given, kind) or not all(isinstance(each, str) for each in given):
-        raise ConstraintError(f"explore takes constraints for all rows, not by row: got {given!r}")
+        raise ConstraintError(
+            f"explore takes constraints for all rows, not by row: got {shown(given)}"
+        )
     return given

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.schema import Schema
+from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.errors import ConstraintError, SchemaError
 
 # The most features that an error names.
@@ -47,8 +47,8 @@ class ActionSets:
 
         Args:
             schema: the features.
-            act_on: feature names, or lists of them; None takes every mutable feature that does
-                not look like an identifier, one at a time. One-hot columns are one feature: the
+            act_on: feature names, or lists of them; None takes every mutable feature but
+                categories of many levels, one at a time. One-hot columns are one feature: the
                 name of their group, or of any of them, stands for all.
 
         Raises:
@@ -129,12 +129,12 @@ def _why_none(schema: Schema, act_on: ActOn | None) -> str:
     """The message on no action sets, with the true cause."""
     text, choices = "nothing to act on", list(schema.mutable)[:MOST_NAMED]
     if not choices:
-        return f"{text}: every feature is immutable (or constant in the data)"
+        return f"{text}: every feature is {why_fixed(schema.features)}"
     if act_on is not None:
         return f"{text}: act_on is empty; it takes features such as {choices}"
     return (
-        f"{text}: every feature that is not immutable looks like an identifier, {choices};"
-        " act_on=[...] names those to act on, Schema.infer(..., numeric=[...]) the amounts"
+        f"{text}: every feature that is not immutable has many levels, {choices};"
+        " act_on=[...] names those to act on"
     )
 
 
@@ -148,6 +148,18 @@ def _positions(schema: Schema, names: tuple[str, ...]) -> Sequence[int]:
 def _check(schema: Schema, names: tuple[str, ...], positions: tuple[int, ...]) -> None:
     if not names or len(set(names)) < len(names):
         raise ConstraintError(f"a set to act on needs distinct features, got {names!r}")
-    fixed = [schema.features[i].name for i in positions if schema.features[i].immutable]
+    fixed = [schema.features[i] for i in positions if schema.features[i].immutable]
     if fixed:
-        raise ConstraintError(f"{fixed} cannot be acted on: immutable (or constant in the data)")
+        named = [feature.name for feature in fixed]
+        raise ConstraintError(f"{named} cannot be acted on: {why_fixed(fixed)}")
+
+
+def why_fixed(features: Sequence[Feature]) -> str:
+    """Why immutable features are."""
+    text, named = "immutable (or constant in the data)", [f.name for f in features if f.identifier]
+    if not named:
+        return text
+    return (
+        f"{text}; {named} look like identifiers: Schema.infer(numeric={named}) says that they are"
+        " amounts, categorical= that they are categories"
+    )

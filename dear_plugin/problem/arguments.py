@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.feature import Feature
-from dear_plugin.errors import ConstraintError, unknown
+from dear_plugin.errors import ConstraintError, shown, unknown
 
 
 def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | list[int], Any]]:
@@ -37,7 +37,8 @@ def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | lis
     if len(items) != n or not valid:
         what = "a list of names" if one is str else "a mapping"
         raise ConstraintError(
-            f"{name}: expected {what} for all rows, or a list of {n}, one per row; got {value!r}"
+            f"{name}: expected {what} for all rows, or a list of {n}, one per row; got"
+            f" {shown(value)}"
         )
     for i, item in enumerate(items):
         if item is not None:
@@ -59,14 +60,16 @@ def interval(feature: Feature, pair: Any, n: int) -> tuple[Tensor, Tensor]:
     if not feature.is_number:
         raise ConstraintError(f"{where}: it has categories; use categories= instead")
     if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
-        raise ConstraintError(f"{where}: expected (low, high), got {pair!r}")
+        raise ConstraintError(f"{where}: expected (low, high), got {shown(pair)}")
     ends = [feature.place(end) for end in pair]
     low = _numbers(where, -math.inf if ends[0] is None else ends[0])
     high = _numbers(where, math.inf if ends[1] is None else ends[1])
     if any(end.shape not in ((), (n,)) for end in (low, high)):
-        raise ConstraintError(f"{where}: an end is a number, or {n}, one per row; got {pair!r}")
+        raise ConstraintError(
+            f"{where}: an end is a number, or {n}, one per row; got {shown(pair)}"
+        )
     if not np.all(low <= high):
-        raise ConstraintError(f"{where}: low must not exceed high, got {pair!r}")
+        raise ConstraintError(f"{where}: low must not exceed high, got {shown(pair)}")
     return torch.as_tensor(low), torch.as_tensor(high)
 
 
@@ -90,7 +93,8 @@ def _numbers(where: str, end: Any) -> Any:
         return np.asarray(end, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ConstraintError(
-            f"{where}: an end is a number, or one per row, or None where it is open; got {end!r}"
+            f"{where}: an end is a number, or one per row, or None where it is open; got"
+            f" {shown(end)}"
         ) from error
 
 

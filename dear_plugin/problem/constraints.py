@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dear_plugin._validation.settings import Named
 from dear_plugin.data.columns import Resolution
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import Grid
@@ -23,7 +24,7 @@ Rows = slice | list[int]
 
 
 @dataclass(frozen=True)
-class Constraints:
+class Constraints(Named):
     """Constraints of one call of `generate`: each a value for all rows, or one per row.
 
     Attributes:
@@ -176,10 +177,11 @@ class _Builder:
         )
 
     def _forbid_special_levels(self) -> None:
-        """Nothing sets a category to a special or missing level, unless the feature allows it."""
+        """Nothing sets a category to an excluded one, nor to a special one unless it may."""
         for j, feature in enumerate(self.encoder.schema):
             barred = {*feature.special, *([None] if feature.missing else [])}
-            if barred and not feature.is_number and not feature.enter_special:
+            barred = {*feature.excluded, *(set() if feature.enter_special else barred)}
+            if barred and not feature.is_number:
                 codes = [i for i, c in enumerate(feature.categories) if c not in barred]
                 self._keep_categories(slice(None), j, codes)
 

@@ -116,8 +116,9 @@ class SeenPairs:
 
     @classmethod
     def of(cls, rows: Tensor, encoder: Encoder) -> SeenPairs | None:
-        """The pairs of training rows, (n, p); None where every pair occurs."""
+        """The pairs of training rows, (n, p), but of identifiers; None where every pair occurs."""
         codes = Codes.of(rows, encoder)
+        codes = codes.part((encoder.shares[codes.features] > 0.0).nonzero()[:, 0])
         single = bool(encoder.is_number.all()) and len(codes.levels) < 2
         if single or len(codes.column) > MOST_CODES:
             return None

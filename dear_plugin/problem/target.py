@@ -12,7 +12,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dear_plugin.errors import TargetError, unknown
+from dear_plugin._validation.settings import Named
+from dear_plugin.errors import TargetError, shown, unknown
 from dear_plugin.problem.goals import ClassGoal, Goal
 from dear_plugin.problem.range_goal import RangeGoal
 
@@ -29,7 +30,7 @@ Label = str | int | float | bool | np.generic
 
 
 @dataclass(frozen=True)
-class Target:
+class Target(Named):
     """The wanted prediction. Build it with `of_class` or `of_range`.
 
     Attributes:
@@ -71,7 +72,7 @@ class Target:
             TargetError: a threshold outside (0, 1).
         """
         if threshold is not None and not 0.0 < _number(threshold) < 1.0:
-            raise TargetError(f"threshold must lie between 0 and 1, got {threshold!r}")
+            raise TargetError(f"threshold must lie between 0 and 1, got {shown(threshold)}")
         per_row = not isinstance(label, str) and np.ndim(label) == 1
         return cls(tuple(np.asarray(label).tolist()) if per_row else label, threshold)
 
@@ -158,7 +159,7 @@ def goal_of(
     if not isinstance(wanted, Target):
         raise TargetError(
             "target must be a Target or the label of a class (of a model with output='values',"
-            f" Target.of_range(low, high)), got {wanted!r}"
+            f" Target.of_range(low, high)), got {shown(wanted)}"
         )
     if wanted.is_range != (output == "values"):
         raise TargetError(
@@ -228,7 +229,7 @@ def _column(label: Any, classes: Sequence[Hashable] | None) -> int:
             return int(label)
         raise TargetError(
             "the model has no classes_ (or is not fitted), so the class must be a number from 0,"
-            f" the column of its output; got {label!r}"
+            f" the column of its output; got {shown(label)}"
         )
     known = list(classes)
     if label not in known:

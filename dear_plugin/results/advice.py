@@ -83,14 +83,16 @@ def _changes(
         each = {UP: rises & ~special, DOWN: ~rises & ~special, SPECIAL: special}
         yield from ((name, None, mask) for name, mask in each.items() if bool(mask.any()))
         return
-    levels: Sequence[Any] = schema.features[columns[0]].categories
+    feature = schema.features[columns[0]]
+    levels: Sequence[Any] = feature.categories
     codes = torch.cat([before, after], 1).long()
     if len(columns) > 1:
         (levels,) = (g.levels for g in schema.groups if list(g.members) == list(columns))
         codes = torch.stack([before.argmax(1), after.argmax(1)], 1)
     for pair in codes.unique(dim=0):
         old, new = (levels[int(code)] for code in pair)
-        yield f"{old} → {new}", (old, new), (codes == pair).all(1)
+        called = [feature.called_level(each) or each for each in (old, new)]
+        yield " → ".join(map(str, called)), (old, new), (codes == pair).all(1)
 
 
 def _line(result: Result, kind: _Kind) -> tuple[Any, ...]:

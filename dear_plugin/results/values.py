@@ -40,7 +40,7 @@ def unit_of(feature: Feature, value: Any) -> str:
 def ends(feature: Feature, old: Any, new: Any) -> tuple[str, str]:
     """The old and the new value as text, numbers with enough digits to show their difference."""
     if not (is_amount(feature, old) and is_amount(feature, new)):
-        return _one(feature, old), _one(feature, new)
+        return one(feature, old), one(feature, new)
     before = after = ""
     for digits in range(DIGITS, MOST_DIGITS + 1):
         before = number(old, feature.precision, digits)
@@ -90,13 +90,14 @@ def _digits(exact: float, digits: int) -> int:
     return max(digits, len(str(int(abs(exact))))) if abs(exact) < LONGEST else digits
 
 
-def _one(feature: Feature, value: Any) -> str:
+def one(feature: Feature, value: Any) -> str:
     """A single value as text; a row of a frame may hold the category 1 as 1.0."""
     if pd.isna(value):
         return MISSING
     if feature.holds_numbers:
         return number(value, feature.precision)
-    return label(next((known for known in feature.categories if known == value), value))
+    known = next((each for each in feature.choices if each == value), value)
+    return feature.called_level(known) or label(known)
 
 
 def _not_short(feature: Feature, old: Any, new: Any, digits: int) -> str:

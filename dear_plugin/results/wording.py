@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from dear_plugin.data.schema import Feature, Schema
-from dear_plugin.results.values import amount_of, ends, is_amount, label, unit_of
+from dear_plugin.results.values import amount_of, ends, is_amount, one, unit_of
 
 Change: TypeAlias = Literal["direct", "forced", "indirect"]
 
@@ -333,7 +333,7 @@ def as_sentence(text: str) -> str:
 
 def level(feature: Feature) -> str:
     """The name of a binary feature's second value: "marital-status = Married"."""
-    return f"{feature.called} = {label(feature.categories[-1])}"
+    return f"{feature.called} = {one(feature, feature.categories[-1])}"
 
 
 def _clipped(text: str) -> str:

@@ -10,7 +10,7 @@ from numbers import Integral
 import torch
 from torch import Tensor
 
-from dear_plugin.errors import InputError
+from dear_plugin.errors import InputError, shown
 from dear_plugin.problem.reasons import Status
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Question, Written
@@ -35,7 +35,7 @@ def settled(question: Question, k: int = 1) -> Iterator[Written]:
         InputError: k is no whole number from 1.
     """
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise InputError(f"k must be a whole number from 1, got {k!r}")
+        raise InputError(f"k must be a whole number from 1, got {shown(k)}")
     case, method, none = question.case, question.method, question.unchanged
     ranks: list[Proposal] = [none]
     written = Written(none, question.frame.copy(), question.scores, question.accepted)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 from dear_plugin._validation.settings import (
+    Named,
     boolean,
     instance,
     number,
@@ -32,7 +33,7 @@ REMOVED = {
 
 
 @dataclass(frozen=True)
-class DescentSchedule:
+class DescentSchedule(Named):
     """Settings of `Search(solver="paper")`.
 
     The paper gives the loss and the loop, but no values. The defaults are those of the gradient
@@ -76,7 +77,7 @@ class DescentSchedule:
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(Named):
     """Settings of a search.
 
     Attributes:
@@ -133,7 +134,7 @@ class Search:
         """Refuse settings of earlier versions."""
         for name in options.keys() & REMOVED.keys():
             raise SettingError(f"Search has no setting {name!r} any more: {REMOVED[name]}")
-        return super().__new__(cls)
+        return super().__new__(cls, **options)
 
     def __post_init__(self) -> None:
         """Validate the settings."""

@@ -5,12 +5,16 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.ensemble import IsolationForest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from dear_plugin import DEAR, Constraints, Encoder, Schema
+from dear_plugin import DEAR, Constraints, Encoder, Schema, Search, Target
 from dear_plugin.errors import (
     ConstraintError,
+    DearError,
     InputError,
     ModelError,
     SchemaError,
@@ -67,8 +71,13 @@ INVALID_FRAMES = {
         lambda f: f.set_axis(range(f.shape[1]), axis=1),
         r"missing columns: .*'age'.*known are: 0, 1",
     ),
-    "a series": (lambda f: f.iloc[0], "a pandas DataFrame, got pandas.Series"),
-    "an array": (lambda f: np.zeros((2, 8)), "a pandas DataFrame, got numpy.ndarray"),
+    "a series": (lambda f: f.iloc[0], r"DataFrame, got pandas.Series: a row is rows.loc\[\[label"),
+    "a dict": (
+        lambda f: f.iloc[0].to_dict(),
+        r"DataFrame, got dict: a row is pd.DataFrame\(\[row",
+    ),
+    "records": (lambda f: f.to_dict("records"), r"got list: rows are pd.DataFrame\(rows\)"),
+    "an array": (lambda f: np.zeros((2, 8)), r"got numpy.ndarray: pass pd.DataFrame\(array, col"),
     "nothing": (lambda f: None, "a pandas DataFrame, got NoneType"),
     "another library's frame": (
         lambda f: pytest.importorskip("pyarrow").Table.from_pandas(f),
@@ -217,3 +226,105 @@ def test_a_failed_call_does_not_change_the_method(mixed, frame):
         with pytest.raises(InputError):
             dear.fit(bad)
     pd.testing.assert_frame_equal(dear.generate(frame).counterfactuals, before)
+
+
+CELLS = pd.DataFrame({"income": np.arange(40) * 1234.5, "debt": np.arange(40)[::-1] * 1.5})
+KNOWN = Schema.infer(CELLS)
+
+
+def rich(frame):
+    return (frame["income"] > 9000.0).astype(float)
+
+
+MISTAKES = {
+    "a frame for the schema": (
+        lambda: DEAR(rich, CELLS),
+        r"got a DataFrame of shape \(40, 2\): Sch",
+    ),
+    "arguments swapped": (lambda: DEAR(KNOWN, rich), "the model comes first"),
+    "a frame for the model": (lambda: DEAR(CELLS, KNOWN), "callable on frames; got DataFrame"),
+    "a class for the model": (
+        lambda: DEAR(LinearRegression, KNOWN, output="values"),
+        r"got its class: LinearRegression\(\.\.\.\)\.fit",
+    ),
+    "a model that is not fitted": (
+        lambda: DEAR(make_pipeline(StandardScaler(), LogisticRegression()), KNOWN).fit(CELLS),
+        "the model, a Pipeline, is not fitted",
+    ),
+    "an outlier detector": (
+        lambda: DEAR(IsolationForest().fit(CELLS), KNOWN),
+        "pass this function, model.decision_function, with output='logits'",
+    ),
+    "an unknown setting": (
+        lambda: Search(min_confidense=0.9),
+        r"Search: unknown arguments: .*did you mean 'min_confidence'\?",
+    ),
+    "an unknown argument": (
+        lambda: DEAR(rich, KNOWN, act_onn=["debt"]),
+        r"DEAR: unknown arguments: 'act_onn' \(did you mean 'act_on'\?\)",
+    ),
+    "an unknown constraint": (lambda: Constraints(frosen=["debt"]), "did you mean 'frozen'"),
+    "an unknown part of a target": (lambda: Target(1, treshold=0.5), "did you mean 'threshold'"),
+    "an unknown attribute": (
+        lambda: KNOWN.replace("debt", immutabel=True),
+        "Feature: .*did you mean 'immutable'",
+    ),
+    "a frame for a target": (
+        lambda: DEAR(rich, KNOWN).fit(CELLS).generate(CELLS, CELLS),
+        r"got a DataFrame of shape",
+    ),
+    "a frame for constraints": (
+        lambda: DEAR(rich, KNOWN).fit(CELLS).generate(CELLS, within=CELLS),
+        r"within must be a Constraints\(\.\.\.\), got a DataFrame of shape",
+    ),
+    "a frame for an output": (lambda: DEAR(rich, KNOWN, output=CELLS), "output must be one of"),
+    "a frame for a decoder": (
+        lambda: DEAR(rich, KNOWN, decoder=CELLS),
+        "unknown decoder: a DataF",
+    ),
+    "a series for the target": (
+        lambda: Schema.infer(CELLS, CELLS["debt"]),
+        r"the name of a column, got a Series of shape \(40,\)",
+    ),
+    "a frame for codes": (
+        lambda: Schema.infer(CELLS, special=CELLS),
+        r"special must be \{feature: ",
+    ),
+    "a row for a curve": (
+        lambda: DEAR(rich, KNOWN).fit(CELLS).curve(CELLS.iloc[0], "debt"),
+        "got pandas.Series: a row is",
+    ),
+    "bounds of a row as a frame": (
+        lambda: feasible_bounds({"debt": (CELLS["debt"], None)}),
+        r"got \(a Series of shape \(40,\), None\)",
+    ),
+}
+
+
+def feasible_bounds(ranges):
+    return DEAR(rich, KNOWN).fit(CELLS).generate(CELLS.head(2), within=Constraints(ranges=ranges))
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_clear_error_without_cells(mistake):
+    call, expected = MISTAKES[mistake]
+    with pytest.raises(DearError, match=expected) as error:
+        call()
+    assert "1234.5" not in str(error.value) and "58.5" not in str(error.value)
+
+
+def test_a_decision_function_is_a_model():
+    detector = IsolationForest(random_state=0).fit(CELLS)
+    dear = DEAR(detector.decision_function, KNOWN, output="logits").fit(CELLS)
+    assert dear.generate(CELLS[detector.predict(CELLS) < 0]).actions["success"].all()
+
+
+def test_a_model_of_ones_own_with_a_fit_is_no_estimator():
+    class Own:
+        def fit(self, frame):
+            return self
+
+        def predict_proba(self, frame):
+            return np.stack([1 - rich(frame), rich(frame)], 1)
+
+    assert DEAR(Own(), KNOWN).fit(CELLS)

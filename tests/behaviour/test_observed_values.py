@@ -40,8 +40,8 @@ def refused() -> pd.DataFrame:
         (RNG.choice([100, 200, 500, 1000], ROWS), True),
         (RNG.poisson(2, ROWS), False),  # a count, whose tail has gaps
         (np.where(RNG.random(ROWS) < 0.9, 0, RNG.geometric(0.2, ROWS)), False),
-        (RNG.choice([12, 24, 36, 48, 60], ROWS), False),  # a grid
-        (RNG.choice([1.0, 1.5, 2.0, 2.5], ROWS), False),
+        (RNG.choice([12, 24, 36, 48, 60], ROWS), True),  # steps of 12
+        (RNG.choice([1.0, 1.5, 2.0, 2.5], ROWS), True),
         (RNG.normal(40, 12, ROWS).round(), False),
         (RNG.normal(size=ROWS), False),
         (np.r_[[7, 19, 30], np.full(ROWS - 3, 5)], False),  # too few rows at the gaps

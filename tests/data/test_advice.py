@@ -35,9 +35,10 @@ def test_codes_beside_amounts(name, codes, caplog):
 
 
 @pytest.mark.parametrize(("low", "high"), [(44, 199), (24, 122), (7, 99)])
-def test_a_zero_where_all_amounts_are_large_is_a_missing_value(low, high, caplog):
+def test_a_zero_is_an_amount(low, high, caplog):
+    """Of 11 such zeros in public tables 10 were."""
     amounts = np.random.default_rng(0).integers(low, high + 1, ROWS)
-    assert "special={'x': [0]}" in hint(caplog, np.append(amounts, np.zeros(30)))
+    assert "codes" not in hint(caplog, np.append(amounts, np.zeros(30)))
 
 
 def test_most_rows_may_have_a_code(caplog):
@@ -91,13 +92,125 @@ def test_ordinary_values_are_no_codes(draw, seed, caplog):
     assert "codes" not in hint(caplog, draw(np.random.default_rng(seed)))
 
 
+class TestGrossValues:
+    """Typing errors lie beyond all others by far; the log has their rows."""
+
+    def test_their_rows_are_told_and_not_those_of_long_tails(self, caplog):
+        rng = np.random.default_rng(0)
+        pressure = rng.normal(120, 15, ROWS).round()
+        pressure[[7, 400]] = 14_020, -115
+        money = rng.lognormal(8, 1.5, ROWS).round()
+        index = [f"row {i}" for i in range(ROWS)]
+        Schema.infer(pd.DataFrame({"pressure": pressure, "money": money}, index=index))
+        (text,) = [r.getMessage() for r in caplog.records if "far beyond" in r.getMessage()]
+        assert "'pressure'" in text and "in 2 rows, 'row 7', 'row 400'" in text
+
+    def test_five_of_many_rows_are_named(self, caplog):
+        values = np.random.default_rng(0).normal(80, 8, ROWS).round()
+        values[:15] += 700
+        assert "in 15 rows, 0, 1, 2, 3, 4, ..." in hint(caplog, values)
+
+
+def test_an_empty_column_is_told_and_immutable(caplog):
+    frame = pd.DataFrame({"x": range(50), "no": np.nan, "none": [None] * 50}).astype(
+        {"none": object}
+    )
+    schema = Schema.infer(frame, numeric=["x"])
+    assert "columns ['no', 'none'] are empty, and immutable" in caplog.text
+    assert schema.mutable == ("x",)
+
+
+ORDERED = {
+    "experience": ["<1", "1", "2", "5", "10", ">20"],
+    "size": ["<10", "10-49", "50-99", "100-500", "500+"],
+    "since": ["never", "1 to 3 months", "4 to 11 months", "over 1000 months"],
+    "income": ["under $15K", "15K-40K", "$40K - 80K", "80K+"],
+}
+
+
+class TestTextWithAnOrder:
+    @staticmethod
+    def column(levels):
+        """300 rows of levels in another order than theirs."""
+        return np.random.default_rng(0).permutation(np.tile(levels, 300 // len(levels) + 1)[:300])
+
+    @pytest.mark.parametrize("name", ORDERED)
+    @pytest.mark.parametrize("dtype", ["object", "category"])
+    def test_ranges_are_an_order(self, name, dtype, caplog):
+        frame = pd.DataFrame({name: pd.Series(self.column(ORDERED[name]), dtype=dtype)})
+        with caplog.at_level("INFO"):
+            (feature,) = Schema.infer(frame)
+        assert (feature.kind, list(feature.levels)) == (Kind.NUMERIC, ORDERED[name])
+        assert f"categorical=['{name}'] ignores it" in caplog.text
+        assert Schema.infer(frame, categorical=[name]).features[0].kind is Kind.CATEGORICAL
+
+    @pytest.mark.parametrize(
+        "levels", [["1", "2", "3"], ["1. White", "2. Black", "3. Asian"], ["a1", "b2", "c3"]]
+    )
+    def test_codes_and_names_are_none(self, levels):
+        (feature,) = Schema.infer(pd.DataFrame({"x": self.column(levels)}))
+        assert feature.kind is Kind.CATEGORICAL
+
+    @pytest.mark.parametrize(
+        "levels",
+        [["low", "medium", "high"], ["Poor", "Fair", "Good"], ["B-", "B", "B+", "A"][::-1]],
+    )
+    def test_words_of_a_scale_are_suggested(self, levels, caplog):
+        frame = pd.DataFrame({"x": self.column(levels)})
+        assert Schema.infer(frame).features[0].kind is Kind.CATEGORICAL
+        stated = f"ordered={{'x': {sorted(levels, key=levels.index)}}}"
+        assert stated in caplog.text
+        caplog.clear()
+        Schema.infer(frame, categorical=["x"])
+        Schema.infer(frame, ordered={"x": levels})
+        assert "seem to have an order" not in caplog.text
+
+
+class TestSteps:
+    def test_few_values_keep_their_common_step(self, caplog):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"term": rng.choice([12, 36, 60, 72], ROWS, p=[0.4, 0.4, 0.1, 0.1])})
+        frame["index"] = 10 * rng.binomial(9, 0.5, ROWS)
+        frame["rate"] = 0.5 * rng.binomial(8, 0.5, ROWS) + 2.5
+        with caplog.at_level("INFO"):
+            observed = {f.name: f.observed for f in Schema.infer(frame)}
+        assert observed["index"] == tuple(range(0, 91, 10))
+        assert observed["rate"] == tuple(
+            np.arange(frame["rate"].min(), frame["rate"].max() + 0.5, 0.5)
+        )
+        assert observed["term"] == (12, 36, 60, 72)
+        assert "column 'rate' takes steps of 0.5" in caplog.text
+
+    def test_one_row_in_a_hundred_may_be_off_it(self):
+        values = np.r_[np.tile([30, 40, 50, 60], 250), 37, 52]
+        assert Schema.infer(pd.DataFrame({"x": values})).features[0].observed == (30, 40, 50, 60)
+
+    def test_of_many_values_it_is_suggested(self, caplog):
+        values = 50 * np.random.default_rng(0).integers(100, 400, ROWS)
+        with caplog.at_level("INFO"):
+            assert Schema.infer(pd.DataFrame({"x": values})).features[0].observed == ()
+        (text,) = [r.getMessage() for r in caplog.records if "has steps of 50" in r.getMessage()]
+        assert f"observed=range({values.min()}, {values.max() + 1}, 50)" in text
+
+    @pytest.mark.parametrize("draw", [lambda r: r.poisson(4, ROWS), lambda r: r.normal(size=ROWS)])
+    def test_counts_and_measurements_have_none(self, draw):
+        values = draw(np.random.default_rng(0))
+        assert Schema.infer(pd.DataFrame({"x": values})).features[0].observed == ()
+
+
 IDENTIFIERS = {
     "one for each row": ("x", False, lambda rng: np.arange(1000, 1500)),
     "a small share of a range": ("x", False, lambda rng: rng.choice(40_000, 2000, replace=False)),
     "a few twice": ("x", False, lambda rng: np.r_[np.arange(1990), np.arange(10)]),
     "spread": ("x", True, lambda rng: rng.choice(10**9, 500, replace=False)),
+    "of nine digits": ("x", False, lambda rng: rng.choice(10**8, 500, replace=False) + 7 * 10**8),
+    "rounded, of six digits": ("x", True, lambda rng: 10**5 + 10 * rng.permutation(50_000)[:500]),
+    "of groups, by name": ("job_ad_id", False, lambda rng: rng.integers(1, 60, 2000)),
+    "few groups, by name": ("job_ad_id", True, lambda rng: rng.integers(1, 9, 2000)),
+    "a count called number": ("number", True, lambda rng: rng.poisson(40, 2000)),
     "skewed": ("x", True, lambda rng: rng.lognormal(8.0, 1.0, 2000).astype(int)),
     "as many ties as chance": ("x", True, lambda rng: rng.integers(0, 100_000, 2000)),
+    "text, a different one in most rows": ("x", False, lambda rng: [f"n{i}" for i in range(99)]),
     "spread, by name": ("customerId", False, lambda rng: rng.choice(10**9, 500, replace=False)),
     "half of them distinct, by name": (
         "id_student",
@@ -139,3 +252,21 @@ class TestInspection:
         schema = Schema.infer(frame, numeric=["a", "b"])
         assert schema.actionable == ("a", "b") and not caplog.text
         assert {feature.kind for feature in schema} == {Kind.NUMERIC}
+
+    @pytest.mark.parametrize(
+        "stated", [{"increasing": ["a"]}, {"ranges": {"a": (0, None)}}, {"units": {"a": "euros"}}]
+    )
+    def test_what_is_said_of_an_amount_makes_it_one(self, stated):
+        assert Schema.infer(pd.DataFrame({"a": range(100)}), **stated).actionable == ("a",)
+
+    def test_by_its_name_alone_it_is_asked(self, caplog):
+        frame = pd.DataFrame({"job_ad_id": np.arange(2000) % 60, "x": np.arange(2000) % 7})
+        Schema.infer(frame)
+        assert "identifiers=['job_ad_id'] if it is one, numeric= if not" in caplog.text
+        caplog.clear()
+        assert Schema.infer(frame, identifiers=["job_ad_id"]).mutable == ("x",)
+        assert "job_ad_id" not in caplog.text
+
+    def test_the_schema_prints_what_it_concludes(self):
+        frame = pd.DataFrame({"key": range(100), "n": ["<1", "1", ">1", ">2"] * 25})
+        assert "identifiers: key; levels in order: n" in repr(Schema.infer(frame))

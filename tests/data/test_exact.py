@@ -40,7 +40,7 @@ def fitted(frame: pd.DataFrame, *, least=-np.inf, most=np.inf) -> DEAR:
     def model(rows):
         return np.where(rows["x"].between(least, most), 0.9, 0.1)
 
-    return DEAR(model, Schema.infer(frame), act_on=["x"]).fit(frame)
+    return DEAR(model, Schema.infer(frame, numeric=["x"]), act_on=["x"]).fit(frame)
 
 
 @pytest.mark.parametrize("kind", COLUMNS)

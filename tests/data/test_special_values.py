@@ -168,10 +168,23 @@ class TestCategoriesThatAreNotKnown:
         moved = dear.apply(known, {"hours": 55}).counterfactuals
         assert not moved["job"].eq("?").any()
 
-    def test_a_row_may_leave_them(self, frame):
-        dear = DEAR(self.accepts("cook"), Schema.infer(frame), act_on=["job"]).fit(frame)
-        result = dear.generate(frame[frame["job"] == "?"].head(5))
-        assert result.counterfactuals["job"].eq("cook").all()
+    def test_a_row_leaves_them_only_if_the_user_says_so(self, frame):
+        schema, rows = Schema.infer(frame), frame[frame["job"] == "?"].head(5)
+        dear = DEAR(self.accepts("cook"), schema, act_on=["job"]).fit(frame)
+        kept = dear.generate(rows)
+        assert kept.counterfactuals["job"].eq("?").all()
+        assert kept.actions["reason"].str.contains("leave_special=True").all()
+        free = DEAR(
+            self.accepts("cook"), schema.replace("job", leave_special=True), act_on=["job"]
+        )
+        assert free.fit(frame).generate(rows).counterfactuals["job"].eq("cook").all()
+
+    def test_a_level_that_is_excluded_is_left_and_not_entered(self, frame):
+        schema = Schema.infer(frame, special={"job": []}, excluded={"job": ["?"]})
+        for wanted, rows in (("cook", frame["job"] == "?"), ("?", frame["job"] == "cook")):
+            dear = DEAR(self.accepts(wanted), schema, act_on=["job"]).fit(frame)
+            solved = dear.generate(frame[rows].head(5)).actions["success"]
+            assert solved.all() if wanted == "cook" else not solved.any()
 
     def test_they_are_levels_like_others_if_the_user_says_so(self, frame, caplog):
         # So that no level and hours are a pair that no row has.

@@ -179,7 +179,7 @@ def rewrite(folder, change=lambda settings: None, harm=lambda tensors: None):
 # Changes of one tensor of a save.
 
 # Values that mean the constructor's defaults.
-DEFAULTS = [["output", None], ["output", []], ["output", {}], ["decoder_settings", {}]]
+DEFAULTS = [["output", None], ["decoder_settings", {}]]
 
 
 class TestDamage:

@@ -134,7 +134,7 @@ def column(feature: Feature, values: Array) -> pd.Series | Array:
     if feature.dtype != "category":
         return typed(feature, cells(feature, values))
     codes = _codes(feature)[values.astype(np.int64)]
-    levels = list(feature.levels or feature.categories)
+    levels = list(feature.dtype_levels)
     return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=feature.ordered))
 
 
@@ -176,7 +176,7 @@ def _known(feature: Feature) -> tuple[Hashable, ...]:
 @lru_cache(maxsize=512)
 def _codes(feature: Feature) -> Array:
     """(m,) the codes of the known labels in a category column, -1 for a missing one."""
-    codes = {**_index_of(feature.levels or feature.categories), None: -1}
+    codes = {**_index_of(feature.dtype_levels), None: -1}
     return np.array([codes[label] for label in _known(feature)], dtype=np.int64)
 
 

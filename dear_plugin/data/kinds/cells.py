@@ -141,7 +141,7 @@ def has_dtype(feature: Feature, dtype: Any) -> bool:
     """Whether a dtype is that of the training column, its levels and their order included."""
     if str(dtype) != feature.dtype or not isinstance(dtype, pd.CategoricalDtype):
         return str(dtype) == feature.dtype
-    levels = list(feature.levels or feature.categories)
+    levels = list(feature.dtype_levels)
     return bool(dtype.ordered == feature.ordered and dtype.categories.tolist() == levels)
 
 
@@ -151,7 +151,7 @@ def cast(feature: Feature, column: pd.Series) -> pd.Series:
     A label that is no level of a category column becomes a missing value.
     """
     if feature.dtype == "category":
-        dtype = pd.CategoricalDtype(list(feature.levels or feature.categories), feature.ordered)
+        dtype = pd.CategoricalDtype(list(feature.dtype_levels), feature.ordered)
         codes = dtype.categories.get_indexer(column.astype(object))
         cells = pd.Categorical.from_codes(codes, dtype=dtype)
         return pd.Series(cells, column.index, name=column.name)

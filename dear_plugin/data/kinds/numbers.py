@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,13 @@ MAX_DECIMALS = 6
 # with so many rows each, a value of their common grid has none: of amounts, some would have it.
 # In a table of few rows this share of them suffices, if it is not too few.
 MOST_OBSERVED, ROWS_AT_A_GAP, SHARE_AT_A_GAP, FEWEST_AT_A_GAP = 24, 20, 0.1, 5
+# A step is common if this share of so many rows takes it, and this share of the steps between the
+# 5 and 95 % quantiles is taken.
+ON_STEP, STEP_ROWS, TAKEN = 0.99, 50, 0.02
+# It binds a number of at most so many values, and steps; none is told of more steps. It is looked for
+# in so many rows first.
+FEW_ON_STEPS, FEW_STEPS, MOST, SAMPLE = 60, 1000, 1_000_000, 500
+ROUND = [10.0**k * a for k in range(7) for a in (1.0, 2.0, 2.5, 5.0) if 10.0**k * a % 1.0 == 0.0]
 # Far larger numbers are no whole number of steps.
 WHOLE = 1e9
 # The largest scaled number: in float32 its square does not overflow.
@@ -47,7 +55,7 @@ def infer(
         dtype=str(column.dtype),
         immutable=low == high,
         special=codes,
-        observed=few_with_gaps(values, places),
+        observed=_few(values, places),
         missing="nan" if column.isna().any() else "",
     )
     if is_special(low):
@@ -127,6 +135,34 @@ def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
     return tuple(distinct.tolist()) if has_gap.any() else ()
 
 
+def on_steps(values: Array) -> Array:
+    """(q,) ascending, all numbers on the common step of a number, (n,); none if it has no such.
+
+    It is larger than the last decimal, and the greatest of which nearly all rows are multiples,
+    from the most frequent one on: the common step of the values that these have, or a round one.
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    frequent = order[: int(np.searchsorted(np.cumsum(counts[order]), ON_STEP * len(values))) + 1]
+    many = len(frequent) > 2 and len(values) >= STEP_ROWS and np.abs(distinct).max() <= WHOLE
+    places = decimals(distinct[frequent]) if many else None
+    if places is None:
+        return distinct[:0]
+    start, unit = distinct[frequent[0]], 10.0**-places
+    whole, some = (np.round((v - start) / unit) for v in (distinct, values[:SAMPLE]))
+    step = float(np.gcd.reduce(whole[frequent].astype(np.int64)))
+    for size in ROUND:  # in few rows first, which is faster
+        if size > step and (some % size == 0).mean() > 0.5:
+            step = size if counts[whole % size == 0].sum() >= ON_STEP * len(values) else step
+    low, high = np.quantile(values, (0.05, 0.95))
+    taken, size = int(((distinct >= low) & (distinct <= high)).sum()), step * unit
+    is_decimal = step <= 1.0 or (size < 1.0 and math.log10(step) % 1.0 == 0.0)
+    ends = math.ceil(whole[0] / step), math.floor(whole[-1] / step)
+    if is_decimal or taken < max(2.0, TAKEN * (high - low) / size) or ends[1] - ends[0] > MOST:
+        return distinct[:0]
+    return np.asarray(np.round(start + size * np.arange(ends[0], ends[1] + 1), places))
+
+
 def decimals(values: Array) -> int | None:
     """The decimals that represent every value, or None when more than six are needed.
 
@@ -140,6 +176,13 @@ def decimals(values: Array) -> int | None:
         if np.abs(np.round(sample, places) - sample).max() <= tolerance:
             return places
     return None
+
+
+def _few(values: Array, places: int | None) -> tuple[float, ...]:
+    """The only values that a number, (n,), may take: with gaps, or on a step; () if any."""
+    found = on_steps(values) if len(np.unique(values)) <= FEW_ON_STEPS else values[:0]
+    kept = values[np.isin(values, found)] if len(found) else values
+    return few_with_gaps(kept, places) or tuple(found.tolist() * (len(found) <= FEW_STEPS))
 
 
 def _with_levels(feature: Feature, values: Array, far: Array) -> tuple[Array, Array]:

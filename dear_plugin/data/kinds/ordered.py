@@ -7,16 +7,18 @@ row has the place of a level among all, 0, 1, 2, ...; so a step costs its share 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dear_plugin.data import scales
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.kinds import categories, numbers
 from dear_plugin.data.kinds.categories import NewLabels
-from dear_plugin.data.kinds.cells import Array, Reading, missing_of
+from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, missing_of
 from dear_plugin.data.special_values import is_special
 from dear_plugin.errors import SchemaError
 
@@ -63,6 +65,31 @@ def stated(column: pd.Series, name: str, levels: Sequence[Any] | None) -> pd.Ser
             f" got {list(levels)}, without {absent}"
         )
     return column.astype(object).astype(pd.CategoricalDtype(known, ordered=True))
+
+
+def of_ranges(column: pd.Series) -> tuple[str, ...] | None:
+    """The levels of a column, (n,), from the least to the greatest, if they are ranges."""
+    dtype = column.dtype
+    is_category = isinstance(dtype, pd.CategoricalDtype)
+    if is_numeric(dtype) or (is_category and dtype.ordered):
+        return None
+    try:
+        levels = list(dtype.categories if is_category else column.dropna().unique())
+    except TypeError:  # lists are no levels
+        return None
+    return scales.ranges_in_order(levels) or None
+
+
+def as_stored(feature: Feature, column: pd.Series) -> Feature:
+    """A feature of a stated order with the dtype and levels of its column, (n,)."""
+    dtype, is_ordered = column.dtype, False
+    stored: tuple[Hashable, ...] = ()
+    if isinstance(dtype, pd.CategoricalDtype):
+        stored, is_ordered = categories.plain(feature.name, dtype.categories), bool(dtype.ordered)
+    if stored and not set(feature.levels) <= set(stored):
+        stored, is_ordered = (), True
+    changed = dataclasses.replace(feature, stored=stored, ordered=is_ordered)
+    return dataclasses.replace(changed, dtype=str(dtype), missing=missing_of(column))
 
 
 def read(

@@ -123,7 +123,8 @@ def _of_several(sample: Sample, acted: list[int]) -> Axis:
     """The leaves of a regression tree from the columns of some features to all others."""
     encoder, n = sample.encoder, len(sample)
     x, own = encoder.expand(sample.rows), torch.isin(encoder.feature_of, torch.tensor(acted))
-    target = x[:, ~own] if not bool(own.all()) else x
+    others = ~own & encoder.compared
+    target = x[:, others] if bool(others.any()) else x
     # One row has no deviation.
     deviation = target.std(0, correction=min(1, n - 1)).clamp_min(1e-6)
     leaves = Leaves(x[:, own], target / deviation, min(max(MIN_LEAF, n // 200), n // 2))

@@ -22,7 +22,7 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Decoder, Members, register
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.estimate import DRAWS, Estimate
-from dear_plugin.errors import ConstraintError, NotFittedError
+from dear_plugin.errors import ConstraintError, NotFittedError, shown
 
 FEW_ROWS = 1000
 # A log message names held features that more than this share of the rows is not compared within.
@@ -59,7 +59,7 @@ class Transport(Decoder):
 
     def __init__(self, given: Iterable[str] | None = None) -> None:
         if isinstance(given, str):
-            raise ConstraintError(f"given must be a list of features or None, got {given!r}")
+            raise ConstraintError(f"given must be a list of features or None, got {shown(given)}")
         self.given = None if given is None else tuple(dict.fromkeys(given))
         self._estimate: Estimate | None = None
 
