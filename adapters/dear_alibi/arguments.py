@@ -37,6 +37,16 @@ def check_ignored(call: Callable[..., Any], given: Mapping[str, Any]) -> None:
         logger.warning("DEAR ignores %s: only CounterfactualRLTabular uses them", names)
 
 
+def check_index(given: Any, X: Any, name: str) -> None:
+    """Refuse a Series with values of rows whose index is not that of X, 0 ... n - 1 of an array."""
+    rows = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(X))
+    if isinstance(given, pd.Series) and not given.index.equals(rows):
+        raise errors.InputError(
+            f"{name}: a Series needs the index of X (of an array: 0 ... n - 1), in its order:"
+            f" {name}.loc[X.index] aligns it; {name}.to_numpy() has its values in the order of rows"
+        )
+
+
 def target_classes(Y_t: Any, n: int) -> Array | None:
     """Wanted classes of n rows, (n, 1) int64; None stays None.
 
@@ -116,7 +126,8 @@ class AlibiConstraints:
         """The engine's constraints of a call on a frame, with the schema of the training rows."""
         if isinstance(C, str | Mapping):
             raise errors.ConstraintError("C must be a list of dicts")
-        rows = [{f.name: _condition(f, v) for f, v in _of(self.declared, c)} for c in C or ({},)]
+        every = ({},) if C is None or not len(C) else C
+        rows = [{f.name: _condition(f, v) for f, v in _of(self.declared, c)} for c in every]
         if len(rows) not in (1, len(frame)):
             raise errors.ConstraintError(
                 f"C must hold one condition or one per row, n = {len(frame)}; got {len(rows)}"

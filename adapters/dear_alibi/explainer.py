@@ -19,6 +19,7 @@ from dear_alibi.arguments import (
     Ranges,
     check_diversity,
     check_ignored,
+    check_index,
     resolve_targets,
     target_classes,
 )
@@ -163,7 +164,7 @@ class DEAR(Explainer, FitMixin):
         array = self._table.array_of(X)
         if diversity:
             check_diversity(len(array), num_samples)
-        ranks, before, target = self._answered(array, Y_t, C, num_samples if diversity else 1)
+        ranks, before, target = self._answered(X, Y_t, C, num_samples if diversity else 1)
         found = answers(ranks) if diversity else ranks[0]
         after = Prediction.of(self.engine, found.counterfactuals)
         data = data_of(self._table, array, found, before, after, target)
@@ -246,6 +247,8 @@ class DEAR(Explainer, FitMixin):
     ) -> tuple[list[Recourses], Prediction, Array]:
         """The engine's k results on n rows, the predictions before them, and the targets."""
         engine, frame = self.engine, self.frame(X)
+        for name, given in (("Y_t", Y_t), ("C", C)):
+            check_index(given, X, name)
         wanted = target_classes(Y_t, len(frame))
         within = self._always.call(engine.schema, frame, C)
         before = Prediction.of(engine, frame)

@@ -141,9 +141,10 @@ class Host:
         if isinstance(wanted, Integral):
             return int(wanted)
         labels = np.asarray(getattr(self.interface.model, "classes_", ())).tolist()
-        if wanted in labels:
+        several = np.ndim(wanted) > 0
+        if not several and wanted in labels:
             return labels.index(wanted)
-        if wanted != "opposite":
+        if several or wanted != "opposite":
             pairs = [f"{i} for {x!r}" if x != i else f"{i}" for i, x in enumerate(labels)]
             raise UserConfigValidationException(
                 f"The target class for {wanted} could not be identified: expected 'opposite' or"

@@ -164,10 +164,11 @@ def _check_lists(request: Request) -> None:
             f"features_to_vary should be 'all' or a list of features, got {vary!r}"
         )
     for name, values in (request.permitted_range or {}).items():
-        if isinstance(values, str) or not isinstance(values, Iterable):
+        is_list = isinstance(values, Iterable) and not isinstance(values, str)
+        if not is_list or any(map(np.ndim, values)):
             raise UserConfigValidationException(
-                "permitted_range should be {feature: [low, high]} or {feature: [levels]}, got"
-                f" {values!r} for {name}"
+                "permitted_range should be, the same for all rows, {feature: [low, high]} or"
+                f" {{feature: [levels]}}, got {'several' if is_list else repr(values)} for {name}"
             )
     numbers = isinstance(span, Iterable) and all(isinstance(end, Real) for end in span)
     if span is not None and not numbers:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dear_plugin.data import kinds
@@ -152,7 +153,13 @@ def _limits_of(
         return None
     if not feature.is_number:
         raise SchemaError(f"ranges[{feature.name!r}]: expected a numeric feature, got categories")
-    low, high = map(float, with_infinity(*(feature.place(end) for end in pair)))
+    ends = with_infinity(*(feature.place(end) for end in pair))
+    if any(np.ndim(end) for end in ends):
+        raise SchemaError(
+            f"ranges[{feature.name!r}]: expected (low, high), the same for all rows; limits of each"
+            " row are those of a call, within=Constraints(ranges=...)"
+        )
+    low, high = map(float, ends)
     if not low <= high:
         raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")
     return low, high

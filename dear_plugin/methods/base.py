@@ -190,6 +190,8 @@ class RecourseMethod(Parameters, ABC):
         if within is not None:
             require_instance("within", within, Constraints)
         self.encoder.check_columns(frame)
+        within = None if within is None else within.for_rows(frame.index)
+        target = target.for_rows(frame.index) if isinstance(target, Target) else target
         frame = self._converted(frame)
         frozen, not_acted = held_cells(within, len(frame), self.schema)
         fixed: Tensor | None = frozen | not_acted | ~acts

@@ -7,11 +7,46 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from dear_plugin.data.feature import Feature
-from dear_plugin.errors import ConstraintError, unknown
+from dear_plugin.errors import ConstraintError, DearError, unknown
+
+
+def in_order(
+    value: Any, index: pd.Index, name: str, error: type[DearError] = ConstraintError
+) -> Any:
+    """A Series of a value per row as a list in the order of the rows; another value as it is.
+
+    Args:
+        value: the user's value.
+        index: (n,) that of the rows.
+        name: the argument's name, for errors.
+        error: what is raised.
+
+    Raises:
+        DearError: a Series of another index, or in another order where labels repeat.
+    """
+    if not isinstance(value, pd.Series):
+        return value
+    own, cells = value.index, value.tolist()
+    if own.equals(index):
+        return cells
+    places = own.get_indexer(index) if own.is_unique and len(own) == len(index) else np.array([-1])
+    if (places < 0).any():
+        raise error(
+            f"{name}: a Series has the index of the rows (in their order, where labels repeat); got"
+            f" {len(own)} values with another index for {len(index)} rows. series.loc[rows.index]"
+            " aligns it; series.to_numpy() has its values in the order of the rows"
+        )
+    return [cells[place] for place in places]
+
+
+def brief(end: Any) -> str:
+    """An end of a range in an error, which shows no values of rows."""
+    return f"{len(end)} values" if np.ndim(end) == 1 else repr(end)
 
 
 def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | list[int], Any]]:
@@ -37,7 +72,8 @@ def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | lis
     if len(items) != n or not valid:
         what = "a list of names" if one is str else "a mapping"
         raise ConstraintError(
-            f"{name}: expected {what} for all rows, or a list of {n}, one per row; got {value!r}"
+            f"{name}: expected {what} for all rows, or a list of {n}, one per row; got"
+            f" {'a DataFrame' if isinstance(value, pd.DataFrame) else repr(value)}"
         )
     for i, item in enumerate(items):
         if item is not None:
@@ -45,8 +81,8 @@ def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | lis
 
 
 def is_plural(value: Any) -> bool:
-    """Whether a value is iterable and not a string."""
-    return isinstance(value, Iterable) and not isinstance(value, str)
+    """Whether a value is iterable, and neither a string nor a frame, which iterates over names."""
+    return isinstance(value, Iterable) and not isinstance(value, str | pd.DataFrame)
 
 
 def interval(feature: Feature, pair: Any, n: int) -> tuple[Tensor, Tensor]:
@@ -64,9 +100,11 @@ def interval(feature: Feature, pair: Any, n: int) -> tuple[Tensor, Tensor]:
     low = _numbers(where, -math.inf if ends[0] is None else ends[0])
     high = _numbers(where, math.inf if ends[1] is None else ends[1])
     if any(end.shape not in ((), (n,)) for end in (low, high)):
-        raise ConstraintError(f"{where}: an end is a number, or {n}, one per row; got {pair!r}")
+        raise ConstraintError(
+            f"{where}: an end is a number, or {n}, one per row; got {_pair(pair)}"
+        )
     if not np.all(low <= high):
-        raise ConstraintError(f"{where}: low must not exceed high, got {pair!r}")
+        raise ConstraintError(f"{where}: low must not exceed high, got {_pair(pair)}")
     return torch.as_tensor(low), torch.as_tensor(high)
 
 
@@ -84,13 +122,17 @@ def among(feature: Feature, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([known, infinite])[first], torch.cat([-infinite, known])[count]
 
 
+def _pair(pair: Any) -> str:
+    return f"({', '.join(map(brief, pair))})"
+
+
 def _numbers(where: str, end: Any) -> Any:
     """An end of a range as an array."""
     try:
         return np.asarray(end, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ConstraintError(
-            f"{where}: an end is a number, or one per row, or None where it is open; got {end!r}"
+            f"{where}: an end is a number, or one per row, or None where it is open; got {brief(end)}"
         ) from error
 
 
