@@ -38,12 +38,12 @@ def check_ignored(call: Callable[..., Any], given: Mapping[str, Any]) -> None:
 
 
 def check_index(given: Any, X: Any, name: str) -> None:
-    """Refuse a Series with values of rows whose index is not that of X, 0 ... n - 1 of an array."""
+    """Refuse a Series of values of rows whose index is not that of X, of an array 0 ... n - 1."""
     rows = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(X))
     if isinstance(given, pd.Series) and not given.index.equals(rows):
         raise errors.InputError(
             f"{name}: a Series needs the index of X (of an array: 0 ... n - 1), in its order:"
-            f" {name}.loc[X.index] aligns it; {name}.to_numpy() has its values in the order of rows"
+            f" {name}.loc[X.index] aligns it; {name}.to_numpy() goes by position"
         )
 
 

@@ -156,8 +156,8 @@ def _limits_of(
     ends = with_infinity(*(feature.place(end) for end in pair))
     if any(np.ndim(end) for end in ends):
         raise SchemaError(
-            f"ranges[{feature.name!r}]: expected (low, high), the same for all rows; limits of each"
-            " row are those of a call, within=Constraints(ranges=...)"
+            f"ranges[{feature.name!r}]: expected (low, high), the same for all rows; for limits of"
+            " each row: generate(rows, within=Constraints(ranges=...))"
         )
     low, high = map(float, ends)
     if not low <= high:

@@ -37,9 +37,9 @@ def in_order(
     places = own.get_indexer(index) if own.is_unique and len(own) == len(index) else np.array([-1])
     if (places < 0).any():
         raise error(
-            f"{name}: a Series has the index of the rows (in their order, where labels repeat); got"
-            f" {len(own)} values with another index for {len(index)} rows. series.loc[rows.index]"
-            " aligns it; series.to_numpy() has its values in the order of the rows"
+            f"{name}: a Series has the index of the rows (in their order, where labels repeat);"
+            f" got {len(own)} values with another index for {len(index)} rows."
+            " series.loc[rows.index] aligns it; series.to_numpy() goes by position"
         )
     return [cells[place] for place in places]
 
@@ -132,7 +132,8 @@ def _numbers(where: str, end: Any) -> Any:
         return np.asarray(end, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ConstraintError(
-            f"{where}: an end is a number, or one per row, or None where it is open; got {brief(end)}"
+            f"{where}: an end is a number, or one per row, or None where it is open; got"
+            f" {brief(end)}"
         ) from error
 
 

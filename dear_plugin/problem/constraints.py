@@ -33,8 +33,8 @@ class Constraints:
         frozen: features that keep their value, besides the schema's immutable ones.
         act_on: the only features that may be acted on; the others may still change indirectly.
         ranges: `{numeric feature: (low, high)}` in user units; None leaves an end open, and an
-            end may be an array or a Series with one value per row. A factual value outside the range is kept
-            or moved inside.
+            end may be an array or a Series with one value per row. A factual value outside the
+            range is kept or moved inside.
         categories: `{binary or categorical feature: [allowed values]}`.
 
     Example:

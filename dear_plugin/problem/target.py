@@ -109,7 +109,8 @@ class Target:
 
     def at(self, position: int) -> Target:
         """The target of one row, where each has its own."""
-        return replace(self, **{k: v[position] for k, v in self._per_row.items()}, index=None)
+        own: dict[str, Any] = {k: values[position] for k, values in self._per_row.items()}
+        return replace(self, **own, index=None)
 
     def for_rows(self, index: pd.Index) -> Target:
         """The target of rows of an index, (n,), with its values in their order.
@@ -120,7 +121,9 @@ class Target:
         if self.index is None:
             return self
         series = {k: pd.Series(v, self.index, object) for k, v in self._per_row.items()}
-        own = {k: tuple(in_order(v, index, "target", TargetError)) for k, v in series.items()}
+        own: dict[str, Any] = {
+            k: tuple(in_order(v, index, "target", TargetError)) for k, v in series.items()
+        }
         return replace(self, **own, index=None)
 
     @property

@@ -1,4 +1,4 @@
-"""A Series has its values of rows by its index, whatever their order, in Python and through hosts."""
+"""A Series has its values of rows by its index, in any order; also through hosts."""
 
 import re
 
@@ -151,7 +151,7 @@ def test_dice_refuses_values_of_rows():
         {"permitted_range": {"income": [0, limit]}},
         {"desired_class": pd.Series(1, QUERY.index)},
     ):
-        with pytest.raises(UserConfigValidationException, match="the same for all|number of a"):
+        with pytest.raises(UserConfigValidationException, match=r"the same for all|number of a"):
             explainer.generate_counterfactuals(QUERY[columns], 1, **wrong)
     with pytest.raises(SchemaError, match="the same for all rows"):
         DiceDEAR(data, host, ranges={"income": (0, limit)})
