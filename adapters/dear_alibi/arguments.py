@@ -83,6 +83,19 @@ def resolve_targets(wanted: Array | None, classes: Array, count: int) -> Array:
     return np.where(classes == 0, 1, 0) if wanted is None else wanted
 
 
+def least_probability(target_proba: Any) -> float | None:
+    """The probability to reach; None stays None."""
+    if target_proba is None:
+        return None
+    least = _floats(np.asarray(target_proba))
+    if least.ndim or not 0.0 < least < 1.0:
+        raise errors.TargetError(
+            f"target_proba must be a number between 0 and 1, got {target_proba!r}; no search ends"
+            " at 1: Alibi's 1.0 with tol=0.05 is 0.95 here"
+        )
+    return float(least)
+
+
 def _floats(given: Array) -> Array:
     """The values as floats, NaN if they are not numbers."""
     if given.dtype.kind not in "iufO":
