@@ -101,7 +101,7 @@ class Host:
         try:
             return own, self.scores(own.for_model(query))
         except Exception:
-            for other in own.with_categories(training):
+            for other in own.others(query, training):
                 with suppress(Exception):
                     return other, self.scores(other.for_model(query))
             raise
