@@ -21,6 +21,7 @@ from dear_dice.query import (
     Request,
     as_frame,
     check_columns,
+    check_missing,
     check_request,
     check_vary,
 )
@@ -182,7 +183,10 @@ class DiceDEAR(Importances):
         check_ignored([*of_others, *request.sparsity], _TAKEN)
         frame = as_frame(query_instances, self.data_interface)
         check_request(frame, request)
-        self._validate_counterfactual_configuration(frame, **vars(request))
+        check_missing(frame, self._interface)
+        # DiCE would refuse the columns with missing values, of which it checks nothing else.
+        complete = frame.drop(columns=self._interface.incomplete, errors="ignore")
+        self._validate_counterfactual_configuration(complete, **vars(request))
         examples = self._examples(frame, request)
         try:
             self._check_any_counterfactuals_computed(cf_examples_arr=examples)
@@ -246,7 +250,10 @@ class DiceDEAR(Importances):
         """DiCE's own checks of names, and of the levels of some features, once per combination."""
         self.data_interface.check_permitted_range(permitted)
         levels = self._interface.levels
-        read = read.assign(**{n: ls[0] for n, ls in levels.items() if n not in acts})
+        # Neither a missing value nor one that is not acted on is a level to check.
+        cells = {n: read[n].astype(object) for n in levels}
+        known = {n: c.where(c.notna() & (n in acts), levels[n][0]) for n, c in cells.items()}
+        read = read.assign(**known)
         # DiCE stores a call's ranges on the explainer; with a copy they end with the call.
         checker = copy.copy(self)
         checker.feature_range = self._interface.ranges(permitted)

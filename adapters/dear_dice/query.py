@@ -135,6 +135,17 @@ def as_frame(query: Any, data: Any) -> pd.DataFrame:
     return frame
 
 
+def check_missing(frame: pd.DataFrame, interface: Interface) -> None:
+    """Refuse missing values where DiCE's data have none."""
+    missing = frame.columns[frame.isna().any()].difference(interface.incomplete).tolist()
+    if missing:
+        raise UserConfigValidationException(
+            f"The query instance(s) should not have any missing values in {missing}, where DiCE's"
+            " data have none (dice_ml.Data makes missing text a category 'None' or 'nan'; it keeps"
+            " missing numbers and pandas categories). Please impute them and try again."
+        )
+
+
 def check_request(frame: pd.DataFrame, request: Request) -> None:
     """Refuse what DiCE's own checks let through: no rows, infinity, half a counterfactual."""
     count: Any = request.total_CFs

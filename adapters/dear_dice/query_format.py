@@ -47,8 +47,8 @@ class QueryFormat:
     def others(self, query: pd.DataFrame, training: Mapping[str, Any]) -> Iterator[QueryFormat]:
         """The formats of a query that a model may take which does not take its own dtypes.
 
-        Objects that are no text have their own dtype; besides, text, or every category, is a pandas
-        category.
+        Objects that are no text have their own dtype; then text, or every category, is a pandas
+        category besides.
         """
         text = [name for name in training if pd.api.types.is_string_dtype(self.dtypes[name])]
         typed = {name: query[name].astype(object).infer_objects().dtype for name in text}
@@ -58,8 +58,8 @@ class QueryFormat:
 
     def read(self, query: pd.DataFrame) -> pd.DataFrame:
         """A query as the data interface writes it."""
-        texts = {name: [str(value) for value in query[name]] for name in self.levels}
-        texts = {n: pd.Series(t, query.index, dtype=object) for n, t in texts.items()}
+        texts = {n: query[n].astype(object).map(str, na_action="ignore") for n in self.levels}
+        texts = {n: t.astype(object) for n, t in texts.items()}
         numbers = {name: pd.to_numeric(query[name]) for name in self.numbers}
         return query.assign(**texts, **numbers)
 
@@ -79,10 +79,11 @@ class QueryFormat:
         dtype, levels = self.dtypes[str(column.name)], self.levels.get(str(column.name))
         cells = column.to_numpy()
         # Much faster than Series.map, for the few rows of most calls.
-        values = cells if levels is None else [levels[cell] for cell in cells.tolist()]
+        values = cells if levels is None else [levels.get(cell, cell) for cell in cells.tolist()]
         if _is_category(dtype):
             # Levels that the query's dtype lacks are added.
-            new = pd.Index(pd.unique(pd.Series(values))).difference(dtype.categories, sort=False)
+            seen = pd.Index(pd.Series(values).dropna().unique())
+            new = seen.difference(dtype.categories, sort=False)
             known = dtype.categories.append(new) if len(new) else dtype.categories
             return pd.Categorical(values, dtype=pd.CategoricalDtype(known, dtype.ordered))
         if isinstance(dtype, np.dtype):
@@ -94,7 +95,7 @@ class QueryFormat:
 def _own_values(column: pd.Series, levels: Iterable[str]) -> dict[str, Any]:
     """The column's value for each level's text; empty where that is the text itself."""
     category = _is_category(column.dtype)
-    values = list(column.cat.categories if category else column.unique())
+    values = list(column.cat.categories if category else column.dropna().unique())
     if not category and all(isinstance(v, str) for v in values):
         return {}
     own = {str(v): v for v in values}

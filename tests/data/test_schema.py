@@ -288,13 +288,6 @@ def test_it_survives_json(name, mixed):
     assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
 
 
-def test_complete_rejects_missing_values(mixed):
-    assert mixed.schema.complete() is mixed.schema
-    frame = pd.DataFrame({"x": [1.0, None, 2.0, 3.0], "y": [1.0, 2.0, 3.0, 4.0]})
-    with pytest.raises(SchemaError, match=r"\['x'\] have missing values, which this host"):
-        Schema.infer(frame).complete()
-
-
 def schema():
     jobs = ["<b>cook</b>", "nurse", "judge", "porter"]
     frame = pd.DataFrame({"age": range(20, 24), "a < b": [0.5, 1.5, 2.5, 3.5], "job": jobs})
