@@ -52,6 +52,7 @@ class DiceDEAR(Importances):
         immutable: features that never change.
         increasing: numeric or two-valued features that may only grow.
         decreasing: numeric or two-valued features that may only fall.
+        ordered: `{category: its levels, the least first}`, which is then a number of steps.
         ranges: `{feature: (low, high)}` for numeric features, in every call and whatever
             `permitted_range` allows.
         tiers: features in tiers, the earliest causes first: an action changes no feature of an
@@ -95,6 +96,7 @@ class DiceDEAR(Importances):
         immutable: Sequence[str] = (),
         increasing: Sequence[str] = (),
         decreasing: Sequence[str] = (),
+        ordered: Mapping[str, Sequence[Any]] | None = None,
         ranges: Mapping[str, tuple[float, float]] | None = None,
         tiers: Sequence[Sequence[str]] = (),
         labels: Mapping[str, str] | None = None,
@@ -107,6 +109,7 @@ class DiceDEAR(Importances):
             immutable=immutable,
             increasing=increasing,
             decreasing=decreasing,
+            ordered=ordered,
             ranges=ranges,
             tiers=tiers,
             labels=labels,

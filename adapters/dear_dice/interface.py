@@ -116,7 +116,10 @@ def _decimal(column: pd.Series) -> pd.Series:
 
 
 def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
-    schema = Schema.infer(frame, numeric=data.continuous_feature_names, **marks)
+    own = {**marks, "numeric": data.continuous_feature_names}
+    if isinstance(orders := marks.get("ordered"), Mapping):
+        own["ordered"] = {name: list(map(str, levels)) for name, levels in orders.items()}
+    schema = Schema.infer(frame, **own)
     one_hot = {name for group in schema.exactly_one for name in group}
     for name, places in (data.continuous_features_precision or {}).items():
         if name not in one_hot:

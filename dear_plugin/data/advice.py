@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.kinds.remedies import as_numbers, line, parsed
 from dear_plugin.data.sensitive import WORD
 
 # A category is treated as an identifier if it has more than MANY_LEVELS levels, or more than
@@ -33,7 +34,6 @@ NAMED_DISTINCT, NAMED_ROWS = 0.5, 20
 ID_WORDS = {"id", "ids", "identifier", "uuid", "guid", "ssn"}
 # Text is suspected to be numbers if this share of its distinct values can be parsed.
 PARSED = 0.9
-SAMPLE = 1000
 # The most codes of a column; the least rows of one of them; the least distinct amounts.
 MOST_CODES, CODE_ROWS, FEWEST = 5, 5, 2
 # Whatever it is, a value as many ranges of the others away from them is no amount.
@@ -156,9 +156,9 @@ def _category(column: pd.Series, feature: Feature) -> Feature:
     levels, rows = len(feature.choices), len(column)
     if _is_text_of_numbers(column, feature):
         logger.warning(
-            "column %r holds numbers as text and is read as a category of %d levels: frame[%r] ="
-            " pd.to_numeric(frame[%r]) makes it a number, in DiCE continuous_features=[..., %r]",
-            *(feature.name, levels, *[feature.name] * 3),
+            "column %r holds numbers as text and is read as a category of %d levels: %s makes it a"
+            " number, in DiCE continuous_features=[..., %r]",
+            *(feature.name, levels, line(feature.name, as_numbers(column)), feature.name),
         )
     if levels <= MANY_LEVELS and (levels <= SOME_LEVELS or rows >= ROWS_A_LEVEL * levels):
         return feature
@@ -177,8 +177,7 @@ def _is_text_of_numbers(column: pd.Series, feature: Feature) -> bool:
     text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
     if not text or len(feature.categories) <= 2:
         return False
-    levels = pd.Series([c for c in feature.categories[:SAMPLE] if c is not None], dtype=object)
-    return bool(pd.to_numeric(levels, errors="coerce").notna().mean() >= PARSED)
+    return bool(parsed(pd.Series(feature.categories, dtype=object)).notna().mean() >= PARSED)
 
 
 def _suspected_codes(values: Array) -> list[float]:

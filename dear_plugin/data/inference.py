@@ -14,6 +14,7 @@ from dear_plugin.data.advice import inspect
 from dear_plugin.data.feature import Feature, with_infinity
 from dear_plugin.data.kinds import ordered
 from dear_plugin.data.kinds.cells import missing_of
+from dear_plugin.data.kinds.remedies import as_numbers, line
 from dear_plugin.data.sensitive import warn_of_clocks, warn_of_mutable, warn_of_records
 from dear_plugin.errors import SchemaError, unknown
 
@@ -96,6 +97,12 @@ def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
     absent = {k: [n for n in v if n not in names] for k, v in marks.items()}
     wrong = [f"{k}: {unknown('features', v, names)}" for k, v in absent.items() if v]
     wrong += [text for k in ("labels", "units") for text in _not_text(k, given[k])]
+    named = {k: given[k] for k in ("ordered", "special", "ranges") if given[k]}
+    wrong += [
+        f"{k} must be {{feature: [...]}}, got {type(v).__name__}"
+        for k, v in named.items()
+        if not isinstance(v, Mapping)
+    ]
     if wrong:
         raise SchemaError("; ".join(wrong))
     for one, other in (("categorical", "numeric"), ("increasing", "decreasing")):
@@ -111,7 +118,8 @@ def _infer(column: pd.Series, name: str, given: Mapping[str, Any], marks: Marks)
     levels = ordered.stated(column, name, orders.get(name))
     feature = kinds.infer(levels, name, codes, name in marks["categorical"])
     if name in amounts and not feature.is_number:
-        raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories")
+        fix = line(name, as_numbers(column))
+        raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories: {fix}")
     if name not in orders:
         return feature
     return dataclasses.replace(feature, dtype=str(column.dtype), missing=missing_of(column))

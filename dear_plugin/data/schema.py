@@ -252,7 +252,7 @@ class Schema:
 
     def in_text(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame, (n, p), with categories that are numbers or booleans as text."""
-        cells = {f.name: frame[f.name].astype(object) for f in self if not f.is_number}
+        cells = {f.name: frame[f.name].astype(object) for f in self if not f.holds_numbers}
         other = [n for n, c in cells.items() if not c.dropna().map(type).eq(str).all()]
         return frame.assign(**{n: cells[n].map(str, na_action="ignore") for n in other})
 

@@ -11,7 +11,8 @@ import pandas as pd
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.grid import ERROR, on_grid
 from dear_plugin.data.kinds.categories import NewLabels
-from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, typed, unboxed, unreadable
+from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, typed, unboxed
+from dear_plugin.data.kinds.remedies import OTHERS, as_numbers, conversion, line
 from dear_plugin.data.special_values import SPECIAL, is_special, level_of, row_value
 from dear_plugin.errors import SchemaError
 
@@ -63,11 +64,11 @@ def read(
     column = unboxed(column)
     name, dtype = feature.name, column.dtype
     if not is_numeric(dtype):
-        cells = f"frame[{name!r}]"
         is_bool = pd.api.types.is_bool_dtype(dtype)  # pd.to_numeric would leave it as it is
-        fix = f"{cells}.astype(int)" if is_bool else f"pd.to_numeric({cells})"
-        advice = unreadable(dtype) or f"{cells} = {fix}"
-        message = f"column {name!r} must hold numbers, got dtype {dtype}: {advice}"
+        what, code = conversion(column)
+        if not what or (what, code) == OTHERS:
+            code = "{0}.astype(int)" if is_bool else as_numbers(column)
+        message = f"column {name!r} must hold numbers, got dtype {dtype}: {line(name, code)}"
         return Reading.unreadable(message)
     if isinstance(dtype, np.dtype):
         values = on_grid(column.to_numpy(), feature.precision)
