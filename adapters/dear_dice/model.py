@@ -283,10 +283,9 @@ def as_configuration_error() -> Iterator[None]:
                 " data_interface.get_ohe_min_max_normalized_data(features)"
             ) from error
         raise UserConfigValidationException(
-            "DiCE expects probabilities of a classifier and one value of a regressor:"
-            f" {error}. If a torch model returns logits, add a layer:"
-            " torch.nn.Sequential(model, torch.nn.Sigmoid()), or Softmax(dim=1) where each class"
-            " has a column."
+            f"{error}. DiCE expects probabilities of a classifier and one value of a regressor: a"
+            " torch model that returns logits needs a layer, torch.nn.Sequential(model,"
+            " torch.nn.Sigmoid()), or Softmax(dim=1) where each class has a column."
         ) from error
 
 

@@ -109,7 +109,7 @@ class RecourseMethod(Parameters, ABC):
 
     def _fit_rows(self, rows: Tensor) -> Self:
         """As `fit`, on rows, (n, p)."""
-        self.classifier.tell_of_unused()
+        self.classifier.check_unused(rows)
         trained = Trained(rows, self.classifier, self._copies)
         self._learn(rows)
         self._trained = trained
@@ -212,6 +212,7 @@ class RecourseMethod(Parameters, ABC):
         frame = frame.copy()
         part = frame.iloc[at.numpy()] if bad else frame
         known = self.classifier.frame_scores(part, x[at])
+        trained.check_model(part, x[at], known)
         scores = known.new_full((len(x), known.shape[1]), torch.nan).index_copy(0, at, known)
         goal = goal.bind(scores, lambda: trained.cutoffs)
         accepted = torch.zeros(len(x), dtype=torch.bool)
