@@ -122,7 +122,8 @@ class Classifier:
         if apart > APART * float(first.abs().max()):
             raise ModelError(
                 "the model gave the same rows other scores in a second call, by up to"
-                f" {apart:.2g}; it must repeat them: fix its seed in every call, or switch dropout off"
+                f" {apart:.2g}; it must repeat them: fix its seed in every call, or switch dropout"
+                " off"
             )
 
     def tell_of_labels(self, scores: Tensor) -> None:
