@@ -23,8 +23,11 @@ def bar(items: Sequence[Step], what: str, *, shown: bool = False) -> Iterable[St
         what: is being done, in a few words.
         shown: at any level of the log, and at once.
     """
+    if not (shown or logger.isEnabledFor(logging.INFO)):
+        return items
     from tqdm.auto import tqdm
 
-    disabled, delay = not (shown or logger.isEnabledFor(logging.INFO)), 0.0 if shown else DELAY
-    steps: Iterable[Step] = tqdm(items, desc=what, delay=delay, leave=False, disable=disabled)
+    # Without tqdm's thread, which redraws bars that stand still and outlives them.
+    kind = type("Bar", (tqdm,), {"monitor_interval": 0})
+    steps: Iterable[Step] = kind(items, desc=what, delay=0.0 if shown else DELAY, leave=False)
     return steps

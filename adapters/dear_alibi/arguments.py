@@ -37,6 +37,16 @@ def check_ignored(call: Callable[..., Any], given: Mapping[str, Any]) -> None:
         logger.warning("DEAR ignores %s: only CounterfactualRLTabular uses them", names)
 
 
+def check_index(given: Any, X: Any, name: str) -> None:
+    """Refuse a Series of values of rows whose index is not that of X, of an array 0 ... n - 1."""
+    rows = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(X))
+    if isinstance(given, pd.Series) and not given.index.equals(rows):
+        raise errors.InputError(
+            f"{name}: a Series needs the index of X (of an array: 0 ... n - 1), in its order:"
+            f" {name}.loc[X.index] aligns it; {name}.to_numpy() goes by position"
+        )
+
+
 def target_classes(Y_t: Any, n: int) -> Array | None:
     """Wanted classes of n rows, (n, 1) int64; None stays None.
 
@@ -71,6 +81,19 @@ def resolve_targets(wanted: Array | None, classes: Array, count: int) -> Array:
             f"Y_t=None means the other one of two classes; the predictor has {count}: give Y_t"
         )
     return np.where(classes == 0, 1, 0) if wanted is None else wanted
+
+
+def least_probability(target_proba: Any) -> float | None:
+    """The probability to reach; None stays None."""
+    if target_proba is None:
+        return None
+    least = _floats(np.asarray(target_proba))
+    if least.ndim or not 0.0 < least < 1.0:
+        raise errors.TargetError(
+            f"target_proba must be a number between 0 and 1, got {target_proba!r}; no search ends"
+            " at 1: Alibi's 1.0 with tol=0.05 is 0.95 here"
+        )
+    return float(least)
 
 
 def _floats(given: Array) -> Array:
@@ -116,7 +139,8 @@ class AlibiConstraints:
         """The engine's constraints of a call on a frame, with the schema of the training rows."""
         if isinstance(C, str | Mapping):
             raise errors.ConstraintError("C must be a list of dicts")
-        rows = [{f.name: _condition(f, v) for f, v in _of(self.declared, c)} for c in C or ({},)]
+        every = ({},) if C is None or not len(C) else C
+        rows = [{f.name: _condition(f, v) for f, v in _of(self.declared, c)} for c in every]
         if len(rows) not in (1, len(frame)):
             raise errors.ConstraintError(
                 f"C must hold one condition or one per row, n = {len(frame)}; got {len(rows)}"

@@ -19,6 +19,8 @@ from dear_alibi.arguments import (
     Ranges,
     check_diversity,
     check_ignored,
+    check_index,
+    least_probability,
     resolve_targets,
     target_classes,
 )
@@ -133,6 +135,7 @@ class DEAR(Explainer, FitMixin):
         batch_size: int | None = None,
         diversity: bool = False,
         num_samples: int = 1,
+        target_proba: float | None = None,
         **of_others: Any,
     ) -> Explanation:
         """Recourse for n rows; no argument requires a new fit.
@@ -147,6 +150,9 @@ class DEAR(Explainer, FitMixin):
             batch_size: accepted as in `CounterfactualRLTabular`; no result depends on it.
             diversity: several answers for one row, each acting on another set of features.
             num_samples: the largest number of them, up to 100; used with `diversity` alone.
+            target_proba: the probability of the wanted class to reach, the threshold of
+                `dear_plugin.Target.of_class`; None is the predictor's decision. (Alibi's
+                `Counterfactual` may stop `tol` short of its own.)
             **of_others: see the constructor.
 
         Returns:
@@ -163,23 +169,30 @@ class DEAR(Explainer, FitMixin):
         array = self._table.array_of(X)
         if diversity:
             check_diversity(len(array), num_samples)
-        ranks, before, target = self._answered(array, Y_t, C, num_samples if diversity else 1)
+        ranks, before, target = self._answered(
+            X, Y_t, C, target_proba, num_samples if diversity else 1
+        )
         found = answers(ranks) if diversity else ranks[0]
         after = Prediction.of(self.engine, found.counterfactuals)
         data = data_of(self._table, array, found, before, after, target)
-        data["condition"] = copy.deepcopy(C)
+        data |= {"condition": copy.deepcopy(C), "target_proba": target_proba}
         if not self._copies:
             data["agreement"] = None
         return Explanation(meta=copy.deepcopy(self.meta), data=data)
 
     def recourses(
-        self, X: Any, Y_t: Any = None, C: Sequence[Condition] | None = None
+        self,
+        X: Any,
+        Y_t: Any = None,
+        C: Sequence[Condition] | None = None,
+        *,
+        target_proba: float | None = None,
     ) -> Recourses:
         """The engine's own result, with `describe`, `support` and `alternatives`.
 
         Arguments and errors as in `explain`; row i of X has the index i.
         """
-        return self._answered(X, Y_t, C)[0][0]
+        return self._answered(X, Y_t, C, target_proba)[0][0]
 
     def frame(self, X: Any) -> pd.DataFrame:
         """Label-encoded rows as the frame that `engine` reads, with strings for categories.
@@ -242,15 +255,17 @@ class DEAR(Explainer, FitMixin):
         return bound(engine, self.predictor, self._copies, **how)
 
     def _answered(
-        self, X: Any, Y_t: Any, C: Any, k: int = 1
+        self, X: Any, Y_t: Any, C: Any, target_proba: float | None, k: int = 1
     ) -> tuple[list[Recourses], Prediction, Array]:
         """The engine's k results on n rows, the predictions before them, and the targets."""
         engine, frame = self.engine, self.frame(X)
+        for name, given in (("Y_t", Y_t), ("C", C)):
+            check_index(given, X, name)
         wanted = target_classes(Y_t, len(frame))
         within = self._always.call(engine.schema, frame, C)
         before = Prediction.of(engine, frame)
         target = resolve_targets(wanted, before.classes, before.proba.shape[1])
-        asked = frame, Target.of_class(target[:, 0])
+        asked = frame, Target.of_class(target[:, 0], least_probability(target_proba))
         how: Any = {"within": within, "on_error": "raise"}
         found = engine.ways(*asked, k=k, **how) if k > 1 else [engine.generate(*asked, **how)]
         return found, before, target

@@ -22,7 +22,7 @@ DEFAULT_META_DEAR: dict[str, Any] = {
 }
 """Default metadata; `version` is Alibi's own, ours is `params["dear_version"]`."""
 
-_KEYS = ("orig", "cf", "target", "condition", "success")
+_KEYS = ("orig", "cf", "target", "target_proba", "condition", "success")
 _CREDIBILITY = ("confidence", "reliance", "plausibility", "consistency", "agreement", "credible")
 DEFAULT_DATA_DEAR: dict[str, Any] = dict.fromkeys((*_KEYS, *_CREDIBILITY, "action"))
 """Default data of an explanation.
@@ -30,8 +30,8 @@ DEFAULT_DATA_DEAR: dict[str, Any] = dict.fromkeys((*_KEYS, *_CREDIBILITY, "actio
 - `orig`: `X` (n, p) as given, `class` (n, 1) int64, `proba` (n, c).
 - `cf`: the same of the counterfactuals; a failed row is the last attempt, with its own class.
 - `target`: (n, 1) int64.
-- `condition`: the user's `C`.
-- `success`: (n, 1) bool, whether `cf["class"]` is the target.
+- `target_proba`, `condition`: the user's `target_proba` and `C`.
+- `success`: (n, 1) bool, whether `cf["class"]` is the target, and has `target_proba` if given.
 - `confidence`, `reliance`, `plausibility`, `consistency`, `agreement` (n, 1) float64 and
   `credible` (n, 1) bool, as in `Recourses.actions`; a failed row has 0, 1, 0, 0, 0 and False, and
   without copies `agreement` is None.
@@ -101,9 +101,8 @@ def data_of(
         "orig": {"X": X.copy(), "class": before.classes, "proba": before.proba},
         "cf": {"X": X_cf, "class": after.classes, "proba": after.proba},
         "target": np.broadcast_to(target, after.classes.shape).copy(),
-        "success": after.classes == target,
         **worth,
-        "credible": recourses.actions[["credible"]].to_numpy(dtype=bool),
+        **{n: recourses.actions[[n]].to_numpy(dtype=bool) for n in ("success", "credible")},
         "action": _action(recourses, X_cf.astype(np.float64) - X.astype(np.float64)),
     }
 

@@ -38,7 +38,7 @@ class Table:
         category_map: Mapping[int, Sequence[str]] | None,
         tiers: Any = None,
         texts: tuple[Texts, Texts] = (None, None),
-        ordered: Sequence[str] = (),
+        ordered: Any = (),
     ) -> Table:
         """The table of Alibi's feature names and category map, `{column: strings of codes}`.
 
@@ -62,7 +62,14 @@ class Table:
                 declared = declared.replace(name, **{attribute: text})
         for name in ordered:
             (j,) = declared.index([name])
-            if not declared.features[j].categories:
+            codes = declared.features[j].categories
+            stated = ordered[name] if isinstance(ordered, Mapping) else codes
+            if tuple(map(str, stated)) != codes:
+                raise errors.InputError(
+                    f"ordered: the order of {name!r} is that of its codes, {list(codes)}; for"
+                    " another one encode X and category_map in it"
+                )
+            if not codes:
                 raise errors.InputError(
                     f"ordered: {name!r} is not in category_map: it is a number"
                 )

@@ -21,6 +21,7 @@ from dear_dice.query import (
     Request,
     as_frame,
     check_columns,
+    check_missing,
     check_request,
     check_vary,
 )
@@ -51,6 +52,7 @@ class DiceDEAR(Importances):
         immutable: features that never change.
         increasing: numeric or two-valued features that may only grow.
         decreasing: numeric or two-valued features that may only fall.
+        ordered: `{category: its levels, the least first}`, which is then a number of steps.
         ranges: `{feature: (low, high)}` for numeric features, in every call and whatever
             `permitted_range` allows.
         tiers: features in tiers, the earliest causes first: an action changes no feature of an
@@ -94,6 +96,7 @@ class DiceDEAR(Importances):
         immutable: Sequence[str] = (),
         increasing: Sequence[str] = (),
         decreasing: Sequence[str] = (),
+        ordered: Mapping[str, Sequence[Any]] | None = None,
         ranges: Mapping[str, tuple[float, float]] | None = None,
         tiers: Sequence[Sequence[str]] = (),
         labels: Mapping[str, str] | None = None,
@@ -106,6 +109,7 @@ class DiceDEAR(Importances):
             immutable=immutable,
             increasing=increasing,
             decreasing=decreasing,
+            ordered=ordered,
             ranges=ranges,
             tiers=tiers,
             labels=labels,
@@ -182,7 +186,10 @@ class DiceDEAR(Importances):
         check_ignored([*of_others, *request.sparsity], _TAKEN)
         frame = as_frame(query_instances, self.data_interface)
         check_request(frame, request)
-        self._validate_counterfactual_configuration(frame, **vars(request))
+        check_missing(frame, self._interface)
+        # DiCE would refuse the columns with missing values, of which it checks nothing else.
+        complete = frame.drop(columns=self._interface.incomplete, errors="ignore")
+        self._validate_counterfactual_configuration(complete, **vars(request))
         examples = self._examples(frame, request)
         try:
             self._check_any_counterfactuals_computed(cf_examples_arr=examples)
@@ -246,7 +253,10 @@ class DiceDEAR(Importances):
         """DiCE's own checks of names, and of the levels of some features, once per combination."""
         self.data_interface.check_permitted_range(permitted)
         levels = self._interface.levels
-        read = read.assign(**{n: ls[0] for n, ls in levels.items() if n not in acts})
+        # Neither a missing value nor one that is not acted on is a level to check.
+        cells = {n: read[n].astype(object) for n in levels}
+        known = {n: c.where(c.notna() & (n in acts), levels[n][0]) for n, c in cells.items()}
+        read = read.assign(**known)
         # DiCE stores a call's ranges on the explainer; with a copy they end with the call.
         checker = copy.copy(self)
         checker.feature_range = self._interface.ranges(permitted)

@@ -9,8 +9,11 @@ import numpy as np
 import pandas as pd
 from raiutils.exceptions import UserConfigValidationException
 
+from dear_dice.options import logger
 from dear_plugin import Constraints, Schema
 
+# What `dice_ml.Data` makes of missing text.
+MISSING = {"None", "nan", "<NA>"}
 # Rows of `Interface.sample`: enough to reveal a wrong order of columns, or logits.
 SAMPLE = 256
 
@@ -40,13 +43,27 @@ class Interface:
         self.schema = _schema(data_interface, self.frame, marks)
         ranges, _ = data_interface.get_features_range()
         self.spans = {name: ranges[name] for name in data_interface.continuous_feature_names}
-        self.levels = {name: ranges[name] for name in data_interface.categorical_feature_names}
+        names = data_interface.categorical_feature_names
+        self.levels: dict[str, list[str]] = {
+            name: [v for v in ranges[name] if not pd.isna(v)] for name in names
+        }
+        if lost := [name for name, levels in self.levels.items() if MISSING & {*levels}]:
+            logger.warning(
+                "columns %s have a category 'None' or 'nan', which dice_ml.Data makes of missing"
+                " text: the model gets text; in columns of dtype category they stay missing",
+                lost,
+            )
         self.dtypes = {name: data_interface.data_df[name].dtype for name in self.levels}
 
     @property
     def names(self) -> list[str]:
         """The features, in DiCE's order."""
         return list(self.schema.names)
+
+    @property
+    def incomplete(self) -> list[str]:
+        """The features with missing values."""
+        return [feature.name for feature in self.schema if feature.missing]
 
     @property
     def sample(self) -> pd.DataFrame:
@@ -67,7 +84,7 @@ class Interface:
     def constraints(self, permitted: Mapping[str, Any] | None, vary: Sequence[str]) -> Constraints:
         """The constraints of one call, by `permitted_range` and `features_to_vary`."""
         ranges = self.ranges(permitted)
-        levels = {name: list(map(str, ranges[name])) for name in self.levels}
+        levels = {name: [str(v) for v in ranges[name] if not pd.isna(v)] for name in self.levels}
         return Constraints(
             frozen=[name for name in self.names if name not in vary],
             ranges={n: tuple(ranges[n]) for n, s in self.spans.items() if list(ranges[n]) != s},
@@ -99,7 +116,10 @@ def _decimal(column: pd.Series) -> pd.Series:
 
 
 def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
-    schema = Schema.infer(frame, numeric=data.continuous_feature_names, **marks).complete()
+    own = {**marks, "numeric": data.continuous_feature_names}
+    if isinstance(orders := marks.get("ordered"), Mapping):
+        own["ordered"] = {name: list(map(str, levels)) for name, levels in orders.items()}
+    schema = Schema.infer(frame, **own)
     one_hot = {name for group in schema.exactly_one for name in group}
     for name, places in (data.continuous_features_precision or {}).items():
         if name not in one_hot:

@@ -101,7 +101,7 @@ class Host:
         try:
             return own, self.scores(own.for_model(query))
         except Exception:
-            for other in own.with_categories(training):
+            for other in own.others(query, training):
                 with suppress(Exception):
                     return other, self.scores(other.for_model(query))
             raise
@@ -141,9 +141,10 @@ class Host:
         if isinstance(wanted, Integral):
             return int(wanted)
         labels = np.asarray(getattr(self.interface.model, "classes_", ())).tolist()
-        if wanted in labels:
+        several = np.ndim(wanted) > 0
+        if not several and wanted in labels:
             return labels.index(wanted)
-        if wanted != "opposite":
+        if several or wanted != "opposite":
             pairs = [f"{i} for {x!r}" if x != i else f"{i}" for i, x in enumerate(labels)]
             raise UserConfigValidationException(
                 f"The target class for {wanted} could not be identified: expected 'opposite' or"
@@ -282,10 +283,9 @@ def as_configuration_error() -> Iterator[None]:
                 " data_interface.get_ohe_min_max_normalized_data(features)"
             ) from error
         raise UserConfigValidationException(
-            "DiCE expects probabilities of a classifier and one value of a regressor:"
-            f" {error}. If a torch model returns logits, add a layer:"
-            " torch.nn.Sequential(model, torch.nn.Sigmoid()), or Softmax(dim=1) where each class"
-            " has a column."
+            f"{error}. DiCE expects probabilities of a classifier and one value of a regressor: a"
+            " torch model that returns logits needs a layer, torch.nn.Sequential(model,"
+            " torch.nn.Sigmoid()), or Softmax(dim=1) where each class has a column."
         ) from error
 
 

@@ -135,6 +135,17 @@ def as_frame(query: Any, data: Any) -> pd.DataFrame:
     return frame
 
 
+def check_missing(frame: pd.DataFrame, interface: Interface) -> None:
+    """Refuse missing values where DiCE's data have none."""
+    missing = frame.columns[frame.isna().any()].difference(interface.incomplete).tolist()
+    if missing:
+        raise UserConfigValidationException(
+            f"The query instance(s) should not have any missing values in {missing}, where DiCE's"
+            " data have none (dice_ml.Data makes missing text a category 'None' or 'nan'; it keeps"
+            " missing numbers and pandas categories). Please impute them and try again."
+        )
+
+
 def check_request(frame: pd.DataFrame, request: Request) -> None:
     """Refuse what DiCE's own checks let through: no rows, infinity, half a counterfactual."""
     count: Any = request.total_CFs
@@ -164,10 +175,11 @@ def _check_lists(request: Request) -> None:
             f"features_to_vary should be 'all' or a list of features, got {vary!r}"
         )
     for name, values in (request.permitted_range or {}).items():
-        if isinstance(values, str) or not isinstance(values, Iterable):
+        is_list = isinstance(values, Iterable) and not isinstance(values, str)
+        if not is_list or any(map(np.ndim, values)):
             raise UserConfigValidationException(
-                "permitted_range should be {feature: [low, high]} or {feature: [levels]}, got"
-                f" {values!r} for {name}"
+                "permitted_range should be, the same for all rows, {feature: [low, high]} or"
+                f" {{feature: [levels]}}, got {'several' if is_list else repr(values)} for {name}"
             )
     numbers = isinstance(span, Iterable) and all(isinstance(end, Real) for end in span)
     if span is not None and not numbers:

@@ -35,24 +35,31 @@ class QueryFormat:
         levels = {n: _own_values(query[n], dtype.categories) for n, dtype in training.items()}
         dtypes = {str(name): dtype for name, dtype in query.dtypes.items()}
         text = [name for name, dtype in dtypes.items() if pd.api.types.is_string_dtype(dtype)]
-        taken = {name: _taken(query[name], training[name], levels[name]) for name in training}
+        # A pandas category is that of the training rows: a model may use its codes.
+        kept = {n: _category(training[n], levels[n]) for n in training if _is_category(dtypes[n])}
         return cls(
             dtypes,
             {name: own for name, own in levels.items() if own},
             [name for name in text if name not in training],
-            {name: dtype for name, dtype in taken.items() if dtype != dtypes[name]},
+            {name: dtype for name, dtype in kept.items() if dtype != dtypes[name]},
         )
 
-    def with_categories(self, training: Mapping[str, Any]) -> Iterator[QueryFormat]:
-        """The formats in which the model gets text, or every category, as pandas categories."""
-        for names in ([n for n in training if n not in self.levels], list(training)):
+    def others(self, query: pd.DataFrame, training: Mapping[str, Any]) -> Iterator[QueryFormat]:
+        """The formats of a query that a model may take which does not take its own dtypes.
+
+        Objects that are no text have their own dtype; then text, or every category, is a pandas
+        category besides.
+        """
+        text = [name for name in training if pd.api.types.is_string_dtype(self.dtypes[name])]
+        typed = {name: query[name].astype(object).infer_objects().dtype for name in text}
+        for names in ((), [n for n in training if n not in self.levels], list(training)):
             new = {n: _category(training[n], self.levels.get(n, {})) for n in names}
-            yield replace(self, cast={**self.cast, **new})
+            yield replace(self, cast={**self.cast, **typed, **new})
 
     def read(self, query: pd.DataFrame) -> pd.DataFrame:
         """A query as the data interface writes it."""
-        texts = {name: [str(value) for value in query[name]] for name in self.levels}
-        texts = {n: pd.Series(t, query.index, dtype=object) for n, t in texts.items()}
+        texts = {n: query[n].astype(object).map(str, na_action="ignore") for n in self.levels}
+        texts = {n: t.astype(object) for n, t in texts.items()}
         numbers = {name: pd.to_numeric(query[name]) for name in self.numbers}
         return query.assign(**texts, **numbers)
 
@@ -72,10 +79,11 @@ class QueryFormat:
         dtype, levels = self.dtypes[str(column.name)], self.levels.get(str(column.name))
         cells = column.to_numpy()
         # Much faster than Series.map, for the few rows of most calls.
-        values = cells if levels is None else [levels[cell] for cell in cells.tolist()]
+        values = cells if levels is None else [levels.get(cell, cell) for cell in cells.tolist()]
         if _is_category(dtype):
             # Levels that the query's dtype lacks are added.
-            new = pd.Index(pd.unique(pd.Series(values))).difference(dtype.categories, sort=False)
+            seen = pd.Index(pd.Series(values).dropna().unique())
+            new = seen.difference(dtype.categories, sort=False)
             known = dtype.categories.append(new) if len(new) else dtype.categories
             return pd.Categorical(values, dtype=pd.CategoricalDtype(known, dtype.ordered))
         if isinstance(dtype, np.dtype):
@@ -87,7 +95,7 @@ class QueryFormat:
 def _own_values(column: pd.Series, levels: Iterable[str]) -> dict[str, Any]:
     """The column's value for each level's text; empty where that is the text itself."""
     category = _is_category(column.dtype)
-    values = list(column.cat.categories if category else column.unique())
+    values = list(column.cat.categories if category else column.dropna().unique())
     if not category and all(isinstance(v, str) for v in values):
         return {}
     own = {str(v): v for v in values}
@@ -102,17 +110,6 @@ def _like(sample: Any, level: str) -> Any:
         return type(sample)(level)
     except (TypeError, ValueError):
         return level
-
-
-def _taken(column: pd.Series, training: Any, own: Mapping[str, Any]) -> Any:
-    """The dtype in which a model takes a column of a category.
-
-    A pandas category is that of the training rows; objects that are no text have their own dtype.
-    """
-    if _is_category(column.dtype):
-        return _category(training, own)
-    text = pd.api.types.is_string_dtype(column.dtype)
-    return column.astype(object).infer_objects().dtype if text else column.dtype
 
 
 def _category(training: Any, own: Mapping[str, Any]) -> Any:

@@ -22,6 +22,7 @@ def wrap_dice(
     immutable: Iterable[str] = (),
     increasing: Iterable[str] = (),
     decreasing: Iterable[str] = (),
+    ordered: Mapping[str, Sequence[Any]] | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     **arguments: Any,
 ) -> WrappedDice:
@@ -40,6 +41,7 @@ def wrap_dice(
         immutable: features that never change.
         increasing: numeric or two-valued features that may only grow.
         decreasing: numeric or two-valued features that may only fall.
+        ordered: `{category: its levels, the least first}`.
         ranges: `{feature: (low, high)}` for numeric features.
         **arguments: more for the explainer's `generate_counterfactuals`.
     """
@@ -48,6 +50,7 @@ def wrap_dice(
         immutable=immutable,
         increasing=increasing,
         decreasing=decreasing,
+        ordered=ordered,
         ranges=ranges,
     )
     return WrappedDice(explainer, interface, seed, arguments)

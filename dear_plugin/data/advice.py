@@ -19,6 +19,7 @@ from dear_plugin.data.codes import MOST_CODES, Array, gross, suspected_codes
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds.categories import not_known
 from dear_plugin.data.kinds.numbers import on_steps
+from dear_plugin.data.kinds.remedies import as_numbers, line, parsed
 from dear_plugin.data.scales import words_in_order
 
 # A category is not acted on by default if it has more than MANY_LEVELS levels, or more than
@@ -182,9 +183,9 @@ def _category(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[
         _tell_of_order(feature)
     if _is_text_of_numbers(column, feature):
         logger.warning(
-            "column %r holds numbers as text and is read as a category of %d levels: frame[%r] ="
-            " pd.to_numeric(frame[%r]) makes it a number, in DiCE continuous_features=[..., %r]",
-            *(name, levels, *[name] * 3),
+            "column %r holds numbers as text and is read as a category of %d levels: %s makes it a"
+            " number, in DiCE continuous_features=[..., %r]",
+            *(name, levels, line(name, as_numbers(column)), name),
         )
     if levels <= MANY_LEVELS and (levels <= SOME_LEVELS or rows >= ROWS_A_LEVEL * levels):
         return feature
@@ -222,5 +223,4 @@ def _is_text_of_numbers(column: pd.Series, feature: Feature) -> bool:
     text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
     if not text or len(feature.categories) <= 2:
         return False
-    levels = pd.Series([c for c in feature.categories if c is not None], dtype=object)
-    return bool(pd.to_numeric(levels, errors="coerce").notna().mean() >= PARSED)
+    return bool(parsed(pd.Series(feature.categories, dtype=object)).notna().mean() >= PARSED)

@@ -13,6 +13,7 @@ from dear_plugin.data import kinds
 from dear_plugin.data.advice import inspect
 from dear_plugin.data.feature import Feature, with_infinity
 from dear_plugin.data.kinds import ordered
+from dear_plugin.data.kinds.remedies import as_numbers, line
 from dear_plugin.data.sensitive import warn_of_clocks, warn_of_mutable, warn_of_records
 from dear_plugin.errors import SchemaError, shown, unknown
 
@@ -111,6 +112,12 @@ def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
     absent = {k: [n for n in v if n not in names] for k, v in marks.items()}
     wrong = [f"{k}: {unknown('features', v, names)}" for k, v in absent.items() if v]
     wrong += [text for what in ("labels", "units") for text in _not_text(what, given[what])]
+    named = {k: given[k] for k in ("ordered", "special", "ranges") if given[k]}
+    wrong += [
+        f"{k} must be {{feature: [...]}}, got {type(v).__name__}"
+        for k, v in named.items()
+        if not isinstance(v, Mapping)
+    ]
     if wrong:
         raise SchemaError("; ".join(wrong))
     contrary = ("categorical", "numeric"), ("identifiers", "numeric"), ("increasing", "decreasing")
@@ -129,7 +136,8 @@ def _infer(column: pd.Series, name: str, given: Mapping[str, Any], marks: Marks)
         order = ordered.of_ranges(column)
     feature = kinds.infer(ordered.stated(column, name, order), name, codes, as_category)
     if name in amounts and not feature.is_number:
-        raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories")
+        fix = line(name, as_numbers(column))
+        raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories: {fix}")
     return feature if order is None else ordered.as_stored(feature, column)
 
 
@@ -182,7 +190,13 @@ def _limits_of(
         return None
     if not feature.is_number:
         raise SchemaError(f"ranges[{feature.name!r}]: expected a numeric feature, got categories")
-    low, high = map(float, with_infinity(*(feature.place(end) for end in pair)))
+    ends = with_infinity(*(feature.place(end) for end in pair))
+    if any(np.ndim(end) for end in ends):
+        raise SchemaError(
+            f"ranges[{feature.name!r}]: expected (low, high), the same for all rows; for limits of"
+            " each row: generate(rows, within=Constraints(ranges=...))"
+        )
+    low, high = map(float, ends)
     if not low <= high:
         raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")
     return low, high

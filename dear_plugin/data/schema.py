@@ -260,22 +260,9 @@ class Schema:
         """
         return dataclasses.replace(self, features=without(self.features, self.groups, kinds))
 
-    def complete(self) -> Schema:
-        """This schema, for a host that supports no missing values.
-
-        Raises:
-            SchemaError: features with missing values.
-        """
-        if missing := [f.name for f in self.features if f.missing]:
-            raise SchemaError(
-                f"columns {missing} have missing values, which this host does not support: drop or"
-                " impute them, or use dear_plugin.DEAR, which supports them"
-            )
-        return self
-
     def in_text(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame, (n, p), with categories that are numbers or booleans as text."""
-        cells = {f.name: frame[f.name].astype(object) for f in self if not f.is_number}
+        cells = {f.name: frame[f.name].astype(object) for f in self if not f.holds_numbers}
         other = [n for n, c in cells.items() if not c.dropna().map(type).eq(str).all()]
         return frame.assign(**{n: cells[n].map(str, na_action="ignore") for n in other})
 

@@ -190,7 +190,9 @@ def _gaining(curves: Curves, pairs: tuple[Tensor, Tensor], goal: Goal, idx: Tens
     """(m,) double, the share of training rows that gain, for the goals of rows, (m,)."""
     before, after = (curves.scores[:, at].flatten(0, 1) for at in pairs)
     out, q = torch.ones(len(idx), dtype=torch.float64), len(before)
-    for at in torch.arange(len(idx) if q else 0).split(max(1, CELLS // max(q, 1))):
+    if not q:
+        return out
+    for at in torch.arange(len(idx)).split(max(1, CELLS // q)):
         rows = idx[at].repeat_interleave(q)
         low, high = (goal.margin(s.repeat(len(at), 1), rows).double() for s in (before, after))
         change, error = high - low, TOLERANCE * (low.abs() + high.abs())

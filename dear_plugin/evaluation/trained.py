@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -29,6 +30,8 @@ SCORED_ROWS = 2_000
 NORMAL = 3.29
 # The largest step of a number as a share of the range of its central 98 %, and rounding errors.
 SHARE, ROUNDED = 0.01, 1.0 + 1e-9
+# Rows that are scored twice.
+REPEATED_ROWS = 10
 
 
 class Trained:
@@ -42,6 +45,8 @@ class Trained:
         copies: of the model, trained again.
     """
 
+    _is_checked = False
+
     def __init__(
         self, rows: Tensor, classifier: Classifier, copies: Sequence[Classifier] = ()
     ) -> None:
@@ -50,6 +55,17 @@ class Trained:
     def __getstate__(self) -> dict[str, Any]:
         """What is computed on first access is computed again."""
         return {"rows": self.rows, "classifier": self.classifier, "copies": self.copies}
+
+    def check_model(self, frame: pd.DataFrame, rows: Tensor, scores: Tensor) -> None:
+        """Check once that the model repeats its scores, (m, c), of a frame and its rows, (m, p).
+
+        Raises:
+            ModelError: it does not.
+        """
+        few = slice(REPEATED_ROWS)
+        if len(frame) and not self._is_checked:
+            self.classifier.check_repeats(frame.iloc[few], rows[few], scores[few])
+            self._is_checked = True
 
     @lazy
     def advised(self) -> bool:
@@ -95,7 +111,9 @@ class Trained:
         """(m, p) some of them in random order, complete ones if need be, and their scores."""
         rng = torch.Generator().manual_seed(0)
         some = self.rows[torch.randperm(len(self.rows), generator=rng)[:SCORED_ROWS]]
-        return self.classifier.score_training_rows(some)
+        scored = self.classifier.score_training_rows(some)
+        self.classifier.tell_of_labels(scored[1])
+        return scored
 
     @lazy
     def deviations(self) -> Tensor:

@@ -117,7 +117,7 @@ class RecourseMethod(Named, Parameters, ABC):
     def _fit_rows(self, rows: Tensor) -> Self:
         """As `fit`, on rows, (n, p)."""
         self.classifier.check_fitted(rows)
-        self.classifier.tell_of_unused()
+        self.classifier.check_unused(rows)
         trained = Trained(rows, self.classifier, self._copies)
         self._learn(rows)
         self._trained = trained
@@ -200,6 +200,8 @@ class RecourseMethod(Named, Parameters, ABC):
         if within is not None:
             require_instance("within", within, Constraints)
         self.encoder.check_columns(frame)
+        within = None if within is None else within.for_rows(frame.index)
+        target = target.for_rows(frame.index) if isinstance(target, Target) else target
         frame = self._converted(frame)
         frozen, not_acted = held_cells(within, len(frame), self.schema)
         fixed: Tensor | None = frozen | not_acted | ~acts
@@ -220,6 +222,7 @@ class RecourseMethod(Named, Parameters, ABC):
         frame = frame.copy()
         part = frame.iloc[at.numpy()] if bad else frame
         known = self.classifier.frame_scores(part, x[at])
+        trained.check_model(part, x[at], known)
         scores = known.new_full((len(x), known.shape[1]), torch.nan).index_copy(0, at, known)
         goal = goal.bind(scores, lambda: trained.cutoffs)
         accepted = torch.zeros(len(x), dtype=torch.bool)

@@ -12,6 +12,7 @@ import pandas as pd
 
 from dear_plugin import _html
 from dear_plugin._lazy import lazy
+from dear_plugin._progress import bar
 from dear_plugin._threads import one_thread
 from dear_plugin.errors import SettingError, near
 from dear_plugin.evaluation.intervals import (
@@ -105,16 +106,12 @@ def compare(
         >>> compare(methods, data.features.head(10), progress=False)
         Comparison(3 methods, 10 rows, reference 'DEAR')
     """
-    from tqdm.auto import tqdm
-
     check_comparable(methods)
     reference = next(iter(methods)) if reference is None else reference
     if reference not in methods:
         raise SettingError(f"reference: {near([reference], methods)}")
     results, parts = {}, []
-    bar = tqdm(methods.items(), desc="compare", disable=not progress)
-    for name, method in bar:
-        bar.set_postfix_str(name)
+    for name, method in bar([*methods.items()], "compare, methods", shown=progress):
         start = time.process_time()
         results[name] = method.generate(frame, target, within=within)
         seconds = time.process_time() - start

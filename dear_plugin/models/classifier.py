@@ -23,6 +23,20 @@ UNUSED = (
     " dropped from the frame"
 )
 
+DECISION = (
+    "column {0!r} has the model's classes, and the model was not trained on it: if it is the"
+    " decision, Schema.infer(frame, target={0!r}) leaves it out; a feature that the model does not"
+    " use needs a function, lambda rows: model.predict_proba(rows[model.feature_names_in_])"
+)
+LABELS = (
+    "if these are labels, pass a function of probabilities, such as model.predict_proba. Without"
+    " them every accepted row has the same margin, however near it is to the boundary, and"
+    " confidence only counts the resamples that are accepted"
+)
+# The largest difference of two calls, as a share of the largest score, that may be rounding: of
+# half precision, too. Probabilities that are 0 or 1.
+APART, SURE = 1e-2, 1e-6
+
 logger = logging.getLogger(__name__)
 
 
@@ -92,12 +106,52 @@ class Classifier:
                 kind = type(self.model).__name__
                 raise ModelError(f"the model, a {kind}, is not fitted: fit it first") from error
 
-    def tell_of_unused(self) -> None:
-        """Warn of columns that an estimator's frame did not have, where it names its own."""
+    def check_unused(self, rows: Tensor) -> None:
+        """Warn of columns that an estimator's frame did not have, where it names its own.
+
+        Args:
+            rows: (n, p) training rows.
+
+        Raises:
+            ModelError: one has the model's classes, as the decision does.
+        """
         names = [] if self.is_module else self.encoder.schema.names
         used = getattr(self.model, "feature_names_in_", names)
-        if unused := [name for name in names if name not in used]:
+        unused = [name for name in names if name not in used]
+        for j in self.encoder.schema.index(unused):
+            feature = self.encoder.schema.features[j]
+            values = rows[:, j].unique().tolist() if feature.is_number else feature.categories
+            if {*values} == {*(self.classes or ())}:
+                raise ModelError(DECISION.format(feature.name))
+        if unused:
             logger.warning("the model was not trained on %s: %s", unused, UNUSED)
+
+    def check_repeats(self, frame: pd.DataFrame, rows: Tensor, scores: Tensor) -> None:
+        """Score a frame, (m, p), again, of which the caller has the rows, and the scores, (m, c).
+
+        Raises:
+            ModelError: the scores differ by more than rounding.
+        """
+        first, again = map(self._in_units, (scores, self.frame_scores(frame, rows)))
+        apart = float((first - again).abs().max())
+        if apart > APART * float(first.abs().max()):
+            raise ModelError(
+                "the model gave the same rows other scores in a second call, by up to"
+                f" {apart:.2g}; it must repeat them: fix its seed in every call, or switch dropout"
+                " off"
+            )
+
+    def tell_of_labels(self, scores: Tensor) -> None:
+        """Warn of probabilities of training rows, scores (n, c), that are all 0 or 1."""
+        p = self._in_units(scores)
+        if self.output == "probabilities" and bool(((p < SURE) | (p > 1.0 - SURE)).all()):
+            logger.warning("the model returned only 0 and 1 for %d rows: %s", len(scores), LABELS)
+
+    def _in_units(self, scores: Tensor) -> Tensor:
+        """Scores, (m, c), as probabilities, or as the values of a regression."""
+        if self.output == "values":
+            return scores.double()
+        return (scores.sigmoid() if scores.shape[1] == 1 else scores.softmax(1)).double()
 
     def scores(self, rows: Tensor) -> Tensor:
         """The scores of rows, (m, p) -> (m, c), without gradients, on the rows' device.

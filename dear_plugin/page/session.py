@@ -53,6 +53,8 @@ class Session:
         self.acts = acts.intersection(acts if self.only is None else _for_all(self.only, Sequence))
         self.ways: list[Recourses] = []
         self.hand: dict[str, Any] = {}
+        if isinstance(target, Target):
+            self.target = target.for_rows(rows.index)
         self.chance = not (isinstance(target, Target) and target.is_range)
 
     @property

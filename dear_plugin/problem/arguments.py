@@ -7,11 +7,41 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from dear_plugin.data.feature import Feature
-from dear_plugin.errors import ConstraintError, shown, unknown
+from dear_plugin.errors import ConstraintError, DearError, shown, unknown
+
+
+def in_order(
+    value: Any, index: pd.Index, name: str, error: type[DearError] = ConstraintError
+) -> Any:
+    """A Series of a value per row as a list in the order of the rows; another value as it is.
+
+    Args:
+        value: the user's value.
+        index: (n,) that of the rows.
+        name: the argument's name, for errors.
+        error: what is raised.
+
+    Raises:
+        DearError: a Series of another index, or in another order where labels repeat.
+    """
+    if not isinstance(value, pd.Series):
+        return value
+    own, cells = value.index, value.tolist()
+    if own.equals(index):
+        return cells
+    places = own.get_indexer(index) if own.is_unique and len(own) == len(index) else np.array([-1])
+    if (places < 0).any():
+        raise error(
+            f"{name}: a Series has the index of the rows (in their order, where labels repeat);"
+            f" got {len(own)} values with another index for {len(index)} rows."
+            " series.loc[rows.index] aligns it; series.to_numpy() goes by position"
+        )
+    return [cells[place] for place in places]
 
 
 def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | list[int], Any]]:
@@ -46,8 +76,8 @@ def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | lis
 
 
 def is_plural(value: Any) -> bool:
-    """Whether a value is iterable and not a string."""
-    return isinstance(value, Iterable) and not isinstance(value, str)
+    """Whether a value is iterable, and neither a string nor a frame, which iterates over names."""
+    return isinstance(value, Iterable) and not isinstance(value, str | pd.DataFrame)
 
 
 def interval(feature: Feature, pair: Any, n: int) -> tuple[Tensor, Tensor]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -16,7 +17,7 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import Grid
 from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.errors import ConstraintError, unknown
-from dear_plugin.problem.arguments import among, codes_of, each, interval
+from dear_plugin.problem.arguments import among, codes_of, each, in_order, interval
 from dear_plugin.problem.feasible import FeasibleSet
 from dear_plugin.problem.rules import Rules
 
@@ -27,12 +28,14 @@ Rows = slice | list[int]
 class Constraints(Named):
     """Constraints of one call of `generate`: each a value for all rows, or one per row.
 
+    A list or an array has the values of rows in their order; a Series has them by its index.
+
     Attributes:
         frozen: features that keep their value, besides the schema's immutable ones.
         act_on: the only features that may be acted on; the others may still change indirectly.
         ranges: `{numeric feature: (low, high)}` in user units; None leaves an end open, and an
-            end may be an array with one value per row. A factual value outside the range is kept
-            or moved inside.
+            end may be an array or a Series with one value per row. A factual value outside the
+            range is kept or moved inside.
         categories: `{binary or categorical feature: [allowed values]}`.
 
     Example:
@@ -43,6 +46,23 @@ class Constraints(Named):
     act_on: Sequence[Any] | None = None
     ranges: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
     categories: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+
+    def for_rows(self, index: pd.Index) -> Constraints:
+        """The same for rows of an index, (n,), with lists in their order in the place of Series.
+
+        Raises:
+            ConstraintError: a Series of another index.
+        """
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        given = {k: v if _are_names(v) else in_order(v, index, k) for k, v in given.items()}
+        if isinstance(given["ranges"], Mapping):
+            given["ranges"] = {
+                name: [in_order(end, index, f"ranges[{name!r}]") for end in pair]
+                if isinstance(pair, tuple | list)
+                else pair
+                for name, pair in given["ranges"].items()
+            }
+        return Constraints(**given)
 
 
 def feasible_set(
@@ -209,6 +229,11 @@ class _Builder:
         """Allocate bounds per row, which were shared by all rows."""
         if not self.low.is_contiguous():
             self.low, self.high = self.low.contiguous(), self.high.contiguous()
+
+
+def _are_names(value: Any) -> bool:
+    """Whether a Series is a list of names, for all rows."""
+    return isinstance(value, pd.Series) and all(isinstance(name, str) for name in value)
 
 
 def _index(schema: Schema, names: Iterable[str], where: str) -> tuple[int, ...]:

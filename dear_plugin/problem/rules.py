@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 import torch
@@ -49,16 +50,18 @@ class Rules:
         related, groups = self.relations.hold(rows), self.one_hot.kept(rows)
         return torch.cat([related, self._user_rules(rows), groups], 1)
 
-    def broken_text(self, rows: Tensor, required: Tensor) -> list[str]:
-        """(m,) the names of what is required, (m, r + u + g) bool, and violated by rows."""
+    @property
+    def names(self) -> list[str]:
+        """(r + u + g) the names of the relations, rules and groups."""
         schema = self.encoder.schema
         names = [each.text for each in schema.relations]
         names += [getattr(rule, "__name__", repr(rule)) for rule in schema.rules]
-        names += [f"exactly one of {group.name}" for group in schema.groups]
-        return [
-            ", ".join(name for name, is_broken in zip(names, row, strict=True) if is_broken)
-            for row in (required & ~self.satisfied(rows)).tolist()
-        ]
+        return names + [f"exactly one of {group.name}" for group in schema.groups]
+
+    def broken_text(self, rows: Tensor, required: Tensor) -> list[str]:
+        """(m,) the names of what is required, (m, r + u + g) bool, and violated by rows."""
+        broken = (required & ~self.satisfied(rows)).tolist()
+        return [", ".join(compress(self.names, row)) for row in broken]
 
     def _user_rules(self, rows: Tensor) -> Tensor:
         """(m, u) bool: the user-defined rules that rows, (m, p), satisfy."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import torch
 from torch import Tensor
 
 from dear_plugin._validation.settings import Named
 from dear_plugin.errors import TargetError, shown, unknown
+from dear_plugin.problem.arguments import in_order
 from dear_plugin.problem.goals import ClassGoal, Goal
 from dear_plugin.problem.range_goal import RangeGoal
 
@@ -39,6 +41,7 @@ class Target(Named):
             unless the threshold is below 1/2 and there are two classes: then it alone decides.
         low: the least wanted value of a regression model, or a tuple with one per row.
         high: the greatest wanted value, likewise.
+        index: of the Series that has the values per row; None where they are in the rows' order.
 
     Example:
         >>> from dear_plugin import Target
@@ -51,6 +54,7 @@ class Target(Named):
     threshold: float | None = None
     low: float | tuple[float, ...] = -math.inf
     high: float | tuple[float, ...] = math.inf
+    index: pd.Index | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of_class(cls, label: Any, threshold: float | None = None) -> Target:
@@ -65,7 +69,7 @@ class Target(Named):
         probability decides alone, and `predict` is not called.
 
         Args:
-            label: one class label, or one per row (list, array, Series).
+            label: one class label, or one per row (list, array; Series, by its index).
             threshold: a probability in (0, 1).
 
         Raises:
@@ -74,14 +78,15 @@ class Target(Named):
         if threshold is not None and not 0.0 < _number(threshold) < 1.0:
             raise TargetError(f"threshold must lie between 0 and 1, got {shown(threshold)}")
         per_row = not isinstance(label, str) and np.ndim(label) == 1
-        return cls(tuple(np.asarray(label).tolist()) if per_row else label, threshold)
+        own = tuple(np.asarray(label).tolist()) if per_row else label
+        return cls(own, threshold, index=_index([label]))
 
     @classmethod
     def of_range(cls, low: Any = None, high: Any = None) -> Target:
         """The predicted value should lie in `[low, high]`, in the model's own units.
 
         Args:
-            low: the least wanted value, or one per row (list, array, Series) as
+            low: the least wanted value, or one per row (list, array; Series, by its index) as
                 `0.8 * model.predict(rows)`; None (or -inf) for an open end.
             high: the greatest wanted value, likewise; None (or inf) for an open end.
 
@@ -89,20 +94,44 @@ class Target(Named):
             TargetError: low above high, an end that is not a number, no finite bound, or ends of
                 different lengths.
         """
+        index = _index([low, high])
+        if index is not None:
+            if any(np.ndim(end) == 1 and not isinstance(end, pd.Series) for end in (low, high)):
+                raise TargetError("of_range: one value per row is a Series for both ends or none")
+            low, high = (in_order(end, index, "of_range", TargetError) for end in (low, high))
         lows, highs = _ends(low, -math.inf), _ends(high, math.inf)
         fit = 1 in (lows.size, highs.size) or lows.size == highs.size
         if not fit or not _are_ranges(lows, highs):
             raise TargetError(
                 "a range needs numbers or None, one or one per row, low <= high, and one bound,"
-                f" got ({_brief(low)}, {_brief(high)})"
+                f" got ({shown(low)}, {shown(high)})"
             )
-        return cls(low=_plain(lows), high=_plain(highs))
+        return cls(low=_plain(lows), high=_plain(highs), index=index)
 
     def at(self, position: int) -> Target:
         """The target of one row, where each has its own."""
+        own: dict[str, Any] = {k: values[position] for k, values in self._per_row.items()}
+        return replace(self, **own, index=None)
+
+    def for_rows(self, index: pd.Index) -> Target:
+        """The target of rows of an index, (n,), with its values in their order.
+
+        Raises:
+            TargetError: it was made of a Series of another index.
+        """
+        if self.index is None:
+            return self
+        series = {k: pd.Series(v, self.index, object) for k, v in self._per_row.items()}
+        own: dict[str, Any] = {
+            k: tuple(in_order(v, index, "target", TargetError)) for k, v in series.items()
+        }
+        return replace(self, **own, index=None)
+
+    @property
+    def _per_row(self) -> dict[str, tuple[Any, ...]]:
+        """What each row has its own of."""
         own = {name: getattr(self, name) for name in ("label", "low", "high")}
-        named = {k: v[position] for k, v in own.items() if isinstance(v, tuple)}
-        return replace(self, **named)
+        return {name: values for name, values in own.items() if isinstance(values, tuple)}
 
     @property
     def is_range(self) -> bool:
@@ -188,6 +217,11 @@ def _number(value: Any) -> float:
         return math.nan
 
 
+def _index(values: Iterable[Any]) -> pd.Index | None:
+    """The index of the first Series; None without any."""
+    return next((value.index for value in values if isinstance(value, pd.Series)), None)
+
+
 def _ends(value: Any, default: float) -> npt.NDArray[np.float64]:
     """() or (n,) an end of a range, NaN where it is not a number."""
     if np.ndim(value) == 1:
@@ -202,11 +236,6 @@ def _are_ranges(lows: npt.NDArray[np.float64], highs: npt.NDArray[np.float64]) -
 
 def _plain(end: npt.NDArray[np.float64]) -> float | tuple[float, ...]:
     return tuple(end.tolist()) if end.ndim else float(end)
-
-
-def _brief(end: Any) -> str:
-    """An end of a range in an error."""
-    return f"{len(end)} values" if np.ndim(end) == 1 else repr(end)
 
 
 def _bound(end: float | tuple[float, ...], n: int, device: str) -> float | Tensor:

@@ -54,7 +54,7 @@ def _failure(question: Question, proposal: Proposal, i: int) -> str:
     if proposal.reasons[i]:
         return str(proposal.reasons[i])
     if proposal.status[i] == Status.EXCLUDED:
-        return Reason.EXCLUDED
+        return _excluded(question, i)
     if proposal.status[i] == Status.NO_MORE:
         return Reason.NO_MORE
     alone, together, excluded = proposal.tried[i].tolist()
@@ -63,7 +63,14 @@ def _failure(question: Question, proposal: Proposal, i: int) -> str:
     text = Reason.CLOSEST.format(
         _unreached(alone, together, question.method.search.max_features), label
     )
-    return f"{text}; {Reason.EXCLUDED}" if excluded else text
+    return f"{text}; {_excluded(question, i)}" if excluded else text
+
+
+def _excluded(question: Question, i: int) -> str:
+    """Which actions of the row at position i are left out."""
+    feasible = question.case.feasible
+    names = [*compress(feasible.rules.names, feasible.required[i].tolist())]
+    return Reason.EXCLUDED_RULES.format(names[0]) if names else Reason.EXCLUDED
 
 
 def _unreached(alone: int, together: int, most: int) -> str:

@@ -114,7 +114,7 @@ INVALID_FRAMES = {
     ),
     "sparse numbers": (
         cast("owner", pd.SparseDtype("float64", 0.0)),
-        r"'owner' is sparse.*frame\['owner'\]\.sparse\.to_dense\(\)",
+        r"'owner' holds sparse.*frame\['owner'\]\.sparse\.to_dense\(\)",
     ),
     **{
         f"the unhashable {value}": (

@@ -172,7 +172,7 @@ class TestConstraints:
             inferred(values, **marks)
 
 
-NO_TEXT = "'x' holds unhashable.*neither text nor numbers"
+NO_TEXT = "'x' holds values that are neither text nor numbers"
 SPARSE, DECIMALS = pd.SparseDtype("float64", 0.0), [decimal.Decimal(n) for n in ("1.5", "2", "3")]
 INVALID_COLUMNS = {
     "infinite": ([1.0, np.inf, 2.0], None, "'x' holds infinite"),
@@ -180,13 +180,13 @@ INVALID_COLUMNS = {
     "an infinite category": ([0.0, np.inf, 0.0], None, r"'x': categories must be .*got .*inf\)"),
     "dates": (pd.date_range("2024", periods=3), None, r"holds dates.*pd\.Timestamp.*\.dt\.days"),
     "dates as objects": ([datetime.date(2024, 1, 1)] * 2, "object", "'x' holds dates"),
-    "durations": (pd.to_timedelta([1, 2, 3], unit="D"), None, "'x' holds dates"),
+    "durations": (pd.to_timedelta([1, 2, 3], unit="D"), None, "'x' holds durations"),
     "tuples": ([(1,), (2,)], "object", "'x' holds values that are neither"),
     "lists": ([[1], [2]], "object", NO_TEXT),
     "arrays": ([np.zeros(2), np.ones(2)], "object", NO_TEXT),
-    "sparse": ([0.0, 1.0, 2.0], SPARSE, r"'x' is sparse.*\.sparse\.to_dense\(\)"),
-    "sparse and binary": ([0.0, 1.0, 0.0], SPARSE, r"'x' is sparse.*\.sparse\.to_dense\(\)"),
-    "complex": ([1j, 2j, 3j], None, "'x'.*complex numbers have no order"),
+    "sparse": ([0.0, 1.0, 2.0], SPARSE, r"'x' holds sparse.*\.sparse\.to_dense\(\)"),
+    "sparse and binary": ([0.0, 1.0, 0.0], SPARSE, r"'x' holds sparse.*\.sparse\.to_dense\(\)"),
+    "complex": ([1j, 2j, 3j], None, "'x'.*complex numbers, which have no order"),
     "decimals": (DECIMALS, "object", "'x'.*float"),
 }
 BAD_ATTRIBUTES = {
@@ -210,7 +210,7 @@ class TestInvalid:
             inferred(values, dtype)
 
     @pytest.mark.parametrize(
-        ("arrow", "advice"), [("dictionary", r'astype\("category"\)'), ("decimal", "float64")]
+        ("arrow", "advice"), [("dictionary", r'astype\("category"\)'), ("decimal", "float")]
     )
     def test_arrow_types_without_numbers_or_text(self, arrow, advice):
         pa = pytest.importorskip("pyarrow")
@@ -286,13 +286,6 @@ SAVED = {
 def test_it_survives_json(name, mixed):
     schema = SAVED[name](mixed.schema)
     assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
-
-
-def test_complete_rejects_missing_values(mixed):
-    assert mixed.schema.complete() is mixed.schema
-    frame = pd.DataFrame({"x": [1.0, None, 2.0, 3.0], "y": [1.0, 2.0, 3.0, 4.0]})
-    with pytest.raises(SchemaError, match=r"\['x'\] have missing values, which this host"):
-        Schema.infer(frame).complete()
 
 
 def schema():

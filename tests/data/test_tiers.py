@@ -83,7 +83,6 @@ class TestCopies:
         "copied",
         [
             lambda s: s.replace("wage", precision=1),
-            lambda s: s.complete(),
             copy.deepcopy,
             lambda s: dataclasses.replace(s, rules=(len,)),
         ],

@@ -176,3 +176,12 @@ class TestSearch:
         credible = actions["credible"]
         assert credible.any()
         assert (actions["consistency"][credible] >= 0.7).all()
+
+
+def test_one_training_row_has_no_other_to_compare_with():
+    model = lambda rows: np.clip(rows["a"].to_numpy(float), 0.01, 0.99)  # noqa: E731
+    rows = pd.DataFrame(np.random.default_rng(0).random((50, 2)), columns=["a", "b"])
+    dear = DEAR(model, Schema.infer(rows)).fit(rows.head(1))
+    found = dear.generate(rows[rows["a"] < 0.4])
+    assert found.actions["success"].all() and found.actions["consistency"].eq(1.0).all()
+    assert found.describe().str.contains("raise a").all()

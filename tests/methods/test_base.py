@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from dear_plugin import DEAR, Encoder, RecourseMethod, Schema, Search, Target
-from dear_plugin.errors import TargetError
+from dear_plugin.errors import ModelError, TargetError
 from dear_plugin.results.proposal import Proposal
 
 
@@ -211,9 +213,90 @@ class TestAdvice:
 
 
 def test_a_fit_warns_of_columns_that_the_model_was_not_trained_on(caplog):
-    frame = pd.DataFrame({"a": np.arange(40.0), "decision": np.arange(40) > 20})
-    model = LogisticRegression().fit(frame[["a"]], frame["decision"])
-    Nearest(model, Schema.infer(frame, target="decision")).fit(frame)
+    frame = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) ** 0.5})
+    model = LogisticRegression().fit(frame[["a"]], frame["a"] > 20)
+    Nearest(model, Schema.infer(frame[["a"]])).fit(frame)
     assert "not trained on" not in caplog.text
     Nearest(model, Schema.infer(frame)).fit(frame)
-    assert "the model was not trained on ['decision']: Schema.infer(frame, target" in caplog.text
+    assert "the model was not trained on ['b']: Schema.infer(frame, target" in caplog.text
+
+
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [False, True], [0, 1, 2]])
+def test_a_fit_refuses_the_decision_among_the_features_and_the_ways_out_run(labels):
+    decision = np.array(labels)[np.arange(60) * len(labels) // 60]
+    frame = pd.DataFrame({"a": np.arange(60.0), "decision": decision})
+    columns = make_column_transformer(("passthrough", ["a"]))
+    model = make_pipeline(columns, LogisticRegression(max_iter=500)).fit(frame[["a"]], decision)
+    with pytest.raises(ModelError, match=r"target='decision'\) leaves it out"):
+        Nearest(model, Schema.infer(frame)).fit(frame)
+    schema, wanted = Schema.infer(frame, target="decision"), labels[-1]
+    left = Nearest(model, schema).fit(frame)
+    assert left.generate(frame.tail(3), wanted).outcome["success"].all()
+    function = lambda rows: model.predict_proba(rows[model.feature_names_in_])  # noqa: E731
+    kept = Nearest(function, Schema.infer(frame)).fit(frame)
+    assert kept.generate(frame.tail(3), len(labels) - 1).outcome["success"].all()
+
+
+class TestModels:
+    @pytest.fixture
+    def drawing(self):
+        rng = np.random.default_rng(0)
+        return lambda rows: np.clip(0.5 + rng.normal(0, 0.2, len(rows)), 0, 1)
+
+    def test_one_that_draws_at_random_is_noticed_once_it_is_asked(self, mixed, drawing):
+        method = Nearest(drawing, mixed.schema).fit(mixed.frame)
+        for ask in (method.generate, method.ways):
+            with pytest.raises(ModelError, match="other scores in a second call, by up to 0"):
+                ask(mixed.frame.head(5))
+        rng = np.random.default_rng(0)
+        values = lambda rows: rows["income"] * (1 + rng.normal(0, 0.2, len(rows)))  # noqa: E731
+        method = Nearest(values, mixed.schema, output="values").fit(mixed.frame)
+        with pytest.raises(ModelError, match="other scores in a second call"):
+            method.generate(mixed.frame.head(5), Target.of_range(low=30.0))
+
+    def test_a_seed_in_every_call_is_enough(self, mixed):
+        def seeded(rows):
+            noise = np.random.default_rng(0).normal(0, 0.2, len(rows))
+            return np.clip(0.5 + noise, 0, 1)
+
+        Nearest(seeded, mixed.schema).fit(mixed.frame).generate(mixed.frame.head(5))
+
+    def test_rounding_is_no_difference(self, mixed):
+        calls = iter(range(10**6))
+
+        def rounding(rows):
+            p = np.full(len(rows), 0.5) * (1 + 1e-6 * next(calls))
+            return p.astype(np.float32)
+
+        Nearest(rounding, mixed.schema).fit(mixed.frame).generate(mixed.frame.head(5))
+
+    def test_at_most_ten_rows_are_scored_twice_and_once(self, mixed):
+        asked = []
+
+        def counting(rows):
+            asked.append(len(rows))
+            return rows["income"].to_numpy(float) / 1e9 + 0.6
+
+        method = Nearest(counting, mixed.schema).fit(mixed.frame)
+        for extra in ([10], []):
+            asked.clear()
+            method.generate(mixed.frame.head(30))
+            assert asked == [30, *extra]
+
+    @pytest.mark.parametrize("columns", [1, 2])
+    def test_labels_are_told_once(self, mixed, caplog, columns):
+        def labels(rows):
+            one = (rows["income"] > rows["income"].median()).to_numpy(float)
+            return one if columns == 1 else np.column_stack([1 - one, one])
+
+        dear = DEAR(labels, mixed.schema).fit(mixed.frame)
+        for _ in range(2):
+            _ = dear.generate(mixed.frame.head(5)).actions
+        told = [r for r in caplog.records if "returned only 0 and 1" in r.getMessage()]
+        assert [record.levelname for record in told] == ["WARNING"]
+        assert "model.predict_proba" in told[0].getMessage()
+
+    def test_probabilities_are_not(self, mixed, caplog):
+        dear = DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame)
+        _ = dear.generate(mixed.frame.head(5)).actions
+        assert "only 0 and 1" not in caplog.text

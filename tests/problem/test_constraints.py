@@ -229,7 +229,7 @@ class TestErrors:
             ((np.array([1, 2]), np.array([1, 2, 3])), "a number, or 4, one per row"),
             (("a", "b"), "an end is a number, .*got 'a'"),
             ((pd.NA, 3), "an end is a number, .*got <NA>"),
-            ((0, [1, 2, "x", 4]), "an end is a number, .*got .*'x', 4"),
+            ((0, [1, 2, "x", 4]), "an end is a number, .*got 4 values"),
             ((0, 10**400), "an end is a number"),
         ],
     )

@@ -13,7 +13,8 @@ import pandas as pd
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds import categories, numbers, ordered
 from dear_plugin.data.kinds.categories import NewLabels
-from dear_plugin.data.kinds.cells import Array, Reading, dated, sparse, unreadable
+from dear_plugin.data.kinds.cells import Array, Reading
+from dear_plugin.data.kinds.remedies import complaint
 from dear_plugin.errors import SchemaError
 
 
@@ -62,12 +63,8 @@ def infer(
     Raises:
         SchemaError: a column of no kind.
     """
-    if isinstance(column.dtype, pd.SparseDtype):
-        raise SchemaError(sparse(name, column.dtype))
-    if advice := dated(name, column):
+    if advice := complaint(name, column):
         raise SchemaError(advice)
-    if advice := unreadable(column.dtype):
-        raise SchemaError(f"column {name!r} has dtype {column.dtype}: {advice}")
     every = (kind.infer(column, name, special, as_category) for kind in KINDS)
     return next(feature for feature in every if feature is not None)
 
@@ -87,5 +84,5 @@ def read(
         accepted: (n,) bool, in these rows.
     """
     if isinstance(column.dtype, pd.SparseDtype):
-        return Reading.unreadable(sparse(feature.name, column.dtype))
+        return Reading.unreadable(complaint(feature.name, column))
     return of(feature).read(feature, column, new, accepted)

@@ -5,7 +5,6 @@ A feature of one or two labels is one encoded column; of more, or with a missing
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from itertools import repeat
@@ -16,6 +15,7 @@ import pandas as pd
 
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, missing_of, typed
+from dear_plugin.data.kinds.remedies import OTHERS, line
 from dear_plugin.errors import InputError, SchemaError
 
 # Labels, in lower case, that say that a value is not known.
@@ -152,13 +152,9 @@ def positions(feature: Feature, column: pd.Series) -> Array:
 def plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
     """Labels as built-in Python values; an error if one is neither text nor a number."""
     known = tuple(c.item() if isinstance(c, np.generic) else c for c in labels)
-    if any(isinstance(c, decimal.Decimal) for c in known):
-        cells = f"frame[{name!r}]"
-        raise SchemaError(
-            f"column {name!r} holds decimal.Decimal objects: {cells} = {cells}.astype(float)"
-        )
     if any(not isinstance(c, str | int | float | bool) for c in known):
-        raise SchemaError(f"column {name!r} holds values that are neither text nor numbers")
+        what, code = OTHERS
+        raise SchemaError(f"column {name!r} holds {what}: {line(name, code)}")
     return known
 
 

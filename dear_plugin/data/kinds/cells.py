@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -63,45 +62,6 @@ def named(texts: Iterable[str]) -> str:
     shown = [x if len(x) <= MOST_LETTERS else f"{x[: MOST_LETTERS - 3]}..." for x in every[:MOST]]
     more = f", ... ({len(every) - MOST} more)" if len(every) > MOST else ""
     return f"[{', '.join(shown)}{more}]"
-
-
-def dated(name: str, column: pd.Series) -> str:
-    """The error message on a column of dates or durations; "" for another one."""
-    dtype, dtypes = column.dtype, pd.api.types
-    if column.dtype == object:
-        first = column.dropna().head(1)
-        is_date = len(first) > 0 and isinstance(first.iloc[0], datetime.date | datetime.timedelta)
-    else:
-        is_date = dtypes.is_datetime64_any_dtype(dtype) or dtypes.is_timedelta64_dtype(dtype)
-    if not is_date:
-        return ""
-    cells = f"frame[{name!r}]"
-    return (
-        f"column {name!r} holds dates ({dtype}); convert them to numbers, e.g."
-        f" {cells} = pd.to_datetime({cells}); {cells} = ({cells} -"
-        ' pd.Timestamp("2000-01-01")).dt.days'
-    )
-
-
-def sparse(name: str, dtype: Any) -> str:
-    """The error message on a sparse column, whose cells cannot be set one by one."""
-    cells = f"frame[{name!r}]"
-    return f"column {name!r} is sparse ({dtype}): {cells} = {cells}.sparse.to_dense()"
-
-
-def unreadable(dtype: Any) -> str:
-    """The advice on a dtype that is neither numbers nor categories; "" if it is supported."""
-    if pd.api.types.is_complex_dtype(dtype):
-        return "complex numbers have no order; use their real part or modulus (.abs())"
-    text = str(dtype)
-    if text.startswith("dictionary"):
-        return 'an Arrow dictionary; use .astype("category")'
-    if text.startswith("decimal"):
-        return 'Arrow decimals; use .astype("float64")'
-    nested = ("list", "struct", "map", "large_list", "fixed_size_list", "binary")
-    if isinstance(dtype, pd.ArrowDtype) and text.startswith(nested):
-        return "neither numbers nor text; make each of its parts a column"
-    return ""
 
 
 def missing_of(column: pd.Series) -> Literal["", "nan", "none"]:

@@ -12,7 +12,8 @@ import pandas as pd
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.grid import ERROR, on_grid
 from dear_plugin.data.kinds.categories import NewLabels
-from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, typed, unboxed, unreadable
+from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, typed, unboxed
+from dear_plugin.data.kinds.remedies import OTHERS, as_numbers, conversion, line
 from dear_plugin.data.special_values import SPECIAL, is_special, level_of, row_value
 from dear_plugin.errors import SchemaError
 
@@ -24,8 +25,8 @@ MOST_OBSERVED, ROWS_AT_A_GAP, SHARE_AT_A_GAP, FEWEST_AT_A_GAP = 24, 20, 0.1, 5
 # A step is common if this share of so many rows takes it, and this share of the steps between the
 # 5 and 95 % quantiles is taken.
 ON_STEP, STEP_ROWS, TAKEN = 0.99, 50, 0.02
-# It binds a number of at most so many values, and steps; none is told of more steps. It is looked for
-# in so many rows first.
+# It binds a number of at most so many values, and steps; none is told of more steps. It is looked
+# for in so many rows first.
 FEW_ON_STEPS, FEW_STEPS, MOST, SAMPLE = 60, 1000, 1_000_000, 500
 ROUND = [10.0**k * a for k in range(7) for a in (1.0, 2.0, 2.5, 5.0) if 10.0**k * a % 1.0 == 0.0]
 # Far larger numbers are no whole number of steps.
@@ -71,11 +72,11 @@ def read(
     column = unboxed(column)
     name, dtype = feature.name, column.dtype
     if not is_numeric(dtype):
-        cells = f"frame[{name!r}]"
         is_bool = pd.api.types.is_bool_dtype(dtype)  # pd.to_numeric would leave it as it is
-        fix = f"{cells}.astype(int)" if is_bool else f"pd.to_numeric({cells})"
-        advice = unreadable(dtype) or f"{cells} = {fix}"
-        message = f"column {name!r} must hold numbers, got dtype {dtype}: {advice}"
+        what, code = conversion(column)
+        if not what or (what, code) == OTHERS:
+            code = "{0}.astype(int)" if is_bool else as_numbers(column)
+        message = f"column {name!r} must hold numbers, got dtype {dtype}: {line(name, code)}"
         return Reading.unreadable(message)
     if isinstance(dtype, np.dtype):
         values = on_grid(column.to_numpy(), feature.precision)

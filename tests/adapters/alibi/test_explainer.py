@@ -172,3 +172,29 @@ class TestDiversity:
 def test_a_wrong_option_is_named(fit, options, words):
     with pytest.raises(dear_plugin.errors.DearError, match=words):
         fit(**options)
+
+
+@pytest.mark.parametrize("target_proba", [0.3, 0.8])
+def test_a_probability_to_reach_is_the_engines_threshold(explainer, refused, target_proba):
+    found = explainer.explain(refused, 1, target_proba=target_proba)
+    reached = found.cf["proba"][:, [1]] >= target_proba
+    assert found.success.any() and (reached == found.success).all()
+    assert found.target_proba == target_proba
+    target = dear_plugin.Target.of_class(1, target_proba)
+    engine = explainer.engine.generate(explainer.frame(refused), target)
+    assert (found.cf["proba"][:, 1] == engine.outcome["score_after"]).all()
+    own = explainer.recourses(refused, 1, target_proba=target_proba)
+    assert own.counterfactuals.equals(engine.counterfactuals)
+
+
+def test_several_answers_reach_the_probability_too(explainer, refused):
+    many = {"diversity": True, "num_samples": 3}
+    found = explainer.explain(refused[:1], 1, target_proba=0.8, **many)
+    assert (found.cf["proba"][:, 1] >= 0.8).all()
+
+
+@pytest.mark.parametrize("wrong", [0.0, 1.0, 1.5, "high", [0.7, 0.8], float("nan")])
+def test_a_probability_lies_between_0_and_1(explainer, refused, wrong):
+    with pytest.raises(dear_plugin.errors.TargetError, match="target_proba must be a number"):
+        explainer.explain(refused, 1, target_proba=wrong)
+    assert explainer.explain(refused, 1, target_proba=0.95).success.any()

@@ -1,0 +1,80 @@
+"""Remedies: what a column holds that is neither numbers nor text, and what converts it."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+# Cells of text that are looked at.
+SAMPLE = 1000
+DAYS = '(pd.to_datetime({0}, utc=True) - pd.Timestamp("2000-01-01", tz="UTC")).dt.days'
+# By the type of its cells, what a column holds, and what makes numbers or text of it.
+CONVERSIONS: dict[type, tuple[str, str]] = {
+    datetime.date: ("dates", DAYS),
+    datetime.timedelta: ("durations", "pd.to_timedelta({0}).dt.total_seconds() / 86400"),
+    pd.Period: (
+        "periods",
+        '(pd.PeriodIndex({0}).to_timestamp() - pd.Timestamp("2000-01-01")).days',
+    ),
+    pd.Interval: ("intervals", "pd.IntervalIndex({0}).mid.astype(float)"),
+    bytes: ("bytes", "{0}.map(bytes.decode, na_action='ignore')"),
+    decimal.Decimal: ("decimals", "{0}.astype(float)"),
+    complex: ("complex numbers, which have no order", "{0}.abs()"),
+    str: ("", ""),
+}
+OTHERS = "values that are neither text nor numbers", "{0}.map(str)"
+
+
+def complaint(name: str, column: pd.Series) -> str:
+    """The error message on a column of no kind, (n,), with what makes it one; "" for others."""
+    what, code = conversion(column)
+    return what and f"column {name!r} holds {what} ({column.dtype}): {line(name, code)}"
+
+
+def line(name: str, code: str) -> str:
+    """The line that converts a column, by the code for `{0}`."""
+    cells = f"frame[{name!r}]"
+    return f"{cells} = {code.format(cells)}"
+
+
+def conversion(column: pd.Series) -> tuple[str, str]:
+    """What a column of no kind holds, and code that converts `{0}`; "" for numbers and text."""
+    dtype: Any = column.dtype
+    if isinstance(dtype, pd.SparseDtype):
+        return "sparse cells", "{0}.sparse.to_dense()"
+    if str(dtype).startswith("dictionary"):
+        return "an Arrow dictionary", '{0}.astype(object).astype("category")'
+    if isinstance(dtype, np.dtype) and dtype.kind in "iufb":  # much faster than a look at cells
+        return "", ""
+    cell = next(iter(column.dropna().head(1).tolist()), "")
+    known = (found for kind, found in CONVERSIONS.items() if isinstance(cell, kind))
+    plain = isinstance(cell, int | float | np.number | np.bool_)
+    return next(known, ("", "") if plain else OTHERS)
+
+
+def as_numbers(column: pd.Series) -> str:
+    """Code that makes numbers of the text `{0}` of a column, (n,)."""
+    text = _sample(column)
+    if not text.str.contains(",").any():
+        return "pd.to_numeric({0})"
+    return f'pd.to_numeric({{0}}.str.replace(",", "{_comma(text)}"))'
+
+
+def parsed(column: pd.Series) -> pd.Series:
+    """The numbers of some text of a column, as `as_numbers` reads them, NaN for other text."""
+    text = _sample(column)
+    return pd.to_numeric(text.str.replace(",", _comma(text)), errors="coerce")
+
+
+def _sample(column: pd.Series) -> pd.Series:
+    return column.dropna().astype(str).head(SAMPLE)
+
+
+def _comma(text: pd.Series) -> str:
+    """What the commas of text become: nothing where all are between thousands, else a point."""
+    commas = text[text.str.contains(",")]
+    return "" if commas.str.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?").all() else "."
