@@ -13,11 +13,12 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data import groups as one_hot
 from dear_plugin.data import summary
 from dear_plugin.data import tiers as order
+from dear_plugin.data.definitions import infer_relations
 from dear_plugin.data.exclusion import without
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.groups import Group
 from dear_plugin.data.inference import feature_names, infer_features
-from dear_plugin.data.relations import Relation, infer_relations
+from dear_plugin.data.relations import Lookup, Relation, from_dict
 from dear_plugin.data.tiers import Tiers
 from dear_plugin.errors import SchemaError, unknown
 
@@ -54,7 +55,7 @@ class Schema:
 
     features: tuple[Feature, ...]
     target: str | None = None
-    relations: tuple[Relation, ...] = ()
+    relations: tuple[Relation | Lookup, ...] = ()
     rules: tuple[Rule, ...] = ()
     tiers: Tiers = ()
     exactly_one: tuple[tuple[str, ...], ...] = ()
@@ -75,6 +76,8 @@ class Schema:
         rules: Iterable[Rule] = (),
         tiers: Iterable[Iterable[str]] = (),
         exactly_one: Iterable[Iterable[str]] | None = None,
+        orders: Iterable[tuple[str, str]] | None = None,
+        definitions: Mapping[str, Sequence[str]] | None = None,
         ordered: Mapping[str, Sequence[Any]] | None = None,
         labels: Mapping[str, str] | None = None,
         units: Mapping[str, str] | None = None,
@@ -130,16 +133,19 @@ class Schema:
             "units": units,
         }
         marked = infer_features(frame, names, given)
-        relations = infer_relations(frame, marked)
         found = one_hot.infer_groups(frame, marked, exactly_one)
+        relations = infer_relations(frame, marked, found, pairs=orders, stated=definitions)
+        followers = {each.name for each in relations if isinstance(each, Lookup)}
+        features = [
+            dataclasses.replace(f, actionable=f.actionable and f.name not in followers)
+            for f in marked
+        ]
         ranked = order.checked(tiers, names, target)
-        return cls(tuple(marked), target, relations, tuple(rules), ranked, found)
+        return cls(tuple(features), target, relations, tuple(rules), ranked, found)
 
     def __post_init__(self) -> None:
         """Check that the features, relations, rules and tiers are consistent."""
-        numbers = {f.name for f in self.features if f.holds_numbers}
-        if wrong := sorted({n for each in self.relations for n in each.members} - numbers):
-            raise SchemaError(f"relations: {unknown('numeric features', wrong, numbers)}")
+        self._check_relations()
         if not all(callable(rule) for rule in self.rules):
             raise SchemaError(
                 f"rules must be callables of a frame that return a mask, got {self.rules!r}"
@@ -151,6 +157,14 @@ class Schema:
         object.__setattr__(self, "features", one_hot.with_whole_groups(self.features, one))
         tiers = order.checked(self.tiers, self.names, self.target)
         object.__setattr__(self, "tiers", order.with_whole_groups(tiers, one))
+
+    def _check_relations(self) -> None:
+        """Check that relations are of numbers, flags among them, and lookups of features."""
+        numbers = {f.name for f in self.features if f.holds_numbers or one_hot.is_flag(f)}
+        sums = [each for each in self.relations if isinstance(each, Relation)]
+        for known, each in ((numbers, sums), ({*self.names}, self.relations)):
+            if wrong := sorted({n for relation in each for n in relation.members} - known):
+                raise SchemaError(f"relations: {unknown('numeric features', wrong, known)}")
 
     def __len__(self) -> int:
         """The number of features (p)."""
@@ -186,7 +200,8 @@ class Schema:
     @property
     def orders(self) -> tuple[tuple[str, str], ...]:
         """The pairs (a, b) of the relations `a <= b`."""
-        return tuple((each.others[0], each.name) for each in self.relations if each.is_order)
+        found = (each for each in self.relations if isinstance(each, Relation) and each.is_order)
+        return tuple((each.others[0], each.name) for each in found)
 
     def held(self, members: Iterable[int]) -> tuple[int, ...]:
         """The positions of the features that do not move with an action set, ascending.
@@ -278,9 +293,8 @@ class Schema:
             "target": self.target,
             "features": [feature.to_dict() for feature in self.features],
             "exactly_one": [list(group) for group in self.exactly_one],
-            "orders": [list(pair) for pair in self.orders],
             "tiers": [list(tier) for tier in self.tiers],
-            "relations": [dataclasses.asdict(r) for r in self.relations if not r.is_order],
+            "relations": [relation.to_dict() for relation in self.relations],
         }
 
     @classmethod
@@ -292,7 +306,6 @@ class Schema:
             rules: the rules of the schema.
         """
         features = tuple(map(Feature.from_dict, values["features"]))
-        found = map(Relation.from_dict, values.get("relations", ()))
-        relations = (*found, *(Relation(b, (a,)) for a, b in values.get("orders", ())))
+        relations = tuple(map(from_dict, values.get("relations", ())))
         tiers, groups = values.get("tiers", ()), values.get("exactly_one", ())
         return cls(features, values["target"], relations, tuple(rules), tiers, groups)

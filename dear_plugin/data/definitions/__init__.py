@@ -1,0 +1,130 @@
+"""Definitions: what holds between the columns of training rows, inferred or stated.
+
+Exact relations come first, then numbers that are nearly a function of others, then orders.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+
+from dear_plugin.data.definitions import lookups as tables
+from dear_plugin.data.definitions.logarithms import logarithms
+from dear_plugin.data.definitions.near import near_function, near_functions
+from dear_plugin.data.definitions.numbers import Numbers
+from dear_plugin.data.definitions.orders import implied, orders
+from dear_plugin.data.definitions.sums import Scale, switched
+from dear_plugin.data.feature import Feature
+from dear_plugin.data.relations import Lookup, Relation
+from dear_plugin.errors import SchemaError, unknown
+
+__all__ = ["infer_relations"]
+
+Stated = Mapping[str, Sequence[str]] | None
+Pairs = Iterable[tuple[str, str]] | None
+
+logger = logging.getLogger(__name__)
+
+
+def infer_relations(
+    frame: pd.DataFrame,
+    features: Sequence[Feature],
+    groups: Iterable[Iterable[str]] = (),
+    *,
+    pairs: Pairs = None,
+    stated: Stated = None,
+) -> tuple[Relation | Lookup, ...]:
+    """The definitions and near-functions, the exact ones first, and then the orders.
+
+    The log tells of all that are inferred.
+
+    Args:
+        frame: training rows.
+        features: the features of its columns.
+        groups: columns of which exactly one is 1.
+        pairs: the orders, (a, b) for a <= b; None infers them.
+        stated: `{name: others}` of what others determine; None infers it.
+    """
+    numbers = Numbers.of(frame, features)
+    with np.errstate(all="ignore"):
+        if stated is None:
+            found = _functions(frame, features, numbers, [frozenset(g) for g in groups])
+        else:
+            found = [_stated(frame, features, numbers, *each) for each in stated.items()]
+        if pairs is None:
+            ordered = _orders(numbers, [each for each in found if isinstance(each, Relation)])
+        else:
+            ordered = [Relation(b, (a,)) for a, b in pairs]
+    for text in [_told(each) for each in found if stated is None]:
+        logger.info("%s; definitions= states or drops what is inferred", text)
+    if ordered and pairs is None:
+        texts = ", ".join(each.text for each in ordered)
+        logger.info("in every row: %s; orders= states or drops what is inferred", texts)
+    return (*found, *ordered)
+
+
+def _functions(
+    frame: pd.DataFrame,
+    features: Sequence[Feature],
+    numbers: Numbers,
+    groups: Sequence[frozenset[str]],
+) -> list[Relation | Lookup]:
+    """The definitions of columns, and then the near-functions."""
+    sums = Scale.of(numbers, log=False).relations(groups)
+    products = [*Scale.of(numbers, log=True).relations(()), *switched(numbers)]
+    known = {frozenset(each.members) for each in sums}
+    exact = [*sums, *(each for each in products if frozenset(each.members) not in known)]
+    exact += logarithms(numbers)
+    near = near_functions(numbers, exact)
+    return [*tables.lookups(frame, features, exact, groups), *exact, *near]
+
+
+def _orders(numbers: Numbers, found: Sequence[Relation]) -> list[Relation]:
+    """The orders of numbers; those of logarithms, squares and roots follow from the others."""
+    powers = [f for f in found if f.is_definition and f.log and len(f.others) == 1]
+    own = [f.name for f in powers if f.shift is not None or f.weights[0] not in (1.0, -1.0)]
+    sums = [f for f in found if f.is_definition and not f.log]
+    both = chain(orders(numbers, own), implied(sums, numbers))
+    return [*{(each.others, each.name): each for each in both}.values()]
+
+
+def _stated(
+    frame: pd.DataFrame,
+    features: Sequence[Feature],
+    numbers: Numbers,
+    name: str,
+    others: Sequence[str],
+) -> Relation | Lookup:
+    """The relation of a column to others, in the form that fits it.
+
+    Raises:
+        SchemaError: unknown columns, or no form fits.
+    """
+    columns = [feature.name for feature in features]
+    if isinstance(others, str) or not others:
+        raise SchemaError(f"definitions[{name!r}] must be a list of features, got {others!r}")
+    if wrong := [each for each in (name, *others) if each not in columns]:
+        raise SchemaError(f"definitions: {unknown('features', wrong, columns)}")
+    if {name, *others} <= {*numbers.names}:
+        y, *x = (numbers.names.index(each) for each in (name, *others))
+        forms = [Scale.of(numbers, log).of_columns(y, x) for log in (False, True)]
+        some = numbers.only([y, *x])
+        forms += [f for f in (*switched(some), *logarithms(some)) if f.name == name]
+        forms += [near_function(numbers, y, x)]
+        if found := [form for form in forms if form is not None]:
+            return found[0]
+    elif len(others) == 1:
+        return tables.tabulated(frame, name, others[0])
+    raise SchemaError(
+        f"definitions: {name!r} is no function of {[*others]}: expected a sum, a product, a"
+        " logarithm, or one category that determines it"
+    )
+
+
+def _told(each: Relation | Lookup) -> str:
+    """What the log says of a relation."""
+    return f"{each.text}, by definition" if each.is_definition else f"nearly: {each.text}"
