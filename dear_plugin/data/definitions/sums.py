@@ -76,7 +76,8 @@ class Scale:
         for group in groups:
             one = np.array([*(name in group for name in self.numbers.names), -1.0])
             span = np.vstack([span, one])
-        for y in sorted(wide, key=lambda j: -distinct[j]):
+        spread = np.nanstd(self.values, 0)  # of logarithms: squares before their roots
+        for y in sorted(wide, key=lambda j: (-distinct[j], -spread[j] * self.log)):
             each = self._of_any(y, wide)
             if each is None:
                 continue
