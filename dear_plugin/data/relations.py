@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -99,7 +99,7 @@ class Lookup:
 
     name: str
     other: str
-    table: tuple[tuple[Hashable, Hashable], ...]
+    table: tuple[tuple[Hashable, Hashable], ...] = field(repr=False)
 
     is_order = False
     is_definition = True
@@ -112,7 +112,7 @@ class Lookup:
     @property
     def text(self) -> str:
         """What reasons call it."""
-        return f"{self.name} is that of {self.other}"
+        return f"{self.name} is a function of {self.other}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -42,8 +42,10 @@ def formula(encoder: Encoder, relation: Relation | Lookup) -> Formula:
     if isinstance(relation, Lookup):
         return _table(encoder, relation)
     members = encoder.schema.index(relation.members)
-    return Order(members[::-1], encoder.grid) if relation.is_order else Sum(
-        members, encoder.grid, relation
+    return (
+        Order(members[::-1], encoder.grid)
+        if relation.is_order
+        else Sum(members, encoder.grid, relation)
     )
 
 
@@ -97,7 +99,9 @@ class Sum:
             return self.grid.round(self._number(self._total(rows) + wanted, 0), j)
         weight = self.relation.weights[at - 1]
         others = self._total(rows, without=at)
-        return self.grid.round(self._number((self._part(rows, 0) - wanted - others) / weight, at), j)
+        return self.grid.round(
+            self._number((self._part(rows, 0) - wanted - others) / weight, at), j
+        )
 
     def _is_log(self, at: int) -> bool:
         """Whether the logarithm of a member counts."""

@@ -13,11 +13,9 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.data.definitions import lookups as tables
-from dear_plugin.data.definitions.logarithms import logarithms
-from dear_plugin.data.definitions.near import near_function, near_functions
+from dear_plugin.data.definitions.functions import Fit, Scale, switched
 from dear_plugin.data.definitions.numbers import Numbers
 from dear_plugin.data.definitions.orders import implied, orders
-from dear_plugin.data.definitions.sums import Scale, switched
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.relations import Lookup, Relation
 from dear_plugin.errors import SchemaError, unknown
@@ -74,13 +72,26 @@ def _functions(
     groups: Sequence[frozenset[str]],
 ) -> list[Relation | Lookup]:
     """The definitions of columns, and then the near-functions."""
-    sums = Scale.of(numbers, log=False).relations(groups)
-    products = [*Scale.of(numbers, log=True).relations(()), *switched(numbers)]
-    known = {frozenset(each.members) for each in sums}
-    exact = [*sums, *(each for each in products if frozenset(each.members) not in known)]
-    exact += logarithms(numbers)
-    near = near_functions(numbers, exact)
-    return [*tables.lookups(frame, features, exact, groups), *exact, *near]
+    exact: list[Relation] = []
+    near: list[Fit] = []
+    for scale in Scale.all(numbers):
+        fits = [*scale.fits(groups)]
+        exact += [fit.relation for fit, _ in fits if fit]
+        near += [fit for _, fit in fits if fit]
+    exact += switched(numbers)
+    exact = [*{frozenset(each.members): each for each in reversed(exact)}.values()][::-1]
+    return [*tables.lookups(frame, features, exact, groups), *exact, *_apart(near, exact)]
+
+
+def _apart(near: Iterable[Fit], exact: Iterable[Relation]) -> list[Relation]:
+    """One near-function for the same members; none where definitions link two of these."""
+    found = {frozenset(f.relation.members): f.relation for f in sorted(near, key=lambda f: -f.left)}
+    linked: list[set[str]] = []
+    for each in exact:
+        met = [own for own in linked if own & {*each.members}]
+        linked = [own for own in linked if own not in met]
+        linked.append({*each.members}.union(*met))
+    return [each for key, each in found.items() if all(len(key & own) < 2 for own in linked)]
 
 
 def _orders(numbers: Numbers, found: Sequence[Relation]) -> list[Relation]:
@@ -111,11 +122,9 @@ def _stated(
         raise SchemaError(f"definitions: {unknown('features', wrong, columns)}")
     if {name, *others} <= {*numbers.names}:
         y, *x = (numbers.names.index(each) for each in (name, *others))
-        forms = [Scale.of(numbers, log).of_columns(y, x) for log in (False, True)]
-        some = numbers.only([y, *x])
-        forms += [f for f in (*switched(some), *logarithms(some)) if f.name == name]
-        forms += [near_function(numbers, y, x)]
-        if found := [form for form in forms if form is not None]:
+        forms = [each for scale in Scale.all(numbers) for each in scale.stated(y, x)]
+        forms += [each for each in switched(numbers) if each.members == (name, *others)]
+        if found := sorted(forms, key=lambda each: not each.is_definition):
             return found[0]
     elif len(others) == 1:
         return tables.tabulated(frame, name, others[0])

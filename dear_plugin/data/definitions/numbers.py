@@ -23,6 +23,8 @@ ROWS, FEWEST, LARGEST = 4000, 20, 1e100
 OUTSIDE, OUTSIDE_LOGS, APART, MOST_ERRORS = 5.0, 2.0, 2.0, 0.02
 
 Array = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.intp]
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +60,6 @@ class Numbers:
         table = np.array([*found.values()]).reshape(len(found), len(at)).T
         return cls((*found,), table, np.array(units))
 
-
     def only(self, some: list[int]) -> Numbers:
         """Those at some positions."""
         names = tuple(self.names[j] for j in some)
@@ -84,7 +85,7 @@ def _values(column: pd.Series, feature: Feature) -> Array:
     return np.where(errors, np.nan, values)
 
 
-def errors_of(values: Array) -> npt.NDArray[np.bool_]:
+def errors_of(values: Array) -> Rows:
     """(n,) bool, the values that lie so far from all others that they must be errors."""
     known = values[~np.isnan(values)]
     if len(known) < 2.5 * FEWEST:
@@ -101,15 +102,3 @@ def errors_of(values: Array) -> npt.NDArray[np.bool_]:
         return np.zeros(len(values), dtype=bool)
     gap = distance[beyond].min() >= APART * np.nanmax(distance[~beyond])
     return beyond & bool(gap)
-
-
-def correlations(x: Array, target: Array) -> Array:
-    """(m,) of columns, (n, m), which may be unknown, with a target, (n,)."""
-    known = ~np.isnan(x)
-    centred = np.where(known, x, 0.0)
-    centred -= centred.sum(0) / np.maximum(known.sum(0), 1)
-    centred[~known] = 0.0
-    t = target - target.mean()
-    size = np.sqrt(np.einsum("ij,ij->j", centred, centred) * (t @ t))
-    out: Array = (t @ centred) / np.where(size > 0.0, size, np.inf)
-    return out
