@@ -186,13 +186,6 @@ class Feature:
         known = self.is_number and isinstance(label, Hashable) and label in self.levels
         return float(self.levels.index(label)) if known else label
 
-    def row_value(self, cell: Any) -> float:
-        """The row value of a cell: its number, or the place of its label; NaN for neither."""
-        known = self.choices
-        if not known:
-            return float(cell)
-        return float(known.index(cell)) if cell in known else math.nan
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, which has no infinity: an open end of a range is None."""
         limits = self.limits and [e if math.isfinite(e) else None for e in self.limits]

@@ -103,10 +103,16 @@ def is_flag(feature: Feature) -> bool:
     return ends and feature.holds_numbers and not feature.special_levels
 
 
+def is_countable(feature: Feature) -> bool:
+    """Whether the row values of a feature are numbers: its own, or the 0 and 1 of a flag."""
+    return feature.holds_numbers or is_flag(feature)
+
+
 def ones_of(column: pd.Series, feature: Feature) -> Array:
     """(n,) bool, the rows with the 1 of a flag."""
     one = 1 if feature.holds_numbers else feature.categories[1]
-    return (column == one).to_numpy(dtype=bool)
+    out: Array = (column == one).to_numpy(dtype=bool)
+    return out
 
 
 def _group(

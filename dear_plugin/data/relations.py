@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
+
+from dear_plugin.data.feature import Feature
+from dear_plugin.data.groups import is_countable
+from dear_plugin.errors import SchemaError, unknown
 
 
 @dataclass(frozen=True)
@@ -61,30 +65,43 @@ class Relation:
             return f"{self.others[0]} <= {self.name}"
         if not self.is_definition:
             return f"the relation of {self.name} to {' and '.join(self.others)}"
-        return f"{self.name} = {self._formula}"
+        is_product = self.log and self.shift is None
+        return f"{self.name} = {self._product if is_product else self._sum}"
 
     @property
-    def _formula(self) -> str:
-        pairs = [*zip(self.others, self.weights, strict=True)]
+    def _sum(self) -> str:
+        """The formula of a sum, or of a logarithm."""
+        names = self.others
         if self.shift is not None:
-            inner = f"{pairs[0][0]} + {self.shift:g}" if self.shift else pairs[0][0]
-            start = f"{self.constant:.4g} + " if self.constant else ""
-            return f"{start}log({inner})"
-        if self.log:
-            factor = math.exp(self.constant)
-            start = f"{factor:.4g}" if abs(factor - 1.0) > 1e-9 else "1"
-            powers = [(name if abs(w) == 1 else f"{name}^{abs(w):g}", w) for name, w in pairs]
-            text = start + "".join(f" {'*' if w > 0 else '/'} {name}" for name, w in powers)
-            return text.removeprefix("1 * ")
-        terms = [(w, name if abs(w) == 1 else f"{abs(w):.4g} {name}") for name, w in pairs]
-        terms += [(self.constant, f"{abs(self.constant):.6g}")] if self.constant else []
+            names = (f"log({names[0]}{f' + {self.shift:g}' if self.shift else ''})",)
+        terms = [
+            *zip(self.weights, names, strict=True),
+            *[(self.constant, "")][: self.constant != 0],
+        ]
         terms.sort(key=lambda term: term[0] < 0)
-        text = "".join(f" {'+' if w > 0 else '-'} {term}" for w, term in terms)
-        return text.removeprefix(" + ").strip()
+        out = " ".join(f"{'+' if w > 0 else '-'} {_times(abs(w), name)}" for w, name in terms)
+        return out.removeprefix("+ ")
+
+    @property
+    def _product(self) -> str:
+        """The formula of a product."""
+        factor = math.exp(self.constant)
+        powers = [
+            (w, n if abs(w) == 1 else f"{n}^{abs(w):g}")
+            for n, w in zip(self.others, self.weights, strict=True)
+        ]
+        out = "".join(f" {'*' if w > 0 else '/'} {power}" for w, power in powers)
+        return f"{factor:.4g}{out}".removeprefix("1 * ")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, which has no infinity: the `high` of an order is None."""
         return {**asdict(self), "high": None if self.is_order else self.high}
+
+
+def _times(weight: float, name: str) -> str:
+    """A term of a sum."""
+    text = f"{weight:.6g} {name}".rstrip()
+    return text.removeprefix("1 ")
 
 
 @dataclass(frozen=True)
@@ -117,6 +134,38 @@ class Lookup:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return asdict(self)
+
+
+def told(relations: Iterable[Relation | Lookup]) -> Iterator[tuple[str, str]]:
+    """How each relation holds, and its text."""
+    for each in relations:
+        exact = "by definition" if each.is_definition else "nearly"
+        yield "in every row" if each.is_order else exact, each.text
+
+
+def checked(
+    relations: Iterable[Relation | Lookup], features: Sequence[Feature]
+) -> tuple[Relation | Lookup, ...]:
+    """Relations as a tuple.
+
+    Raises:
+        SchemaError: members that are no features, or of a sum or order no numbers or flags.
+    """
+    relations, numbers = tuple(relations), [f.name for f in features if is_countable(f)]
+    for each in relations:
+        known = [f.name for f in features] if isinstance(each, Lookup) else numbers
+        if wrong := [name for name in each.members if name not in known]:
+            what = "features" if isinstance(each, Lookup) else "numeric features"
+            raise SchemaError(f"{each.text}: {unknown(what, wrong, known)}")
+    return relations
+
+
+def without_followers(
+    features: Iterable[Feature], relations: Iterable[Relation | Lookup]
+) -> tuple[Feature, ...]:
+    """Features of which those that another one determines are not acted on unless named."""
+    names = {each.name for each in relations if isinstance(each, Lookup)}
+    return tuple(replace(f, actionable=f.actionable and f.name not in names) for f in features)
 
 
 def from_dict(values: Mapping[str, Any]) -> Relation | Lookup:

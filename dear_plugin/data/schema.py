@@ -18,7 +18,7 @@ from dear_plugin.data.exclusion import without
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.groups import Group
 from dear_plugin.data.inference import feature_names, infer_features
-from dear_plugin.data.relations import Lookup, Relation, from_dict
+from dear_plugin.data.relations import Lookup, Relation, checked, from_dict, without_followers
 from dear_plugin.data.tiers import Tiers
 from dear_plugin.errors import SchemaError, unknown
 
@@ -36,7 +36,7 @@ class Schema:
     Attributes:
         features: the features in frame order.
         target: the target column, if any.
-        relations: numbers that are nearly a function of one or two others, and orders, `a <= b`.
+        relations: what is true by definition or nearly so, and orders, `a <= b`.
         rules: callables that take a frame of the features, (n, p), and return (n,) bool: whether
             each row is possible. A counterfactual must satisfy every relation and rule that its
             factual satisfies.
@@ -87,11 +87,12 @@ class Schema:
         Object, bool, string and category columns are categorical, those of more than two levels
         with an order are numbers (`ordered`); any column with at most two values is binary; other
         numbers are numeric, with the precision of their decimals.
-        Constant columns are immutable. A missing value is a separate level. Pairs of numbers with
-        a <= b in nearly every row, and numbers that are nearly a function of others, become
-        `relations`. The logger warns of suspected codes, identifiers, numbers kept
-        as text, columns that count time, names of past events and of marks of the decision maker,
-        and of names such as "age" or "sex" where nothing is immutable.
+        Constant columns are immutable. A missing value is a separate level. What is true by
+        definition, such as a total of parts, or nearly so, becomes `relations`; a column that
+        another one determines is not acted on unless named. The logger warns of suspected codes,
+        identifiers, numbers kept as text, columns that count time, names of past events and of
+        marks of the decision maker, and of names such as "age" or "sex" where nothing is
+        immutable.
 
         Args:
             frame: training rows in user units.
@@ -110,6 +111,10 @@ class Schema:
             tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
                 an action changes no feature of an earlier tier.
             exactly_one: lists of binary columns of which exactly one is 1; None infers them.
+            orders: pairs (a, b) of numbers with a <= b in every row; None infers them.
+            definitions: `{feature: others}` of what others determine, such as
+                `{"total": ["part", "rest"], "rate": ["city"]}`, in the form that fits it; None
+                infers them.
             ordered: `{feature: levels}` of categories with an order, the least first, as
                 `pd.Categorical(..., ordered=True)` has it; `categorical` ignores an order.
             labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`.
@@ -135,17 +140,13 @@ class Schema:
         marked = infer_features(frame, names, given)
         found = one_hot.infer_groups(frame, marked, exactly_one)
         relations = infer_relations(frame, marked, found, pairs=orders, stated=definitions)
-        followers = {each.name for each in relations if isinstance(each, Lookup)}
-        features = [
-            dataclasses.replace(f, actionable=f.actionable and f.name not in followers)
-            for f in marked
-        ]
+        features = without_followers(marked, relations)
         ranked = order.checked(tiers, names, target)
-        return cls(tuple(features), target, relations, tuple(rules), ranked, found)
+        return cls(features, target, relations, tuple(rules), ranked, found)
 
     def __post_init__(self) -> None:
         """Check that the features, relations, rules and tiers are consistent."""
-        self._check_relations()
+        object.__setattr__(self, "relations", checked(self.relations, self.features))
         if not all(callable(rule) for rule in self.rules):
             raise SchemaError(
                 f"rules must be callables of a frame that return a mask, got {self.rules!r}"
@@ -158,21 +159,13 @@ class Schema:
         tiers = order.checked(self.tiers, self.names, self.target)
         object.__setattr__(self, "tiers", order.with_whole_groups(tiers, one))
 
-    def _check_relations(self) -> None:
-        """Check that relations are of numbers, flags among them, and lookups of features."""
-        numbers = {f.name for f in self.features if f.holds_numbers or one_hot.is_flag(f)}
-        sums = [each for each in self.relations if isinstance(each, Relation)]
-        for known, each in ((numbers, sums), ({*self.names}, self.relations)):
-            if wrong := sorted({n for relation in each for n in relation.members} - known):
-                raise SchemaError(f"relations: {unknown('numeric features', wrong, known)}")
-
     def __len__(self) -> int:
         """The number of features (p)."""
         return len(self.features)
 
     def __repr__(self) -> str:
         """The features in a line; a notebook shows them as a table."""
-        return f"Schema({summary.in_a_line(self.features, self.tiers)})"
+        return f"Schema({summary.in_a_line(self.features, self.tiers, self.relations)})"
 
     def _repr_html_(self) -> str:
         """The features as a table, for notebooks."""

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.feature import Feature
 from dear_plugin.data.grid import Grid
 from dear_plugin.data.relations import Lookup, Relation
 from dear_plugin.data.special_values import is_special
 
 
 class Formula(Protocol):
-    """What holds between some features.
+    """What holds between some features."""
 
-    Attributes:
-        members: the features, in the order in which they are repaired.
-    """
-
-    members: tuple[int, ...]
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The features, in the order in which they are repaired."""
 
     def hold(self, rows: Tensor) -> Tensor:
         """(...) bool: whether it holds in rows, (..., p), or a member has no value there."""
@@ -87,7 +86,8 @@ class Sum:
         outside = (size < low - each.error) | (size > high + each.error)
         if each.mixed:
             outside &= (y > 0.0) & total.isfinite()
-        return ~outside | is_special(y)
+        holds: Tensor = ~outside | is_special(y)
+        return holds
 
     def solved(self, j: int, x: Tensor, rows: Tensor) -> Tensor:
         """The value with which the residual is the factual one; of a definition there is none."""
@@ -118,7 +118,8 @@ class Sum:
         cells = cells.masked_fill(is_special(cells), math.nan)
         if not self._is_log(at):
             return cells
-        return (cells + (self.relation.shift or 0.0)).clamp(min=0.0).log()
+        logs: Tensor = (cells + (self.relation.shift or 0.0)).clamp(min=0.0).log()
+        return logs
 
     def _total(self, rows: Tensor, without: int = 0) -> Tensor:
         """(...) the constant and the weighted parts of all other members."""
@@ -168,10 +169,15 @@ class Table:
 def _table(encoder: Encoder, lookup: Lookup) -> Table:
     """The table of a lookup, of row values; labels that no feature has are left out."""
     at = encoder.schema.index(lookup.members)
-    rows = [
-        tuple(encoder.schema.features[j].row_value(cell) for j, cell in zip(at, pair, strict=True))
-        for pair in ((y, x) for x, y in lookup.table)
-    ]
-    values, keys = torch.tensor(rows, dtype=torch.float64).view(-1, 2).T
-    keys, order = keys.sort()
-    return Table(at, keys, encoder.grid.round(values[order], at[0]))
+    name, other = (encoder.schema.features[j] for j in at)
+    pairs = [(_row_value(other, x), _row_value(name, y)) for x, y in lookup.table]
+    keys, values = torch.tensor(sorted(pairs), dtype=torch.float64).view(-1, 2).T.contiguous()
+    known = ~(keys.isnan() | values.isnan())
+    return Table(at, keys[known], encoder.grid.round(values[known], at[0]))
+
+
+def _row_value(feature: Feature, cell: Any) -> float:
+    """The row value of a cell: its number, or the position of its label; NaN for neither."""
+    if not feature.choices:
+        return float(cell)
+    return float(feature.choices.index(cell)) if cell in feature.choices else math.nan

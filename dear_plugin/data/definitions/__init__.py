@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from dear_plugin.data.definitions.functions import Fit, Scale, switched
 from dear_plugin.data.definitions.numbers import Numbers
 from dear_plugin.data.definitions.orders import implied, orders
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.relations import Lookup, Relation
+from dear_plugin.data.relations import Lookup, Relation, told
 from dear_plugin.errors import SchemaError, unknown
 
 __all__ = ["infer_relations"]
@@ -52,17 +53,28 @@ def infer_relations(
         if stated is None:
             found = _functions(frame, features, numbers, [frozenset(g) for g in groups])
         else:
-            found = [_stated(frame, features, numbers, *each) for each in stated.items()]
-        if pairs is None:
-            ordered = _orders(numbers, [each for each in found if isinstance(each, Relation)])
-        else:
-            ordered = [Relation(b, (a,)) for a, b in pairs]
-    for text in [_told(each) for each in found if stated is None]:
-        logger.info("%s; definitions= states or drops what is inferred", text)
-    if ordered and pairs is None:
-        texts = ", ".join(each.text for each in ordered)
-        logger.info("in every row: %s; orders= states or drops what is inferred", texts)
+            found = [_stated(frame, features, numbers, *each) for each in _named(stated)]
+        ordered = _orders(numbers, found) if pairs is None else [*map(_order, pairs)]
+    inferred = [*found] * (stated is None) + [*ordered] * (pairs is None)
+    for how, text in told(inferred):
+        logger.info("%s: %s", how, text)
+    if inferred:
+        logger.info("definitions={...} and orders=[...] of Schema.infer state others, or none")
     return (*found, *ordered)
+
+
+def _order(pair: Any) -> Relation:
+    """A stated order."""
+    if isinstance(pair, str) or len(tuple(pair)) != 2:
+        raise SchemaError(f"orders must be pairs (a, b) of features with a <= b, got {pair!r}")
+    return Relation(pair[1], (pair[0],))
+
+
+def _named(stated: Any) -> Iterable[tuple[str, Sequence[str]]]:
+    """The stated definitions: a feature, and those that determine it."""
+    if not isinstance(stated, Mapping) or any(isinstance(v, str) for v in stated.values()):
+        raise SchemaError(f"definitions must be {{feature: [other features]}}, got {stated!r}")
+    return stated.items()
 
 
 def _functions(
@@ -85,7 +97,9 @@ def _functions(
 
 def _apart(near: Iterable[Fit], exact: Iterable[Relation]) -> list[Relation]:
     """One near-function for the same members; none where definitions link two of these."""
-    found = {frozenset(f.relation.members): f.relation for f in sorted(near, key=lambda f: -f.left)}
+    found = {
+        frozenset(f.relation.members): f.relation for f in sorted(near, key=lambda f: -f.left)
+    }
     linked: list[set[str]] = []
     for each in exact:
         met = [own for own in linked if own & {*each.members}]
@@ -94,11 +108,12 @@ def _apart(near: Iterable[Fit], exact: Iterable[Relation]) -> list[Relation]:
     return [each for key, each in found.items() if all(len(key & own) < 2 for own in linked)]
 
 
-def _orders(numbers: Numbers, found: Sequence[Relation]) -> list[Relation]:
+def _orders(numbers: Numbers, found: Sequence[Relation | Lookup]) -> list[Relation]:
     """The orders of numbers; those of logarithms, squares and roots follow from the others."""
-    powers = [f for f in found if f.is_definition and f.log and len(f.others) == 1]
+    exact = [f for f in found if isinstance(f, Relation) and f.is_definition]
+    powers = [f for f in exact if f.log and len(f.others) == 1]
     own = [f.name for f in powers if f.shift is not None or f.weights[0] not in (1.0, -1.0)]
-    sums = [f for f in found if f.is_definition and not f.log]
+    sums = [f for f in exact if not f.log]
     both = chain(orders(numbers, own), implied(sums, numbers))
     return [*{(each.others, each.name): each for each in both}.values()]
 
@@ -116,8 +131,6 @@ def _stated(
         SchemaError: unknown columns, or no form fits.
     """
     columns = [feature.name for feature in features]
-    if isinstance(others, str) or not others:
-        raise SchemaError(f"definitions[{name!r}] must be a list of features, got {others!r}")
     if wrong := [each for each in (name, *others) if each not in columns]:
         raise SchemaError(f"definitions: {unknown('features', wrong, columns)}")
     if {name, *others} <= {*numbers.names}:
@@ -132,8 +145,3 @@ def _stated(
         f"definitions: {name!r} is no function of {[*others]}: expected a sum, a product, a"
         " logarithm, or one category that determines it"
     )
-
-
-def _told(each: Relation | Lookup) -> str:
-    """What the log says of a relation."""
-    return f"{each.text}, by definition" if each.is_definition else f"nearly: {each.text}"

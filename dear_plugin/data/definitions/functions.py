@@ -226,8 +226,8 @@ class Scale:
         slack = max(WIDER * (high - low), ROUNDING * deviation)
         mixed = self.kind.log and bool((known.any(1) & ~known.all(1)).mean() > MIXED)
         found = self._relation(y, chosen, weights[1:], float(weights[0]))
-        ends = {"low": float(low - slack), "high": float(high + slack)}
-        return Fit(replace(found, mixed=mixed, **ends), left)
+        low, high = float(low - slack), float(high + slack)
+        return Fit(replace(found, low=low, high=high, mixed=mixed), left)
 
     def _rows(self, columns: list[int]) -> Rows:
         """(n,) bool, the rows that have the first column, and the others to explain it."""

@@ -101,4 +101,5 @@ def errors_of(values: Array) -> Rows:
     if top == bottom or not 0 < beyond.mean() <= MOST_ERRORS:
         return np.zeros(len(values), dtype=bool)
     gap = distance[beyond].min() >= APART * np.nanmax(distance[~beyond])
-    return beyond & bool(gap)
+    out: Rows = beyond & bool(gap)
+    return out
