@@ -34,10 +34,17 @@ ENDS, WIDER, ROUNDING, MIXED = 0.001, 0.1, 1e-3, 0.005
 
 @dataclass(frozen=True)
 class Fit:
-    """A relation, and what it leaves: the rows that break it, or a share of the variance."""
+    """A relation of a number.
+
+    Attributes:
+        relation: the relation.
+        left: what it leaves: the share of rows that break it, or of the variance.
+        rounded: whether it holds only up to the rounding of others.
+    """
 
     relation: Relation
     left: float
+    rounded: bool = False
 
 
 @dataclass(frozen=True)
@@ -176,9 +183,24 @@ class Scale:
             far = np.abs(simple - weights).max() > 0.02 * np.abs(weights).max()
             if used.any() and not far:
                 least, columns = min(t.std(), size[used].min()), np.array(chosen)[used]
-                if found := self._kept(here, y, columns, simple[used], COARSE * least):
+                if found := self._sharpest(here, y, columns, simple[used], COARSE * least):
                     return found
         return None
+
+    def _sharpest(
+        self, here: Rows, y: int, others: Indices, weights: Array, coarse: float
+    ) -> Fit | None:
+        """The relation solved for y, or for the column whose rounding explains what is left."""
+        found = self._kept(here, y, others, weights, coarse)
+        if not found or not found.rounded or self.kind.shift is not None:
+            return found
+        for i, j in enumerate(others.tolist()):
+            factors = -weights / weights[i]
+            factors[i] = 1.0 / weights[i]
+            columns = np.where(others == j, y, others)
+            other = self._kept(here, j, columns, factors, coarse / abs(weights[i]))
+            found = other if other and not other.rounded else found
+        return found
 
     def _simple(self, weights: Array) -> Iterator[Array]:
         """Simple factors near weights, (m,); any if there is one, but in products."""
@@ -201,7 +223,7 @@ class Scale:
         theirs = theirs / np.exp(x) if self.kind.log else theirs
         rest, noise = t - x @ weights, 1e-5 * t.std()
         noise = noise if self.kind.shift is None else noise + 1e-4 * np.abs(t)
-        for rounding in (0.0, own, own + theirs @ np.abs(weights)):
+        for level, rounding in enumerate((0.0, own, own + theirs @ np.abs(weights))):
             usual, middle = np.median(rounding), float(np.median(rest))
             constant = middle if abs(middle) > usual + 1e-5 * t.std() else 0.0
             off = np.abs(rest - constant) > rounding + noise
@@ -211,7 +233,7 @@ class Scale:
                 error = max(np.abs(left[~off]).max(), 0.5 * self.numbers.units[y] * bool(usual))
                 error += 1e-9 * np.abs(raw[:, y]).max()
                 found = self._relation(y, others.tolist(), weights, constant)
-                return Fit(replace(found, error=float(error)), float(off.mean()))
+                return Fit(replace(found, error=float(error)), float(off.mean()), level == 2)
         return None
 
     def near(self, y: int, chosen: list[int], weights: Array, residual: Array) -> Fit | None:
