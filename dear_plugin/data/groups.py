@@ -81,11 +81,10 @@ def infer_groups(
     """
     if stated is not None:
         return checked(stated, features)
-    names = [feature.name for feature in features if _is_flag(feature)]
+    names = [feature.name for feature in features if is_flag(feature)]
     if len(names) < 2 or len(frame) < FEWEST_ROWS:
         return ()
-    ones = {f.name: 1 if f.holds_numbers else f.categories[1] for f in features if _is_flag(f)}
-    flags = np.stack([(frame[name] == ones[name]).to_numpy(dtype=bool) for name in names], 1)
+    flags = np.stack([ones_of(frame[f.name], f) for f in features if is_flag(f)], 1)
     counts = flags.astype(np.float32)
     apart, left, groups = counts.T @ counts == 0, set(range(len(names))), []
     for first in range(len(names)):
@@ -96,12 +95,24 @@ def infer_groups(
     return tuple(groups)
 
 
-def _is_flag(feature: Feature) -> bool:
+def is_flag(feature: Feature) -> bool:
     """Whether a feature is 0 or 1: as two values, words of a host, or a number of two values."""
     if feature.kind is Kind.BINARY:
         return tuple(map(str, feature.categories)) in FLAGS
     ends = feature.bounds == (0.0, 1.0) and feature.precision == 0
     return ends and feature.holds_numbers and not feature.special_levels
+
+
+def is_countable(feature: Feature) -> bool:
+    """Whether the row values of a feature are numbers: its own, or the 0 and 1 of a flag."""
+    return feature.holds_numbers or is_flag(feature)
+
+
+def ones_of(column: pd.Series, feature: Feature) -> Array:
+    """(n,) bool, the rows with the 1 of a flag."""
+    one = 1 if feature.holds_numbers else feature.categories[1]
+    out: Array = (column == one).to_numpy(dtype=bool)
+    return out
 
 
 def _group(
@@ -141,7 +152,7 @@ def checked(groups: Iterable[Iterable[str]], features: Sequence[Feature]) -> tup
             f' [["job_civil", "job_other"]]; got {shown(groups)}'
         )
     found = tuple(tuple(group) for group in groups)
-    flags = [feature.name for feature in features if _is_flag(feature)]
+    flags = [feature.name for feature in features if is_flag(feature)]
     named = [name for group in found for name in group]
     if wrong := [name for name in named if name not in flags]:
         raise SchemaError(f"exactly_one: {unknown('binary features with 0 and 1', wrong, flags)}")

@@ -1,61 +1,35 @@
-"""Relations between numbers: one is at most another, or nearly a function of one or two."""
+"""Relations: what holds between the columns of a row: definitions, near-functions and orders."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import permutations
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
-
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.kinds.numbers import ordinary_values
-
-# The largest share of rows that violate an order. The least number of rows, and how many times the
-# violations, that are expected to if the columns were independent.
-EXCEPTIONS, BROKEN_ROWS, ODDS = 0.005, 10, 10
-# Ordered values are near each other, in units of the upper one's central nine tenths, in this
-# share of the rows at least.
-NEAR, NEAR_ROWS = 0.1, 0.01
-# The least share of a number's variance that the others explain, and that a second other must
-# leave at most of what the first one leaves.
-EXPLAINED, SECOND = 0.98, 0.1
-# The distinct values of a number, and the share of rows, that a relation needs at least.
-FEWEST_VALUES, FEWEST_ROWS = 12, 0.5
-# The observed range of residuals leaves out this share of rows at either end, and is widened by a
-# share of its width, and of the number's standard deviation for rounding.
-ENDS, WIDER, ROUNDING = 0.001, 0.1, 1e-3
-# The least share of rows with positive numbers and others at which they are no exception.
-MIXED = 0.005
-# Two others that are alike to this degree are one.
-ALIKE = 0.999
-# Numbers larger than this, or smaller than its inverse, are left out.
-LARGEST = 1e100
-SAMPLE = 10_000
-
-Array = npt.NDArray[np.float64]
+from dear_plugin.data.groups import is_countable
+from dear_plugin.errors import SchemaError, unknown
 
 
 @dataclass(frozen=True)
 class Relation:
-    """A bound on the residual of a number given one or two others; `a <= b` bounds `b - a`.
+    """Bounds on a number given others; exact ones define it, and `a <= b` bounds b from below.
 
-    `low <= t(y) - constant - sum(weights * t(others)) <= high`, where t is the logarithm or the
-    number itself.
+    `low <= t(y) - constant - sum(weights * t(others)) <= high`, but for a rounding error, where t
+    is the logarithm or the number itself.
 
     Attributes:
         name: the number y.
-        others: one or two other numbers.
-        constant: of the regression; 0 for an order.
+        others: the other numbers, those that vary most first.
+        constant: of the sum; 0 for an order.
         weights: one for each of the others.
         log: whether t is the logarithm; then the relation holds for positive numbers.
         low: the least residual.
         high: the greatest residual; infinite for an order.
         mixed: whether, with logarithms, some numbers of a row may be positive and others not.
+        shift: of y = log(other + shift), where t of y is y; None for any other relation.
+        error: the rounding error of y.
     """
 
     name: str
@@ -66,6 +40,8 @@ class Relation:
     low: float = 0.0
     high: float = math.inf
     mixed: bool = False
+    shift: float | None = None
+    error: float = 0.0
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -78,138 +54,124 @@ class Relation:
         return self.high == math.inf
 
     @property
+    def is_definition(self) -> bool:
+        """Whether the others determine the number."""
+        return self.low == self.high
+
+    @property
+    def text(self) -> str:
+        """What reasons call it: a formula if it is a definition."""
+        if self.is_order:
+            return f"{self.others[0]} <= {self.name}"
+        if not self.is_definition:
+            return f"the relation of {self.name} to {' and '.join(self.others)}"
+        is_product = self.log and self.shift is None
+        return f"{self.name} = {self._product if is_product else self._sum}"
+
+    @property
+    def _sum(self) -> str:
+        """The formula of a sum, or of a logarithm."""
+        names = self.others
+        if self.shift is not None:
+            names = (f"log({names[0]}{f' + {self.shift:g}' if self.shift else ''})",)
+        terms = [
+            *zip(self.weights, names, strict=True),
+            *[(self.constant, "")][: self.constant != 0],
+        ]
+        terms.sort(key=lambda term: term[0] < 0)
+        out = " ".join(f"{'+' if w > 0 else '-'} {_times(abs(w), name)}" for w, name in terms)
+        return out.removeprefix("+ ")
+
+    @property
+    def _product(self) -> str:
+        """The formula of a product."""
+        factor = math.exp(self.constant)
+        powers = [
+            (w, n if abs(w) == 1 else f"{n}^{abs(w):g}")
+            for n, w in zip(self.others, self.weights, strict=True)
+        ]
+        out = "".join(f" {'*' if w > 0 else '/'} {power}" for w, power in powers)
+        return f"{factor:.4g}{out}".removeprefix("1 * ")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, which has no infinity: the `high` of an order is None."""
+        return {**asdict(self), "high": None if self.is_order else self.high}
+
+
+def _times(weight: float, name: str) -> str:
+    """A term of a sum."""
+    text = f"{weight:.6g} {name}".rstrip()
+    return text.removeprefix("1 ")
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A column that is a function of another one, such as an index of the city.
+
+    Attributes:
+        name: the column that the other one determines.
+        other: the column that determines it: a category, or a number of few values.
+        table: pairs of a value of the other, and the value of the column.
+    """
+
+    name: str
+    other: str
+    table: tuple[tuple[Hashable, Hashable], ...] = field(repr=False)
+
+    is_order = False
+    is_definition = True
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The column and the other one."""
+        return self.name, self.other
+
+    @property
     def text(self) -> str:
         """What reasons call it."""
-        others = " and ".join(self.others)
-        called = f"the relation of {self.name} to {others}"
-        return f"{others} <= {self.name}" if self.is_order else called
+        return f"{self.name} is a function of {self.other}"
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Relation:
-        """The inverse of `dataclasses.asdict`, from lists or tuples."""
-        tuples = {k: tuple(values[k]) for k in ("others", "weights")}
-        return cls(**{**values, **tuples})
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
 
 
-def infer_relations(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[Relation, ...]:
-    """The relations between numbers, the closest first, and then the orders.
+def told(relations: Iterable[Relation | Lookup]) -> Iterator[tuple[str, str]]:
+    """How each relation holds, and its text."""
+    for each in relations:
+        exact = "by definition" if each.is_definition else "nearly"
+        yield "in every row" if each.is_order else exact, each.text
 
-    Args:
-        frame: training rows.
-        features: the features of its columns.
+
+def checked(
+    relations: Iterable[Relation | Lookup], features: Sequence[Feature]
+) -> tuple[Relation | Lookup, ...]:
+    """Relations as a tuple.
+
+    Raises:
+        SchemaError: members that are no features, or of a sum or order no numbers or flags.
     """
-    numbers = [f for f in features if f.holds_numbers and f.bounds[0] < f.bounds[1]]
-    values = {f.name: ordinary_values(frame[f.name], f.special) for f in numbers}
-    return (*_functions(values, len(frame)), *_orders(values))
+    relations, numbers = tuple(relations), [f.name for f in features if is_countable(f)]
+    for each in relations:
+        known = [f.name for f in features] if isinstance(each, Lookup) else numbers
+        if wrong := [name for name in each.members if name not in known]:
+            what = "features" if isinstance(each, Lookup) else "numeric features"
+            raise SchemaError(f"{each.text}: {unknown(what, wrong, known)}")
+    return relations
 
 
-def _orders(values: Mapping[str, Array]) -> Iterator[Relation]:
-    """The orders a <= b of nearly all rows with both values.
-
-    At most `EXCEPTIONS` of the rows may violate an order, where at least `BROKEN_ROWS`, and `ODDS`
-    times as many, would if the columns were independent. A pair whose values never come near each
-    other is no order. Equal columns are ordered both ways.
-
-    Args:
-        values: (n,) of each number, NaN where it has no ordinary value.
-    """
-    ascending = {name: np.sort(column[~np.isnan(column)]) for name, column in values.items()}
-    for a, b in permutations(values, 2):
-        if _is_ordered(values[a], values[b], ascending[a], ascending[b]):
-            yield Relation(b, (a,))
+def without_followers(
+    features: Iterable[Feature], relations: Iterable[Relation | Lookup]
+) -> tuple[Feature, ...]:
+    """Features of which those that another one determines are not acted on unless named."""
+    names = {each.name for each in relations if isinstance(each, Lookup)}
+    return tuple(replace(f, actionable=f.actionable and f.name not in names) for f in features)
 
 
-def _is_ordered(a: Array, b: Array, lower: Array, upper: Array) -> bool:
-    """Whether a <= b in nearly every row, (n,) each, given the sorted ordinary values of both."""
-    if not len(lower) or not len(upper) or (a[:1000] > b[:1000]).sum() > 0.05 * len(a[:1000]):
-        return False
-    gap = b - a
-    gap = gap[~np.isnan(gap)]
-    broken = int((gap < 0.0).sum())
-    above = len(lower) - np.searchsorted(lower, upper, side="right")
-    expected = above.mean() / len(lower) * len(gap)
-    if broken > EXCEPTIONS * len(gap) or expected < max(BROKEN_ROWS, ODDS * broken):
-        return False
-    low, high = np.quantile(upper, (0.05, 0.95))
-    return bool((gap <= NEAR * (high - low)).mean() >= NEAR_ROWS)
-
-
-def _functions(values: Mapping[str, Array], n: int) -> Iterator[Relation]:
-    """The relations of numbers to one or two others, one for the same members."""
-    some = pd.Series(range(n)).sample(min(n, SAMPLE), random_state=0).to_numpy()
-    columns = {name: column[some] for name, column in values.items()}
-    names = [name for name, column in columns.items() if _varies(column[~np.isnan(column)])]
-    if len(names) < 2:
-        return
-    table = np.stack([columns[name] for name in names], 1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scales = table, np.log(np.where(table > 0.0, table, np.nan))
-    closest: dict[frozenset[str], tuple[float, Relation]] = {}
-    for scale, log in zip(scales, (False, True), strict=True):
-        for y, first, pair in _candidates(_correlations(scale)):
-            alone, two = (_fitted(scale, names, (y, *others), log) for others in (first, pair))
-            share, relation = two if 1.0 - two[0] < SECOND * (1.0 - alone[0]) else alone
-            key = frozenset(relation.members) if relation is not None else frozenset()
-            if relation is not None and share > closest.get(key, (0.0,))[0]:
-                closest[key] = share, relation
-    for _, found in sorted(closest.values(), key=lambda each: -each[0]):
-        yield found
-
-
-def _varies(values: Array) -> bool:
-    """Whether a number has enough distinct values, (n,), of which squares can be summed."""
-    return len(np.unique(values)) >= FEWEST_VALUES and 1 / LARGEST < abs(values).max() < LARGEST
-
-
-def _correlations(values: Array) -> Array:
-    """(m, m) correlations of columns, (n, m), over the rows that have both; 0 for few rows."""
-    n, known = len(values), ~np.isnan(values)
-    count, filled = np.maximum(known.sum(0), 1), np.where(known, values, 0.0)
-    centred = np.where(known, filled - filled.sum(0) / count, 0.0)
-    spread = np.sqrt((centred**2).sum(0) / count)
-    z = centred / np.where(spread > 0.0, spread, 1.0)
-    w = known.astype(np.float64)
-    both = np.maximum(w.T @ w, 1.0)
-    mean, square = z.T @ w / both, (z * z).T @ w / both
-    variance = np.maximum(square - mean**2, 1e-12)
-    out: Array = (z.T @ z / both - mean * mean.T) / np.sqrt(variance * variance.T)
-    return np.where(both >= FEWEST_ROWS * n, out.clip(-1.0, 1.0), 0.0)
-
-
-def _candidates(r: Array) -> Iterator[tuple[int, tuple[int], tuple[int, int]]]:
-    """Each number and the one and two others that explain most of it, by correlations, (m, m)."""
-    apart, at = np.maximum(1.0 - r**2, 1e-12), np.arange(len(r))
-    for y, own in enumerate(r):
-        alone = np.where(at == y, 0.0, own**2)
-        a, b = own[:, None], own[None]
-        pair = (a**2 + b**2 - 2.0 * a * b * r) / apart
-        pair[r**2 > ALIKE] = pair[y] = pair[:, y] = 0.0
-        i, j = sorted(map(int, np.unravel_index(int(pair.argmax()), pair.shape)))
-        yield y, (int(alone.argmax()),), (i, j)
-
-
-def _fitted(
-    values: Array, names: Sequence[str], idx: tuple[int, ...], log: bool
-) -> tuple[float, Relation | None]:
-    """The share of variance explained, and the relation of the first of columns to the others."""
-    known = ~np.isnan(values[:, idx])
-    rows, mixed = values[known.all(1)][:, idx], known.any(1) & ~known.all(1)
-    y, x = rows[:, 0], np.column_stack([np.ones(len(rows)), rows[:, 1:]])
-    if len(set(idx)) < len(idx) or len(rows) < FEWEST_ROWS * len(values) or y.std() == 0.0:
-        return 0.0, None
-    weights = np.linalg.lstsq(x, y, rcond=None)[0]
-    residual = y - x @ weights
-    share = float(1.0 - residual.var() / y.var())
-    low, high = np.quantile(residual, (ENDS, 1.0 - ENDS))
-    slack = max(WIDER * (high - low), ROUNDING * y.std())
-    relation = Relation(
-        names[idx[0]],
-        tuple(names[j] for j in idx[1:]),
-        float(weights[0]),
-        tuple(weights[1:].tolist()),
-        log,
-        float(low - slack),
-        float(high + slack),
-        bool(log and mixed.mean() > MIXED),
-    )
-    return share, relation if share >= EXPLAINED else None
+def from_dict(values: Mapping[str, Any]) -> Relation | Lookup:
+    """The inverse of the `to_dict` of a relation or lookup, from lists or tuples."""
+    if "table" in values:
+        return Lookup(**{**values, "table": tuple(map(tuple, values["table"]))})
+    tuples = {k: tuple(values[k]) for k in ("others", "weights")}
+    high = math.inf if values["high"] is None else values["high"]
+    return Relation(**{**values, **tuples, "high": high})

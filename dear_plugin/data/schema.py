@@ -13,11 +13,12 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data import groups as one_hot
 from dear_plugin.data import summary
 from dear_plugin.data import tiers as order
+from dear_plugin.data.definitions import infer_relations
 from dear_plugin.data.exclusion import without
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.groups import Group
 from dear_plugin.data.inference import feature_names, infer_features
-from dear_plugin.data.relations import Relation, infer_relations
+from dear_plugin.data.relations import Lookup, Relation, checked, from_dict, without_followers
 from dear_plugin.data.tiers import Tiers
 from dear_plugin.errors import SchemaError, shown, unknown
 
@@ -35,7 +36,7 @@ class Schema:
     Attributes:
         features: the features in frame order.
         target: the target column, if any.
-        relations: numbers that are nearly a function of one or two others, and orders, `a <= b`.
+        relations: what is true by definition or nearly so, and orders, `a <= b`.
         rules: callables that take a frame of the features, (n, p), and return (n,) bool: whether
             each row is possible. A counterfactual must satisfy every relation and rule that its
             factual satisfies.
@@ -54,7 +55,7 @@ class Schema:
 
     features: tuple[Feature, ...]
     target: str | None = None
-    relations: tuple[Relation, ...] = ()
+    relations: tuple[Relation | Lookup, ...] = ()
     rules: tuple[Rule, ...] = ()
     tiers: Tiers = ()
     exactly_one: tuple[tuple[str, ...], ...] = ()
@@ -75,6 +76,8 @@ class Schema:
         rules: Iterable[Rule] = (),
         tiers: Iterable[Iterable[str]] = (),
         exactly_one: Iterable[Iterable[str]] | None = None,
+        orders: Iterable[tuple[str, str]] | None = None,
+        definitions: Mapping[str, Sequence[str]] | None = None,
         ordered: Mapping[str, Sequence[Any]] | None = None,
         identifiers: Iterable[str] = (),
         excluded: Mapping[str, Sequence[Any]] | None = None,
@@ -87,11 +90,12 @@ class Schema:
         with an order are numbers (`ordered`; by default ranges, "<1", "10-49"); any column with at
         most two values is binary; other numbers are numeric, with the precision of their
         decimals, or with the common step of few values.
-        Constant columns are immutable. A missing value is a separate level. Pairs of numbers with
-        a <= b in nearly every row, and numbers that are nearly a function of others, become
-        `relations`. The logger warns of suspected codes, identifiers, numbers kept
-        as text, columns that count time, names of past events and of marks of the decision maker,
-        and of names such as "age" or "sex" where nothing is immutable.
+        Constant columns are immutable. A missing value is a separate level. What is true by
+        definition, such as a total of parts, or nearly so, becomes `relations`; a column that
+        another one determines is not acted on unless named. The logger warns of suspected codes,
+        identifiers, numbers kept as text, columns that count time, names of past events and of
+        marks of the decision maker, and of names such as "age" or "sex" where nothing is
+        immutable.
 
         Args:
             frame: training rows in user units.
@@ -114,6 +118,10 @@ class Schema:
             tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
                 an action changes no feature of an earlier tier.
             exactly_one: lists of binary columns of which exactly one is 1; None infers them.
+            orders: pairs (a, b) of numbers with a <= b in every row; None infers them.
+            definitions: `{feature: others}` of what others determine, such as
+                `{"total": ["part", "rest"], "rate": ["city"]}`, in the form that fits it; None
+                infers them.
             ordered: `{feature: levels}` of categories with an order, the least first, as
                 `pd.Categorical(..., ordered=True)` has it; `categorical` ignores an order.
             labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; or what
@@ -140,16 +148,16 @@ class Schema:
             "units": units,
         }
         marked = infer_features(frame, names, given)
-        relations = infer_relations(frame, [f for f in marked if not f.identifier])
         found = one_hot.infer_groups(frame, marked, exactly_one)
+        others = [feature for feature in marked if not feature.identifier]
+        relations = infer_relations(frame, others, found, pairs=orders, stated=definitions)
+        features = without_followers(marked, relations)
         ranked = order.checked(tiers, names, target)
-        return cls(tuple(marked), target, relations, tuple(rules), ranked, found)
+        return cls(features, target, relations, tuple(rules), ranked, found)
 
     def __post_init__(self) -> None:
         """Check that the features, relations, rules and tiers are consistent."""
-        numbers = {f.name for f in self.features if f.holds_numbers}
-        if wrong := sorted({n for each in self.relations for n in each.members} - numbers):
-            raise SchemaError(f"relations: {unknown('numeric features', wrong, numbers)}")
+        object.__setattr__(self, "relations", checked(self.relations, self.features))
         if not all(callable(rule) for rule in self.rules):
             raise SchemaError(
                 f"rules must be callables of a frame that return a mask, got {shown(self.rules)}"
@@ -168,7 +176,7 @@ class Schema:
 
     def __repr__(self) -> str:
         """The features in a line; a notebook shows them as a table."""
-        return f"Schema({summary.in_a_line(self.features, self.tiers)})"
+        return f"Schema({summary.in_a_line(self.features, self.tiers, self.relations)})"
 
     def _repr_html_(self) -> str:
         """The features as a table, for notebooks."""
@@ -196,7 +204,8 @@ class Schema:
     @property
     def orders(self) -> tuple[tuple[str, str], ...]:
         """The pairs (a, b) of the relations `a <= b`."""
-        return tuple((each.others[0], each.name) for each in self.relations if each.is_order)
+        found = (each for each in self.relations if isinstance(each, Relation) and each.is_order)
+        return tuple((each.others[0], each.name) for each in found)
 
     def held(self, members: Iterable[int]) -> tuple[int, ...]:
         """The positions of the features that do not move with an action set, ascending.
@@ -275,9 +284,8 @@ class Schema:
             "target": self.target,
             "features": [feature.to_dict() for feature in self.features],
             "exactly_one": [list(group) for group in self.exactly_one],
-            "orders": [list(pair) for pair in self.orders],
             "tiers": [list(tier) for tier in self.tiers],
-            "relations": [dataclasses.asdict(r) for r in self.relations if not r.is_order],
+            "relations": [relation.to_dict() for relation in self.relations],
         }
 
     @classmethod
@@ -289,7 +297,6 @@ class Schema:
             rules: the rules of the schema.
         """
         features = tuple(map(Feature.from_dict, values["features"]))
-        found = map(Relation.from_dict, values.get("relations", ()))
-        relations = (*found, *(Relation(b, (a,)) for a, b in values.get("orders", ())))
+        relations = tuple(map(from_dict, values.get("relations", ())))
         tiers, groups = values.get("tiers", ()), values.get("exactly_one", ())
         return cls(features, values["target"], relations, tuple(rules), tiers, groups)

@@ -7,14 +7,17 @@ from collections.abc import Sequence
 
 from dear_plugin import _html
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.relations import Lookup, Relation, told
 from dear_plugin.data.tiers import Tiers, ranks
 
 COLUMNS = ("feature", "kind", "values", "may change")
 MOST_LEVELS = 6
 
 
-def in_a_line(features: Sequence[Feature], tiers: Tiers) -> str:
-    """How many features of each kind, which are restricted, and the tiers."""
+def in_a_line(
+    features: Sequence[Feature], tiers: Tiers, relations: Sequence[Relation | Lookup]
+) -> str:
+    """How many features of each kind, which are restricted, the tiers and the relations."""
     kinds = Counter(str(feature.kind) for feature in features)
     parts = [f"{len(features)} features ({', '.join(f'{n} {kind}' for kind, n in kinds.items())})"]
     restricted = {
@@ -30,6 +33,10 @@ def in_a_line(features: Sequence[Feature], tiers: Tiers) -> str:
         rest = len(features) > sum(map(len, tiers))
         named = [", ".join(tier) for tier in tiers]
         parts.append(f"tiers: {' -> '.join([*named, *['the others'] * rest])}")
+    texts: dict[str, list[str]] = {}
+    for how, text in told(relations):
+        texts.setdefault(how, []).append(text)
+    parts += [f"{how}: {', '.join(some)}" for how, some in texts.items()]
     return "; ".join(parts)
 
 

@@ -250,13 +250,12 @@ class FeasibleSet:
             return reached
         low = torch.maximum(self.floor, self.low).index_select(0, idx)
         high = torch.minimum(self.ceiling, self.high).index_select(0, idx)
-        # The value of another feature may not be among the observed ones.
-        low[:, list(self.observed)] = torch.inf
         relations = self.rules.relations
         required = self.required[idx, : len(relations)]
         if forced:
             required = required & ~self.rules.near[: len(relations)]
-        return relations.repair(x, reached, ~still, (low, high), required)
+        out = relations.repair(x, reached, ~still, (low, high), required)
+        return out if self.allowed is None else out.where(self.allows(out, idx), reached)
 
     def satisfies_rules(
         self, reached: Tensor, idx: Tensor, alone: Tensor | bool = False

@@ -9,70 +9,48 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.grid import Grid
 from dear_plugin.data.special_values import is_special
+from dear_plugin.problem.formulas import Formula, Order, formula
 
-# Twice: the repair of one relation may break another.
-ROUNDS = 2
-# The numbers of a relation at most.
-MOST = 3
+# The repair of one relation may break another.
+ROUNDS = 4
 
 
 @dataclass(frozen=True)
 class Relations:
-    """The r relations of a schema, as bounds on weighted sums of up to three numbers.
+    """The r relations and lookups of a schema.
 
     Attributes:
-        grid: the decimals of the features.
-        members: (r, 3) int64, the features, in the order in which they are repaired; a shorter
-            relation repeats its last one.
-        weights: (r, 3) double; 0 for a repeated feature.
-        logs: (r,) bool, sums of logarithms.
-        bounds: (r, 2) double, the least and greatest sum; an order has no greatest.
-        mixed: (r,) bool, whether some numbers of a row may be positive and others not.
+        formulas: of each.
+        observed: the only values, ascending, of the features that take no others, by feature.
     """
 
-    grid: Grid
-    members: Tensor
-    weights: Tensor
-    logs: Tensor
-    bounds: Tensor
-    mixed: Tensor
+    formulas: tuple[Formula, ...]
+    observed: dict[int, Tensor]
 
     @classmethod
     def of(cls, encoder: Encoder) -> Relations:
         """The relations of a schema."""
-        found, parts = encoder.schema.relations, []
-        for each in found:
-            of = encoder.schema.index(each.members)
-            own = [*zip(of, (1.0, *(-weight for weight in each.weights)), strict=True)]
-            own = own[::-1] if each.is_order else own
-            parts.append([*own, (own[-1][0], 0.0)][:MOST])
-        bounds = [(each.constant + each.low, each.constant + each.high) for each in found]
-        members, weights = torch.tensor(parts, dtype=torch.float64).view(-1, MOST, 2).unbind(-1)
-        return cls(
-            encoder.grid,
-            members.long(),
-            weights,
-            torch.tensor([each.log for each in found], dtype=torch.bool),
-            torch.tensor(bounds, dtype=torch.float64).view(-1, 2),
-            torch.tensor([each.mixed or not each.log for each in found], dtype=torch.bool),
-        )
+        few = {j: sorted(f.observed) for j, f in enumerate(encoder.schema) if f.observed}
+        known = {j: torch.tensor(values, dtype=torch.float64) for j, values in few.items()}
+        return cls(tuple(formula(encoder, each) for each in encoder.schema.relations), known)
 
     def __len__(self) -> int:
         """The number of relations (r)."""
-        return len(self.logs)
+        return len(self.formulas)
 
-    def hold(self, rows: Tensor, which: slice = slice(None)) -> Tensor:
+    def hold(self, rows: Tensor) -> Tensor:
         """(..., r) bool: the relations that hold in rows, (..., p), or have no value there."""
-        parts = self._parts(rows, which)
-        total, missing = parts.sum(-1), parts.isnan()
-        some = missing.any(-1) & ~missing.all(-1) & ~self.mixed[which]
-        if bool(some.any()):
-            some &= ~is_special(rows[..., self.members[which]]).any(-1)
-        low, high = self.bounds[which].T
-        outside: Tensor = (total < low) | (total > high) | some
-        return ~outside
+        out = torch.ones(*rows.shape[:-1], len(self), dtype=torch.bool)
+        orders = [k for k, each in enumerate(self.formulas) if isinstance(each, Order)]
+        if orders:  # there may be hundreds
+            lower, upper = torch.tensor([self.formulas[k].members for k in orders]).T
+            above = rows[..., upper]
+            out[..., orders] = (rows[..., lower] <= above) | is_special(above)
+        for k, each in enumerate(self.formulas):
+            if k not in orders:
+                out[..., k] = each.hold(rows)
+        return out
 
     def repair(
         self,
@@ -82,7 +60,9 @@ class Relations:
         bounds: tuple[Tensor, Tensor],
         required: Tensor,
     ) -> Tensor:
-        """(m, c, p) rows of which one free feature is set so that a broken relation holds again.
+        """(m, c, p) rows of which free features are set so that broken relations hold again.
+
+        What a row becomes depends on that row alone.
 
         Args:
             x: (m, p) the factual rows.
@@ -94,64 +74,58 @@ class Relations:
         out = reached
         for _ in range(ROUNDS if len(self) else 0):
             broken = required[:, None] & ~self.hold(out)
-            for k in broken.any(0).any(0).nonzero()[:, 0].tolist():
-                out = reached.clone() if out is reached else out
-                still = required[:, k, None] & ~self.hold(out, slice(k, k + 1))[..., 0]
-                row, at = still.nonzero(as_tuple=True)
+            which = broken.flatten(0, 1).any(0).nonzero()[:, 0].tolist()
+            out = out.clone() if which and out is reached else out
+            for k in which:
+                row, at = broken[..., k].nonzero(as_tuple=True)
+                still = ~self.formulas[k].hold(out[row, at])
+                row, at = row[still], at[still]
                 limits = free[row], bounds[0][row], bounds[1][row]
-                out[row, at] = self._repaired(k, x[row], out[row, at], limits)
+                out[row, at] = self._repaired(self.formulas[k], x[row], out[row, at], limits)
+            if not which:
+                break
         return out
 
     def _repaired(
-        self, k: int, x: Tensor, rows: Tensor, limits: tuple[Tensor, Tensor, Tensor]
+        self, each: Formula, x: Tensor, rows: Tensor, limits: tuple[Tensor, Tensor, Tensor]
     ) -> Tensor:
-        """Rows, (q, p), that break relation k, repaired where one free feature can do so.
+        """Rows, (q, p), that break a formula, with the first of some tries in which it holds.
 
         Args:
-            k: the relation.
+            each: the formula.
             x: (q, p) the factual rows.
             rows: the rows.
             limits: (q, p) each, which features are free, their least and greatest values.
         """
-        (free, low, high), out = limits, rows
-        done = torch.zeros(len(rows), dtype=torch.bool)
-        for j, value in self._tries(k, x, rows):
-            tried = rows.index_copy(1, torch.tensor([j]), value[:, None])
+        out, done = rows, torch.zeros(len(rows), dtype=torch.bool)
+        for tried in self._tries(each, x, rows, limits):
+            holds = each.hold(tried) & ~done
+            out, done = torch.where(holds[:, None], tried, out), done | holds
+        return out
+
+    def _tries(
+        self, each: Formula, x: Tensor, rows: Tensor, limits: tuple[Tensor, Tensor, Tensor]
+    ) -> Iterator[Tensor]:
+        """Rows, (q, p), with one free member set; with several, to their ends; with none moved."""
+        free, low, high = limits
+        for j in each.members:
+            value = each.solved(j, x, rows)
             fits = ((value >= low[:, j]) & (value <= high[:, j])) | (value == x[:, j])
-            fits &= free[:, j] & ~done & self.hold(tried, slice(k, k + 1))[:, 0]
-            out, done = torch.where(fits[:, None], tried, out), done | fits
-        return out
+            yield self._with(j, value, rows, fits & free[:, j])
+        several = rows
+        for j in each.members:
+            value = each.solved(j, x, several).clamp(low[:, j], high[:, j])
+            several = self._with(j, value, several, free[:, j])
+            yield several
+        undone = rows.clone()
+        members = list(each.members)
+        undone[:, members] = torch.where(free, x, rows)[:, members]
+        yield undone
 
-    def _tries(self, k: int, x: Tensor, rows: Tensor) -> Iterator[tuple[int, Tensor]]:
-        """Features and their values, (q,), of which the first that helps repairs relation k.
-
-        Of an order, a feature is set back to its factual value, else to the value of the other
-        one. Of a relation, it is set so that the sum is that of the factual.
-        """
-        parts, own = (self._parts(each, slice(k, k + 1))[:, 0] for each in (rows, x))
-        low, high = self.bounds[k]
-        is_order, total = bool(high.isinf()), own.sum(1)
-        wanted = low if is_order else total.where(~total.isnan(), (low + high) / 2.0)
-        pairs = zip(self.members[k].tolist(), self.weights[k].tolist(), strict=True)
-        members = [(j, weight) for j, weight in pairs if weight]
-        for j, _ in members if is_order else ():
-            yield j, x[:, j]
-        for j, weight in members:
-            others = parts.masked_fill(self.members[k] == j, 0.0).sum(1)
-            number = (wanted - others) / weight
-            number = number.exp() if bool(self.logs[k]) else number
-            least, most = self.grid.inward(number, number, j)
-            inward = least if weight > 0.0 else most
-            yield j, inward if is_order else self.grid.round(number, j)
-
-    def _parts(self, rows: Tensor, which: slice) -> Tensor:
-        """(..., r, 3) the parts of sums of rows, (..., p); NaN for no number or no logarithm."""
-        members, weights, logs = self.members[which], self.weights[which], self.logs[which]
-        cells = rows[..., members.flatten()]
-        values = cells.masked_fill(is_special(cells), torch.nan).unflatten(-1, members.shape)
-        if bool(logs.any()):
-            positive = values[..., logs, :]
-            values[..., logs, :] = positive.masked_fill(positive <= 0.0, torch.nan).log()
-        # A repeated member has no part, unless it has no value.
-        out: Tensor = torch.where(weights == 0.0, values.clamp(0.0, 0.0), values * weights)
-        return out
+    def _with(self, j: int, value: Tensor, rows: Tensor, where: Tensor) -> Tensor:
+        """Rows, (q, p), with a number, (q,), as feature j where it may be set."""
+        if j in self.observed:
+            where = where & torch.isin(value, self.observed[j])
+        where = where & value.isfinite() & ~is_special(value)
+        column = torch.where(where, value, rows[:, j])
+        return rows.index_copy(1, torch.tensor([j]), column[:, None])

@@ -41,7 +41,7 @@ class Rules:
     def near(self) -> Tensor:
         """(r + u + g) bool, the relations that hold nearly always but define nothing."""
         schema = self.encoder.schema
-        near = [not (each.is_order or each.low == each.high) for each in schema.relations]
+        near = [not (each.is_order or each.is_definition) for each in schema.relations]
         others = [False] * (len(schema.rules) + len(schema.groups))
         return torch.tensor([*near, *others], dtype=torch.bool)
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data import kinds
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.groups import Group
 from dear_plugin.evaluation.consistency import CLEAR
@@ -97,19 +98,14 @@ def changes(result: Result, position: int) -> dict[int, Move]:
 def forced_moves(result: Result, position: int, alone: Tensor) -> list[Move]:
     """What an action forces in a row, given the row with the action alone, (p,)."""
     schema, own = result.encoder.schema, result.factuals.iloc[position]
-    defined = {n for each in schema.relations if not each.is_order for n in each.members}
-    forced = (alone != result.x[position]) & ~result.proposal.direct[position]
-    return [
-        Move(
-            feature,
-            own[feature.name],
-            float(alone[j]),
-            "forced",
-            is_exact=feature.name in defined,
-        )
-        for j, feature in enumerate(schema)
-        if forced[j]
-    ]
+    defined = {n for each in schema.relations if each.is_definition for n in each.members}
+    moves = []
+    for j in (alone != result.x[position]).nonzero()[:, 0].tolist():
+        feature, name = schema.features[j], schema.names[j]
+        if not result.proposal.direct[position, j]:
+            (cell,) = kinds.of(feature).cells(feature, alone[[j]].numpy())
+            moves.append(Move(feature, own[name], cell, "forced", is_exact=name in defined))
+    return moves
 
 
 def unclear_changes(result: Result, position: int) -> dict[str, float]:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Schema
-from dear_plugin.data.relations import infer_relations
+from dear_plugin.data.definitions import infer_relations
 
 
 @pytest.fixture

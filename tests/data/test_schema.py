@@ -107,8 +107,8 @@ class TestOrders:
         assert schema.orders == (("paid", "total"),)
         assert [relation.text for relation in schema.relations] == ["paid <= total"]
 
-    @pytest.mark.parametrize(("exceptions", "kept"), [(2, True), (3, False)])
-    def test_an_order_has_at_most_half_a_percent_of_exceptions(self, bills, exceptions, kept):
+    @pytest.mark.parametrize(("exceptions", "kept"), [(1, True), (3, False)])
+    def test_an_order_is_broken_by_few_of_the_rows_near_it(self, bills, exceptions, kept):
         bills.loc[: exceptions - 1, "paid"] = bills.loc[: exceptions - 1, "total"] + 0.01
         assert bool(Schema.infer(bills).orders) is kept
 

@@ -187,7 +187,7 @@ def test_no_answer_has_a_new_unseen_pair(frame, case, decoder):
 def test_no_action_creates_an_impossible_pair(frame, case):
     """Men who would be accepted as wives are not told to become so; women are, if they marry."""
     seen_pairs, encoder, _ = case
-    schema = Schema.infer(frame, immutable=["sex", "age"])
+    schema = Schema.infer(frame, immutable=["sex", "age"], definitions={})
 
     def by_role(rows):
         score = 0.1 + 0.3 * (rows["role"] == "husband") + 0.5 * (rows["role"] == "wife")
@@ -209,7 +209,7 @@ def test_no_action_creates_an_impossible_pair(frame, case):
 
 
 def test_where_every_action_creates_an_impossible_pair_that_is_all_the_reason_says(frame):
-    schema = Schema.infer(frame, immutable=["sex", "age"])
+    schema = Schema.infer(frame, immutable=["sex", "age"], definitions={})
     model = lambda rows: 0.9 * (rows["role"] == "wife")  # noqa: E731
     dear = DEAR(model, schema, act_on=["role"], decoder=Still()).fit(frame)
     actions = dear.generate(frame[frame["role"] == "husband"].head(20)).actions

@@ -8,6 +8,7 @@ import pandas as pd
 import torch
 
 from dear_plugin import DEAR, Feature
+from dear_plugin.data.relations import Lookup
 from dear_plugin.testing import Subject
 from dear_plugin.testing import laws as common
 
@@ -114,6 +115,39 @@ def a_batch_of_n_is_n_batches_of_one(world, method, result):
         one = method.generate(world.query.iloc[[i]], world.target, within=mine)
         close(one.counterfactuals, result.counterfactuals.iloc[[i]])
         close(one.actions, result.actions.iloc[[i]])
+
+
+def the_order_of_rows_does_not_matter(world, method, result):
+    if world.within is None:
+        other = method.generate(world.query.iloc[::-1], world.target)
+        close(other.counterfactuals.iloc[::-1], result.counterfactuals)
+        close(other.actions.iloc[::-1], result.actions)
+
+
+def what_is_true_by_definition_stays_true(world, method, result):
+    solved = result.actions["success"].to_numpy()
+    for each in world.schema.relations:
+        before, after = (kept(each, rows) for rows in (world.query, result.counterfactuals))
+        assert after[solved & before].all()
+
+
+def kept(relation, rows: pd.DataFrame) -> np.ndarray:
+    """(n,) the rows in which a number is what others say, or in which one of them is missing."""
+    if isinstance(relation, Lookup):
+        table = dict(relation.table)
+        pairs = zip(rows[relation.other], rows[relation.name], strict=True)
+        return np.array([table.get(x, y) == y for x, y in pairs], dtype=bool)
+    y, x = rows[relation.name].astype(float), rows[list(relation.others)].to_numpy(float)
+    with np.errstate(all="ignore"):
+        parts = np.log(x.clip(0.0) + (relation.shift or 0.0)) if relation.log else x
+        total = relation.constant + (parts * relation.weights).sum(1)
+        is_product = relation.log and relation.shift is None
+        low, high = (
+            np.exp(t) if is_product else t for t in (total + relation.low, total + relation.high)
+        )
+    slack = relation.error + 1e-9 * (1.0 + y.abs())
+    outside = (y < low - slack) | (y > high + slack)
+    return ~(outside & ~(relation.mixed & (y <= 0))).to_numpy()
 
 
 def the_actions_alone_give_the_same_answers_again(world, method, result):

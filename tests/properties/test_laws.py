@@ -8,7 +8,7 @@ from hypothesis import event, given, reject
 from dear_plugin.errors import ModelError
 from tests.every_method import METHODS, RIVALS
 from tests.properties import laws
-from tests.properties.worlds import worlds
+from tests.properties.worlds import related_frames, worlds
 
 # Those that the worlds themselves draw.
 DRAWN = ("DEAR", "DEAR alone", "DEAR cheapest", "DEAR with support")
@@ -28,6 +28,17 @@ def test_the_laws_of_a_method_hold(world):
 @given(worlds())
 def test_a_batch_of_n_is_n_batches_of_one(world):
     laws.check(world, [laws.a_batch_of_n_is_n_batches_of_one])
+
+
+@given(worlds(related_frames()))
+def test_rows_do_not_depend_on_each_other_and_keep_several_relations(world):
+    of_relations = (
+        laws.what_is_true_by_definition_stays_true,
+        laws.a_batch_of_n_is_n_batches_of_one,
+        laws.the_order_of_rows_does_not_matter,
+    )
+    laws.check(world, of_relations)
+    event(f"relations: {len(world.schema.relations)}")
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in DRAWN])

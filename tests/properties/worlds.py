@@ -211,6 +211,37 @@ def some(items, least=0):
     )
 
 
+# Columns that others determine or bound: (draw, rng, frame) -> a column.
+
+
+def _total(draw, rng, frame):
+    return frame[draw(some([*frame], least=2))].sum(axis=1)
+
+
+def _share(draw, rng, frame):
+    return (frame[draw(st.sampled_from([*frame]))] * rng.random(len(frame))).round()
+
+
+def _product(draw, rng, frame):
+    return frame[draw(some([*frame], least=2))[:2]].prod(axis=1)
+
+
+def _index(draw, rng, frame):
+    level = frame[draw(st.sampled_from([*frame]))]
+    return level.map(dict(zip(level.unique(), rng.permutation(level.nunique()), strict=True)))
+
+
+@st.composite
+def related_frames(draw) -> pd.DataFrame:
+    """People with amounts, and several columns that these determine or bound."""
+    rng, n = np.random.default_rng(draw(st.integers(0, 2**32 - 1))), MOST_ROWS
+    frame = pd.DataFrame(rng.integers(0, [40, 90, 6], (n, 3)), columns=["a", "b c", "A"])
+    makers = draw(st.lists(st.sampled_from([_total, _share, _product, _index]), min_size=2))
+    for name, make in zip(["success", "index", "rank"], makers, strict=False):
+        frame[name] = make(draw, rng, frame)
+    return frame.astype({"A": draw(st.sampled_from(["int64", "str"]))})
+
+
 @st.composite
 def schemas(draw, frame: pd.DataFrame) -> Schema:
     """A schema of a frame, in which at least one feature may change."""
@@ -511,9 +542,9 @@ def searches(draw) -> Search:
 
 
 @st.composite
-def worlds(draw) -> World:
-    """A question that can be asked."""
-    frame = draw(frames())
+def worlds(draw, people: st.SearchStrategy[pd.DataFrame] | None = None) -> World:
+    """A question that can be asked of some people."""
+    frame = draw(frames() if people is None else people)
     schema = draw(schemas(frame))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     judge = draw(st.one_of(modules(frame, schema, rng), black_boxes(frame, schema, rng)))

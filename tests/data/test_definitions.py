@@ -1,0 +1,191 @@
+"""What is true by definition between columns, on simulated tables: sums, products, lookups."""
+
+import logging
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import Schema
+from dear_plugin.data.relations import Lookup, from_dict
+from dear_plugin.errors import SchemaError
+
+N = 2000
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def texts(frame, **given):
+    """The inferred relations that are no orders, as text."""
+    return {r.text for r in Schema.infer(frame, **given).relations if not r.is_order}
+
+
+@pytest.fixture
+def claims(rng) -> pd.DataFrame:
+    """A total of three parts."""
+    vehicle = rng.gamma(6, 6000, N).round(-1)
+    injury, prop = (vehicle * rng.uniform(0, 0.45, (2, N))).round(-1)
+    total = injury + prop + vehicle
+    hour = rng.integers(0, 24, N)
+    return pd.DataFrame(
+        {"injury": injury, "total": total, "prop": prop, "vehicle": vehicle, "hour": hour}
+    )
+
+
+@pytest.fixture
+def towns(rng) -> pd.DataFrame:
+    """A town has one index and lies in one county."""
+    town = rng.integers(0, 40, N)
+    index = rng.uniform(0.4, 0.9, 40).round(3)[town]
+    names = {"town": [f"town {i}" for i in town], "county": [f"county {i % 7}" for i in town]}
+    return pd.DataFrame({**names, "index": index, "age": rng.integers(18, 80, N)})
+
+
+class TestSums:
+    def test_a_total_of_three_parts(self, claims):
+        (total,) = (r for r in Schema.infer(claims).relations if not r.is_order)
+        assert total.is_definition
+        assert (total.name, {*total.others}) == ("total", {"injury", "prop", "vehicle"})
+
+    def test_each_part_is_at_most_the_total(self, claims):
+        orders = {("injury", "total"), ("prop", "total"), ("vehicle", "total")}
+        assert {*Schema.infer(claims).orders} == orders
+
+    def test_few_rows_with_errors_do_not_hide_it(self, claims, rng):
+        wrong = rng.random(N) < 0.02
+        claims["total"] = claims["total"].where(~wrong, claims["total"] * 10)
+        assert texts(claims) == {"total = vehicle + prop + injury"}
+
+    def test_columns_that_follow_from_others_add_no_relation(self, claims):
+        claims["damage"] = claims["vehicle"] + claims["prop"]
+        assert len(texts(claims)) == 2
+
+    def test_a_mean_a_difference_and_a_constant(self, rng):
+        frame = pd.DataFrame(rng.integers(0, 100, (N, 3)), columns=["a", "b", "c"])
+        frame["mean"] = ((frame["a"] + frame["b"] + frame["c"]) / 3).round(2)
+        assert texts(frame) == {"mean = 0.333333 b + 0.333333 a + 0.333333 c"}
+        born = pd.DataFrame({"age": frame["a"], "born": 2020 - frame["a"]})
+        assert texts(born) == {"age = 2020 - born"}
+
+
+class TestProducts:
+    def test_a_product_a_ratio_a_square_and_a_switched_number(self, rng):
+        months, price = rng.integers(1, 60, N), rng.uniform(20, 90, N).round(2)
+        flag, height = rng.integers(0, 2, N), rng.normal(1.7, 0.1, N).round(2)
+        weight = rng.normal(75, 12, N).round(1)
+        frame = pd.DataFrame({"months": months, "price": price, "flag": flag})
+        frame["cost"], frame["late"] = (months * price).round(2), months * flag
+        frame["height"], frame["weight"] = height, weight
+        frame["bmi"], frame["squared"] = (weight / height**2).round(2), months**2
+        expected = {"cost = months * price", "late = months * flag"}
+        assert expected <= texts(frame)
+        assert {"bmi = weight / height^2", "squared = months^2"} <= texts(frame)
+
+    @pytest.mark.parametrize("shift", [0, 1])
+    def test_a_logarithm(self, rng, shift):
+        amount = rng.gamma(2, 900, N).round() + 1 - shift
+        frame = pd.DataFrame({"log_amount": np.log(amount + shift), "amount": amount})
+        assert texts(frame) == {f"log_amount = log(amount{' + 1' * shift})"}
+
+    def test_a_product_is_zero_where_a_factor_is(self, rng):
+        a, b = rng.integers(0, 4, N), rng.gamma(3, 10, N).round(1)
+        frame = pd.DataFrame({"a": a, "b": b, "product": a * b})
+        assert texts(frame) == {"product = a * b"} or texts(frame) == {"product = b * a"}
+
+
+class TestLookups:
+    def test_columns_that_a_category_determines(self, towns):
+        found = [r for r in Schema.infer(towns).relations if isinstance(r, Lookup)]
+        assert {(r.name, r.other) for r in found} == {("index", "town"), ("county", "town")}
+        assert dict(found[0].table)["town 3"] == "county 3"
+
+    def test_they_are_not_acted_on_unless_named(self, towns):
+        assert Schema.infer(towns).actionable == ("town", "age")
+
+    def test_of_two_that_determine_each_other_the_number_is_acted_on(self, rng):
+        years = rng.integers(5, 13, N)
+        frame = pd.DataFrame({"school": [f"level {y}" for y in years], "years": years})
+        frame["other"] = rng.normal(size=N)
+        schema = Schema.infer(frame)
+        assert [(r.name, r.other) for r in schema.relations] == [("school", "years")]
+
+    def test_a_strong_association_is_none(self, towns, rng):
+        towns["index"] += np.where(rng.random(N) < 0.1, 0.01, 0.0)
+        assert texts(towns) == {"county is a function of town"}
+
+
+class TestOrders:
+    def test_numbers_of_unlike_units_have_no_order(self, rng):
+        income = rng.lognormal(11, 0.5, N).round(-2)
+        cards = rng.poisson(4, N) * (rng.random(N) < 0.97)
+        owed = (rng.gamma(0.6, 1, N) * cards * income * 0.06 + cards).round()
+        percent = (100 * owed / income + rng.gamma(2, 2, N) * (owed > 5)).round(1)
+        frame = pd.DataFrame({"income": income, "owed": owed, "cards": cards, "percent": percent})
+        assert Schema.infer(frame).orders == ()
+
+    def test_typing_errors_do_not_hide_an_order_and_are_told(self, rng, caplog):
+        low = rng.normal(82, 8, N).round()
+        high = (low + 15 + rng.gamma(4, 7, N)).round()
+        low = np.where(rng.random(N) < 0.017, rng.integers(500, 1200, N), low)
+        frame = pd.DataFrame({"systolic": high, "diastolic": low})
+        with caplog.at_level(logging.INFO):
+            assert Schema.infer(frame).orders == (("diastolic", "systolic"),)
+        assert "column 'diastolic' has" in caplog.text
+        assert "far beyond all others" in caplog.text
+
+
+class TestStated:
+    def test_all_that_is_inferred_is_told_and_shown(self, claims, caplog):
+        with caplog.at_level(logging.INFO):
+            schema = Schema.infer(claims)
+        told = "by definition: total = vehicle + prop + injury"
+        assert caplog.text.count(told) == 1
+        assert told in repr(schema)
+        assert "in every row: vehicle <= total" in repr(schema)
+
+    def test_arguments_switch_it_off(self, claims):
+        assert Schema.infer(claims, definitions={}, orders=[]).relations == ()
+
+    @pytest.mark.parametrize(
+        "others", [["injury", "prop", "vehicle"], ["vehicle", "injury", "prop"]]
+    )
+    def test_a_definition_is_stated_by_its_members(self, claims, others):
+        schema = Schema.infer(claims, definitions={"total": others}, orders=[("prop", "total")])
+        assert [r.text for r in schema.relations] == [
+            "total = vehicle + prop + injury",
+            "prop <= total",
+        ]
+
+    def test_a_lookup_a_logarithm_and_a_product_are_stated(self, towns):
+        towns["log"], towns["double"] = np.log(towns["age"]), towns["age"] * towns["index"]
+        given = {"index": ["town"], "log": ["age"], "double": ["age", "index"]}
+        assert texts(towns, definitions=given) == {
+            "index is a function of town",
+            "log = log(age)",
+            "double = age * index",
+        }
+
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ({"definitions": {"hour": ["total"]}}, "'hour' is no function of"),
+            ({"definitions": {"total": ["unknown"]}}, "definitions: unknown features"),
+            ({"definitions": {"total": "prop"}}, "definitions must be"),
+            ({"definitions": ["total"]}, "definitions must be"),
+            ({"orders": ["ab"]}, "orders must be pairs"),
+            ({"orders": [("prop",)]}, "orders must be pairs"),
+            ({"orders": [("prop", "unknown")]}, "unknown"),
+        ],
+    )
+    def test_what_does_not_fit_is_an_error(self, claims, given, words):
+        with pytest.raises(SchemaError, match=words):
+            Schema.infer(claims, **given)
+
+
+def test_relations_survive_json(claims, towns):
+    for frame in (claims, towns):
+        for relation in Schema.infer(frame).relations:
+            assert from_dict(relation.to_dict()) == relation

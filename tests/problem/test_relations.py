@@ -1,0 +1,108 @@
+"""Relations: what is true by definition stays true in answers, and a row is repaired alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin import DEAR, Encoder, Schema
+from dear_plugin.data.relations import Relation
+from dear_plugin.problem.relations import Relations
+
+N = 1500
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    """Parts of a total, a product, a ratio, a square, a logarithm, and an index of the city."""
+    rng = np.random.default_rng(0)
+    city = rng.integers(0, 30, N)
+    frame = pd.DataFrame(rng.gamma(4, 50, (N, 3)).round(), columns=["rent", "food", "fun"])
+    frame["total"] = frame["rent"] + frame["food"] + frame["fun"]
+    frame["months"] = rng.integers(0, 40, N)
+    frame["cost"] = frame["months"] * frame["fun"]
+    frame["share"] = (100 * frame["rent"] / frame["total"]).round(1)
+    frame["squared"], frame["log"] = frame["months"] ** 2, np.log(frame["months"] + 1)
+    frame["city"] = [f"city {c}" for c in city]
+    frame["index"] = rng.permutation(900)[city] / 1000
+    return frame
+
+
+def kept(rows):
+    """The definitions, by what they mean."""
+    own = {
+        "total": rows["total"] == rows["rent"] + rows["food"] + rows["fun"],
+        "cost": rows["cost"] == rows["months"] * rows["fun"],
+        "share": (rows["share"] - 100 * rows["rent"] / rows["total"]).abs() <= 0.0501,
+        "squared": rows["squared"] == rows["months"] ** 2,
+        "log": (rows["log"] - np.log(rows["months"] + 1)).abs() <= 1e-6,
+    }
+    return pd.DataFrame(own)
+
+
+@pytest.mark.parametrize("acted", ["total", "fun", "months", "squared", "rent", ("fun", "months")])
+def test_an_answer_keeps_every_definition(people, acted):
+    def model(rows):
+        score = rows["total"] / 300 + rows["cost"] / 4000 + rows["squared"] / 400 - 4
+        return 1.0 / (1.0 + np.exp(-score.to_numpy(float)))
+
+    schema = Schema.infer(people)
+    assert kept(people).all(axis=None)
+    refused = people[model(people) < 0.5].head(40)
+    result = DEAR(model, schema, act_on=[acted]).fit(people).generate(refused)
+    solved = result.counterfactuals[result.actions["success"]]
+    assert len(solved) > 15
+    assert kept(solved).all(axis=None)
+
+
+@pytest.mark.parametrize("acted", ["city", "rent"])
+def test_a_number_moves_with_its_category_only(people, acted):
+    model = lambda rows: (rows["index"] + rows["rent"] / 1000).clip(0, 1)  # noqa: E731
+    refused = people[model(people) < 0.5].head(40)
+    result = DEAR(model, Schema.infer(people), act_on=[acted]).fit(people).generate(refused)
+    index = people.groupby("city")["index"].first()
+    after = result.counterfactuals[result.actions["success"]]
+    assert len(after) > 20
+    assert (after["index"] == after["city"].map(index)).all()
+
+
+def test_a_factor_may_become_zero_and_leave_zero():
+    frame = pd.DataFrame({"a": [0.0, 3.0], "b": [5.0, 7.0], "y": [0.0, 21.0]}).sample(
+        200, replace=True, random_state=0
+    )
+    product = Relation("y", ("a", "b"), 0.0, (1.0, 1.0), log=True, high=0.0, error=1e-6)
+    schema = replace(Schema.infer(frame, numeric=["a", "b", "y"]), relations=(product,))
+    relations = Relations.of(Encoder(schema))
+    x = torch.tensor([[0.0, 5.0, 0.0], [3.0, 7.0, 21.0]], dtype=torch.float64)
+    reached = torch.tensor([[2.0, 5.0, 0.0], [0.0, 7.0, 21.0]], dtype=torch.float64)[:, None]
+    free, required = x != x, torch.ones(2, 1, dtype=torch.bool)
+    free[:, 2] = True
+    bounds = torch.zeros_like(x), torch.full_like(x, 99.0)
+    repaired = relations.repair(x, reached, free, bounds, required)
+    assert repaired[:, 0, 2].tolist() == [10.0, 0.0]
+
+
+def test_what_a_row_becomes_depends_on_that_row_alone():
+    """A band and three orders; candidates of 200 rows break other ones of them."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.gamma(4, 9000, (200, 3)).round(), columns=["total", "part", "rest"])
+    band = Relation("total", ("rest",), 0.363, (0.997,), log=True, low=-0.386, high=0.318)
+    pairs = [("part", "total"), ("part", "rest"), ("rest", "total")]
+    orders = tuple(Relation(upper, (lower,)) for lower, upper in pairs)
+    schema = replace(Schema.infer(frame), relations=(band, *orders))
+    relations = Relations.of(Encoder(schema))
+    x = torch.from_numpy(frame.to_numpy())
+    reached = x[:, None] * torch.from_numpy(rng.uniform(0.1, 2.0, (200, 5, 3))).round(decimals=1)
+    free = torch.from_numpy(rng.random((200, 3)) < 0.7)
+    bounds, required = (torch.zeros_like(x), x * 0 + 1e6), torch.ones(200, 4, dtype=torch.bool)
+
+    def repaired(idx):
+        low, high = (each[idx] for each in bounds)
+        return relations.repair(x[idx], reached[idx], free[idx], (low, high), required[idx])
+
+    together = repaired(torch.arange(200))
+    assert not torch.equal(together, reached)
+    assert torch.equal(together, repaired(torch.arange(199, -1, -1)).flip(0))
+    assert torch.equal(together, torch.cat([repaired(torch.tensor([i])) for i in range(200)]))
