@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from functools import cache
+from numbers import Real
 from typing import Any, Self
 
 # The longest text of a given value in an error.
@@ -81,6 +82,8 @@ def shown(value: object) -> str:
     shape = getattr(value, "shape", ())
     if isinstance(shape, tuple) and shape:
         return f"a {type(value).__name__} of shape {shape}"
+    if isinstance(value, list) and any(isinstance(each, Real) for each in value):
+        return f"{len(value)} values"
     text = repr(value)
     if isinstance(value, list | tuple):
         text = f"{text[0]}{', '.join(map(shown, value))}{text[-1]}"

@@ -259,8 +259,8 @@ DEPENDS = (
 )
 # Of an action that does not help by itself.
 CHAIN = "The action works through what follows, not by itself."
-# Of an action that is enough by itself, where more than a tenth of resamples fail.
-UNDONE = "The action is enough by itself, but what is expected to follow may undo it."
+# Where more than a tenth of resamples fail.
+UNDONE = ", but what is expected to follow may undo it."
 SURE = 0.9
 # Resamples of fewer training rows do not tell how certain an answer is.
 FEWEST = 30
@@ -279,7 +279,8 @@ def enough(
         sure: whether it succeeds under nearly all resamples.
     """
     if needed is None:
-        return (ENOUGH_FORCED if forced else ENOUGH) if sure else UNDONE
+        told = ENOUGH_FORCED if forced else ENOUGH
+        return told if sure else told.replace(".", UNDONE)
     if alone:
         return DEPENDS
     musts = join([move.needed for move in needed])

@@ -221,7 +221,7 @@ def test_a_rule_is_named_where_there_is_one(frame):
     def wives_earn(rows):
         return (rows["role"] != "wife") | (rows["pay"] > 0)
 
-    schema = Schema.infer(frame, immutable=["sex", "age"], rules=[wives_earn])
+    schema = Schema.infer(frame, immutable=["sex", "age"], rules=[wives_earn], definitions={})
     model = lambda rows: 0.9 * (rows["role"] == "wife")  # noqa: E731
     dear = DEAR(model, schema, act_on=["role"], decoder=Still()).fit(frame)
     actions = dear.generate(frame[frame["role"] == "husband"].head(3)).actions
