@@ -97,12 +97,9 @@ def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
     absent = {k: [n for n in v if n not in names] for k, v in marks.items()}
     wrong = [f"{k}: {unknown('features', v, names)}" for k, v in absent.items() if v]
     wrong += [text for k in ("labels", "units") for text in _not_text(k, given[k])]
-    named = {k: given[k] for k in ("ordered", "special", "ranges") if given[k]}
-    wrong += [
-        f"{k} must be {{feature: [...]}}, got {type(v).__name__}"
-        for k, v in named.items()
-        if not isinstance(v, Mapping)
-    ]
+    named = [k for k in ("ordered", "special", "ranges") if given[k]]
+    kinds_of = {k: type(given[k]).__name__ for k in named if not isinstance(given[k], Mapping)}
+    wrong += [f"{k} must be {{feature: [...]}}, got {kind}" for k, kind in kinds_of.items()]
     if wrong:
         raise SchemaError("; ".join(wrong))
     for one, other in (("categorical", "numeric"), ("increasing", "decreasing")):

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -24,8 +23,6 @@ logger = logging.getLogger(__name__)
 
 # Training rows in the sample of scores that gives the unit of the margin.
 SCORED_ROWS = 2_000
-# Rows that are scored twice.
-REPEATED_ROWS = 10
 
 
 class Trained:
@@ -39,8 +36,6 @@ class Trained:
         copies: of the model, trained again.
     """
 
-    _is_checked = False
-
     def __init__(
         self, rows: Tensor, classifier: Classifier, copies: Sequence[Classifier] = ()
     ) -> None:
@@ -49,17 +44,6 @@ class Trained:
     def __getstate__(self) -> dict[str, Any]:
         """What is computed on first access is computed again."""
         return {"rows": self.rows, "classifier": self.classifier, "copies": self.copies}
-
-    def check_model(self, frame: pd.DataFrame, rows: Tensor, scores: Tensor) -> None:
-        """Check once that the model repeats its scores, (m, c), of a frame and its rows, (m, p).
-
-        Raises:
-            ModelError: it does not.
-        """
-        few = slice(REPEATED_ROWS)
-        if len(frame) and not self._is_checked:
-            self.classifier.check_repeats(frame.iloc[few], rows[few], scores[few])
-            self._is_checked = True
 
     @lazy
     def advised(self) -> bool:
