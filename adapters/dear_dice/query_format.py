@@ -48,13 +48,14 @@ class QueryFormat:
         """The formats of a query that a model may take which does not take its own dtypes.
 
         Objects that are no text have their own dtype; then text, or every category, is a pandas
-        category besides.
+        category besides; last, every category is an object.
         """
         text = [name for name in training if pd.api.types.is_string_dtype(self.dtypes[name])]
         typed = {name: query[name].astype(object).infer_objects().dtype for name in text}
         for names in ((), [n for n in training if n not in self.levels], list(training)):
             new = {n: _category(training[n], self.levels.get(n, {})) for n in names}
             yield replace(self, cast={**self.cast, **typed, **new})
+        yield replace(self, cast={**self.cast, **dict.fromkeys(training, object)})
 
     def read(self, query: pd.DataFrame) -> pd.DataFrame:
         """A query as the data interface writes it."""

@@ -112,12 +112,6 @@ def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
     absent = {k: [n for n in v if n not in names] for k, v in marks.items()}
     wrong = [f"{k}: {unknown('features', v, names)}" for k, v in absent.items() if v]
     wrong += [text for what in ("labels", "units") for text in _not_text(what, given[what])]
-    named = {k: given[k] for k in ("ordered", "special", "ranges") if given[k]}
-    wrong += [
-        f"{k} must be {{feature: [...]}}, got {type(v).__name__}"
-        for k, v in named.items()
-        if not isinstance(v, Mapping)
-    ]
     if wrong:
         raise SchemaError("; ".join(wrong))
     contrary = ("categorical", "numeric"), ("identifiers", "numeric"), ("increasing", "decreasing")

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -30,8 +29,6 @@ SCORED_ROWS = 2_000
 NORMAL = 3.29
 # The largest step of a number as a share of the range of its central 98 %, and rounding errors.
 SHARE, ROUNDED = 0.01, 1.0 + 1e-9
-# Rows that are scored twice.
-REPEATED_ROWS = 10
 
 
 class Trained:
@@ -45,8 +42,6 @@ class Trained:
         copies: of the model, trained again.
     """
 
-    _is_checked = False
-
     def __init__(
         self, rows: Tensor, classifier: Classifier, copies: Sequence[Classifier] = ()
     ) -> None:
@@ -55,17 +50,6 @@ class Trained:
     def __getstate__(self) -> dict[str, Any]:
         """What is computed on first access is computed again."""
         return {"rows": self.rows, "classifier": self.classifier, "copies": self.copies}
-
-    def check_model(self, frame: pd.DataFrame, rows: Tensor, scores: Tensor) -> None:
-        """Check once that the model repeats its scores, (m, c), of a frame and its rows, (m, p).
-
-        Raises:
-            ModelError: it does not.
-        """
-        few = slice(REPEATED_ROWS)
-        if len(frame) and not self._is_checked:
-            self.classifier.check_repeats(frame.iloc[few], rows[few], scores[few])
-            self._is_checked = True
 
     @lazy
     def advised(self) -> bool:

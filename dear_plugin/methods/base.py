@@ -222,7 +222,7 @@ class RecourseMethod(Named, Parameters, ABC):
         frame = frame.copy()
         part = frame.iloc[at.numpy()] if bad else frame
         known = self.classifier.frame_scores(part, x[at])
-        trained.check_model(part, x[at], known)
+        self.classifier.check_repeats(part, x[at], known)
         scores = known.new_full((len(x), known.shape[1]), torch.nan).index_copy(0, at, known)
         goal = goal.bind(scores, lambda: trained.cutoffs)
         accepted = torch.zeros(len(x), dtype=torch.bool)

@@ -36,6 +36,8 @@ LABELS = (
 # The largest difference of two calls, as a share of the largest score, that may be rounding: of
 # half precision, too. Probabilities that are 0 or 1.
 APART, SURE = 1e-2, 1e-6
+# Rows that are scored twice.
+REPEATED = 10
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +70,7 @@ class Classifier:
         output: Output | None = None,
         encode: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        self.encoder = encoder
+        self.encoder, self._repeats = encoder, False
         self.is_module = isinstance(model, nn.Module)
         if output is not None and str(output) not in _TO_SCORES:
             raise ModelError(f"output must be one of {sorted(_TO_SCORES)}, got {shown(output)}")
@@ -127,12 +129,20 @@ class Classifier:
             logger.warning("the model was not trained on %s: %s", unused, UNUSED)
 
     def check_repeats(self, frame: pd.DataFrame, rows: Tensor, scores: Tensor) -> None:
-        """Score a frame, (m, p), again, of which the caller has the rows, and the scores, (m, c).
+        """Score some rows again, once for each model.
+
+        Args:
+            frame: m rows.
+            rows: (m, p) the same.
+            scores: (m, c) their scores.
 
         Raises:
             ModelError: the scores differ by more than rounding.
         """
-        first, again = map(self._in_units, (scores, self.frame_scores(frame, rows)))
+        if self._repeats or not len(frame):
+            return
+        again = self.frame_scores(frame.iloc[:REPEATED], rows[:REPEATED])
+        first, again = map(self._in_units, (scores[:REPEATED], again))
         apart = float((first - again).abs().max())
         if apart > APART * float(first.abs().max()):
             raise ModelError(
@@ -140,6 +150,7 @@ class Classifier:
                 f" {apart:.2g}; it must repeat them: fix its seed in every call, or switch dropout"
                 " off"
             )
+        self._repeats = True
 
     def tell_of_labels(self, scores: Tensor) -> None:
         """Warn of probabilities of training rows, scores (n, c), that are all 0 or 1."""

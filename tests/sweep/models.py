@@ -26,7 +26,8 @@ NATIVE = dict.fromkeys(("xgboost", "lightgbm", "histogram"), ("category",)) | {
 
 def fitted(kind, table):
     """A model of a kind, fitted on a table."""
-    return _new(kind, table).fit(table.frame, table.label)
+    model = _new(kind, table).fit(table.frame, table.label)
+    return Hard(model) if "labels" in table.traits else model
 
 
 def _new(kind, table):
@@ -40,6 +41,18 @@ def _new(kind, table):
     words = OneHotEncoder(handle_unknown="ignore"), table.words
     columns = make_column_transformer(words, remainder=StandardScaler())
     return make_pipeline(columns, LogisticRegression(max_iter=500))
+
+
+class Hard:
+    """A model of which only the labels are known."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, model):
+        self.predict = model.predict
+
+    def predict_proba(self, frame):
+        return np.eye(2)[np.ravel(self.predict(frame)).astype(int)]
 
 
 class Net:

@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema
-from tests.sweep.models import Net
+from tests.sweep.models import Hard, Net
 
 
 def python(table, model):
@@ -21,8 +21,10 @@ def python(table, model):
         )
         model.fit(table.frame, table.label)
     passed = model.module if isinstance(model, Net) else model
+    passed = model.predict if isinstance(model, Hard) else passed
+    ranges = None if table.limit is None else {"amount": (None, table.limit)}
     dear = DEAR(passed, schema, act_on=table.act_on).fit(table.frame)
-    result = dear.generate(table.query, within=Constraints(frozen=table.frozen))
+    result = dear.generate(table.query, within=Constraints(frozen=table.frozen, ranges=ranges))
     return result.counterfactuals, list(result.actions["success"]), list(result.actions["reason"])
 
 
@@ -70,8 +72,9 @@ def alibi(table, model):
         own = {n: [levels[n][int(code)] for code in columns[n]] for n in levels}
         return pd.DataFrame(columns | own).astype(frame.dtypes.to_dict())
 
+    asked = model.predict if isinstance(model, Hard) else model.predict_proba
     explainer = Explainer(
-        lambda X: model.predict_proba(decoded(X)),
+        lambda X: asked(decoded(X)),
         names,
         {names.index(n): list(map(str, ls)) for n, ls in levels.items()},
         immutable_features=table.immutable,
@@ -79,11 +82,19 @@ def alibi(table, model):
         act_on=table.act_on,
     ).fit(encoded(frame))
     fixed = {n: [] if n in levels else [0, 0] for n in table.frozen}
-    data = explainer.explain(encoded(query), Y_t=1, C=[fixed]).data
+    more = [{}] if table.limit is None else _changes(query, table.limit)
+    C = [each | fixed for each in more]
+    data = explainer.explain(encoded(query), Y_t=1, C=C).data
     changed = data["cf"]["X"] != encoded(query)
     cells = decoded(data["cf"]["X"]).astype(object).set_axis(query.index)
     result = query.astype(object).mask(changed, cells).astype(query.dtypes.to_dict())
     return result, data["success"][:, 0].tolist(), data["action"]["reason"]
+
+
+def _changes(query, limit):
+    """The largest changes of the amounts, as Alibi's conditions."""
+    room = (limit.loc[query.index] - query["amount"]).clip(lower=0.0)
+    return [{"amount": [-1e6, most]} for most in room]
 
 
 ROUTES = {"python": python, "dice": dice, "alibi": alibi}

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from tests.sweep.traits import LATER, generator, limit_of
+
 CHANCE = 0.35
 JOBS, TOWNS, BRANDS = np.array(["civil", "office", "other"]), np.array(list("ABCD")), ["ab", "cd"]
 CODES = (111, 112, 120)
@@ -23,6 +25,7 @@ class Table:
         immutable: columns that never change.
         frozen: columns that do not change in this call.
         act_on: the columns to act on; None is all that may change.
+        limit: what the amount of each row of the query may become at most, by its index, if given.
     """
 
     traits: tuple[str, ...]
@@ -33,6 +36,7 @@ class Table:
     immutable: list[str] = field(default_factory=lambda: ["age"])
     frozen: list[str] = field(default_factory=list)
     act_on: list[str] | None = None
+    limit: pd.Series | None = None
 
     @property
     def words(self) -> list[str]:
@@ -47,9 +51,15 @@ def random_table(seed, kinds, without):
     kind = str(rng.choice(kinds))
     n = int(rng.integers(40, 80) if "few rows" in traits else rng.integers(150, 400))
     frame, score = _columns(n + 40, traits, DTYPES[kind], rng)
+    later = {t: generator(seed, t) for t in LATER if t not in without}
+    added = {t: LATER[t](n + 40, own) for t, own in later.items() if own.random() < CHANCE}
+    for columns, part in added.values():
+        frame, score = frame.assign(**columns), score + part
+    traits = [*traits, *added]
     label = (score + rng.logistic(0, 0.3, n + 40) > score.median()).astype(int).rename("y")
     train, pool = frame.iloc[:n], frame.iloc[n:].loc[label.iloc[n:].sort_values().index[:4]]
     table = Table((kind, *traits), train, label.iloc[:n], _query(pool, train, traits))
+    table.limit = limit_of(table.query, seed) if "limits" in traits else None
     group = [name for name in frame if name.startswith("job_")]
     table.groups = [group] if group else []
     free = [n for n in frame if n not in ("age", "brand", "customer_id", *group)]

@@ -20,15 +20,20 @@ CABINS = {
     "booleans": [bool(value) for value in rng.integers(0, 2, N)],
     "text": [str(value) for value in rng.integers(0, 3, N)],
 }
-# The dtypes of the training rows; the query's are objects, as those of a row of a frame.
-FORMS = {"as trained": object, "of a typed column": None}
+# The dtypes of the training rows and of the query: a row of a frame has objects, JSON has none.
+FORMS = {
+    "as trained": (object, object),
+    "objects of a typed column": (None, object),
+    "typed cells of objects": (object, None),
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("values", CABINS)
 def test_an_answer_has_the_values_of_the_query(values, form):
+    trained, asked = FORMS[form]
     fares, sexes = rng.gamma(2, 15, N).round(2), rng.choice(["male", "female"], N)
-    cabin = pd.Series(CABINS[values], dtype=FORMS[form])
+    cabin = pd.Series(CABINS[values], dtype=trained)
     frame = pd.DataFrame({"cabin": cabin, "sex": sexes, "fare": fares})
     paid = frame["fare"] + 20 * (frame["sex"] == "female") + 9 * frame["cabin"].astype(float)
     words = OneHotEncoder(handle_unknown="ignore"), ["cabin", "sex"]
@@ -39,10 +44,10 @@ def test_an_answer_has_the_values_of_the_query(values, form):
         dataframe=frame.assign(y=label), continuous_features=["fare"], outcome_name="y"
     )
     query = frame[model.predict(frame) == 0].head(4)
-    query = query.assign(cabin=pd.Series(query["cabin"].tolist(), query.index, dtype=object))
+    query = query.assign(cabin=pd.Series(query["cabin"].tolist(), query.index, dtype=asked))
     explainer = DiceDEAR(data, dice_ml.Model(model=model, backend="sklearn"))
     found = explainer.generate_counterfactuals(query, 1, desired_class=1).cf_examples_list
     answers = pd.concat([example.final_cfs_df[list(frame)] for example in found])
     assert (answers.dtypes == query.dtypes).all()
     assert set(map(type, answers["cabin"])) == set(map(type, query["cabin"]))
-    assert (model.predict(answers) == 1).all()
+    assert (model.predict(answers.astype(frame.dtypes.to_dict())) == 1).all()
