@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.data.definitions import lookups as tables
-from dear_plugin.data.definitions.functions import Fit, Scale, switched
+from dear_plugin.data.definitions.functions import Fit, Scale
 from dear_plugin.data.definitions.numbers import Numbers
 from dear_plugin.data.definitions.orders import implied, orders
+from dear_plugin.data.definitions.switched import switched
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.relations import Lookup, Relation, told
 from dear_plugin.errors import SchemaError, unknown
@@ -87,9 +88,8 @@ def _functions(
     exact: list[Relation] = []
     near: list[Fit] = []
     for scale in Scale.all(numbers):
-        fits = [*scale.fits(groups)]
-        exact += [fit.relation for fit, _ in fits if fit]
-        near += [fit for _, fit in fits if fit]
+        found, close = scale.fits(groups)
+        exact, near = [*exact, *(fit.relation for fit in found)], [*near, *close]
     exact += switched(numbers)
     exact = [*{frozenset(each.members): each for each in reversed(exact)}.values()][::-1]
     return [*tables.lookups(frame, features, exact, groups), *exact, *_apart(near, exact)]

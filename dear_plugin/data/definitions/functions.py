@@ -9,14 +9,12 @@ from fractions import Fraction
 import numpy as np
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.definitions.evidence import ERRORS, fitted, follows, is_kept
 from dear_plugin.data.definitions.numbers import Array, Indices, Numbers, Rows
 from dear_plugin.data.relations import Relation
 
 # The rows that are looked at, and the least of them; the most columns that a sum adds.
 ROWS, FEWEST, MOST = 1000, 30, 10
-# The share of rows that may break a definition, also among those in which a column has not its
-# commonest value; the share if all have so few values that many rows keep it by chance.
-ERRORS, FEW_ERRORS, FEW_VALUES = 0.03, 0.005, 12
 # Factors are fractions with the first of these denominators that fits, powers are halves; a
 # logarithm has one of these bases.
 DENOMINATORS, HALVES, BASES = (1, 12, 100), (2,), (np.e, 10.0, 2.0)
@@ -79,31 +77,33 @@ class Scale:
         """The number of columns (m)."""
         return len(self.numbers.names)
 
-    def fits(self, groups: Iterable[Iterable[str]]) -> Iterator[tuple[Fit | None, Fit | None]]:
-        """The exact fit of each number that does not follow from others, and the near one.
+    def fits(self, groups: Iterable[Iterable[str]]) -> tuple[list[Fit], list[Fit]]:
+        """The exact fits of numbers, short ones first, that do not follow from others; near ones.
 
         Args:
             groups: columns of which exactly one is 1.
         """
         distinct, spread = [len(np.unique(v)) for v in self.others.T], np.nanstd(self.own, 0)
-        span = np.zeros((0, len(distinct) + 1))
-        for group in groups if not self.kind.log else ():
-            span = np.vstack([span, [*(n in group for n in self.numbers.names), -1.0]])
         wide = [j for j, count in enumerate(distinct) if count > 3 or not self.kind.log]
         # A square comes before its root, which has the same count.
-        for y in sorted(wide, key=lambda j: (-distinct[j], -spread[j] * self.kind.log)):
-            exact, near = self.fit(y, [j for j in wide if j != y])
-            if exact:
-                row = self._row(exact.relation)
-                new = not _follows(row, span) and self._zeros_agree(exact.relation)
-                exact, span = (exact, np.vstack([span, row])) if new else (None, span)
-            yield exact, near
+        order = sorted(wide, key=lambda j: (-distinct[j], -spread[j] * self.kind.log))
+        both = [self.fit(y, [j for j in wide if j != y]) for y in order]
+        exact, found = [fit for fit, _ in both if fit], list[Fit]()
+        names = self.numbers.names
+        known = [*groups] if not self.kind.log else []
+        span = np.array([[*(n in group for n in names), -1.0] for group in known])
+        span = span.reshape(len(known), len(names) + 1)
+        for each in sorted(exact, key=lambda fit: len(fit.relation.others)):
+            row = self._row(each.relation)
+            if not follows(row, span) and self._zeros_agree(each.relation):
+                found, span = [*found, each], np.vstack([span, row])
+        return found, [fit for _, fit in both if fit]
 
     def stated(self, y: int, others: list[int]) -> Iterator[Relation]:
         """The exact and the near relation of a column to all of others, if there are."""
         here = self._rows([y, *others])
         if here.sum() >= FEWEST:
-            weights, residual, _ = _fitted(self.others[here][:, others], self.own[here, y])
+            weights, residual, _ = fitted(self.others[here][:, others], self.own[here, y])
             exact = self.exact(y, others, weights[1:])
             near = self.near(y, others, weights, residual)
             fits = [fit.relation for fit in (exact, near) if fit]
@@ -141,7 +141,7 @@ class Scale:
             here, free[chosen] = self._rows([y, *chosen]), False
             if here.sum() < FEWEST:
                 break
-            weights, residual, size = _fitted(self.others[here][:, chosen], self.own[here, y])
+            weights, residual, size = fitted(self.others[here][:, chosen], self.own[here, y])
             left.append(float(residual.var() / self.own[here, y].var()))
             is_close = is_close or bool(size <= 0.2 * self.own[here, y].std())
             if len(chosen) == 1 or (len(chosen) == 2 and left[2] < SECOND * left[1]):
@@ -227,7 +227,7 @@ class Scale:
             usual, middle = np.median(rounding), float(np.median(rest))
             constant = middle if abs(middle) > usual + 1e-5 * t.std() else 0.0
             off = np.abs(rest - constant) > rounding + noise
-            if usual <= coarse and _is_kept(off, raw[:, [y, *others]]):
+            if usual <= coarse and is_kept(off, raw[:, [y, *others]]):
                 left = rest - constant
                 left = raw[:, y] * -np.expm1(-left) if self._is_product else left
                 error = max(np.abs(left[~off]).max(), 0.5 * self.numbers.units[y] * bool(usual))
@@ -296,53 +296,3 @@ class Scale:
     def _is_product(self) -> bool:
         """Whether the logarithms of numbers are explained."""
         return self.kind.log and self.kind.shift is None
-
-
-def switched(numbers: Numbers) -> list[Relation]:
-    """The numbers that are another one, or 0 where a flag is."""
-    table, names, found = numbers.values[:ROWS], numbers.names, []
-    flags = [j for j, v in enumerate(table.T) if set(np.unique(v[~np.isnan(v)])) == {0.0, 1.0}]
-    for y in range(len(names)) if flags else ():
-        known = ~np.isnan(table) & ~np.isnan(table[:, [y]])
-        on = known & (table[:, [y]] != 0.0)
-        same = (on & np.isclose(table, table[:, [y]])).sum(0) >= np.maximum(10, 0.99 * on.sum(0))
-        for x in np.flatnonzero(same & ((known & ~on & (table != 0.0)).sum(0) >= 10)).tolist():
-            here = known[:, x]
-            product = table[here][:, flags] * table[here][:, [x]]
-            agree = ((product != 0.0) == on[here][:, [x]]).mean(0) >= 1.0 - FEW_ERRORS
-            both = [f for f, ok in zip(flags, agree, strict=True) if ok and f not in (x, y)][:1]
-            product = Relation(names[y], (), weights=(1.0, 1.0), log=True, high=0.0)
-            found += [replace(product, others=(names[x], names[f])) for f in both]
-    return found
-
-
-def _fitted(x: Array, t: Array) -> tuple[Array, Array, float]:
-    """Weights, (m,), residuals, (n,), and the size of all residuals but errors."""
-    design, kept = np.column_stack([np.ones(len(t)), x]), np.ones(len(t), dtype=bool)
-    most = int((1.0 - ERRORS) * (len(t) - 1))
-    for _ in range(2):
-        weights = np.linalg.lstsq(design[kept], t[kept], rcond=None)[0]
-        residual = t - design @ weights
-        size = float(np.partition(np.abs(residual), most)[most])
-        kept = np.abs(residual) <= size
-    return weights, residual, size
-
-
-def _is_kept(off: Array, columns: Array) -> bool:
-    """Whether rows keep a relation, also those with another than the commonest value."""
-    counted = [np.unique(v, return_counts=True) for v in columns.T]
-    few = all(len(distinct) <= FEW_VALUES for distinct, _ in counted)
-    if off.mean() > (FEW_ERRORS if few else ERRORS):
-        return False
-    for v, (distinct, counts) in zip(columns.T, counted, strict=True):
-        rare = off[v != distinct[counts.argmax()]]
-        if len(rare) < 10 or rare.mean() > ERRORS:
-            return False
-    return True
-
-
-def _follows(row: Array, span: Array) -> bool:
-    """Whether a relation is a combination of others."""
-    size = np.maximum(np.abs(span).max(0, initial=0.0), np.abs(row)) + 1e-12
-    again = np.linalg.lstsq((span / size).T, row / size, rcond=None)[0] @ (span / size)
-    return bool(np.abs(again - row / size).max() <= 1e-3)
