@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from dear_plugin.data.definitions.evidence import FEW_ERRORS
-from dear_plugin.data.definitions.functions import ROWS
 from dear_plugin.data.definitions.numbers import Numbers
+from dear_plugin.data.definitions.scale import ROWS
 from dear_plugin.data.relations import Relation
 
 
