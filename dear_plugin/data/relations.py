@@ -65,43 +65,27 @@ class Relation:
             return f"{self.others[0]} <= {self.name}"
         if not self.is_definition:
             return f"the relation of {self.name} to {' and '.join(self.others)}"
-        is_product = self.log and self.shift is None
-        return f"{self.name} = {self._product if is_product else self._sum}"
+        return f"{self.name} = {self._formula}"
 
     @property
-    def _sum(self) -> str:
-        """The formula of a sum, or of a logarithm."""
-        names = self.others
+    def _formula(self) -> str:
+        """The sum or product, its constant first."""
+        is_product, names = self.log and self.shift is None, self.others
+        plus, minus = ("*", "/") if is_product else ("+", "-")
         if self.shift is not None:
             names = (f"log({names[0]}{f' + {self.shift:g}' if self.shift else ''})",)
-        terms = [
-            *zip(self.weights, names, strict=True),
-            *[(self.constant, "")][: self.constant != 0],
-        ]
+        first = math.exp(self.constant) if is_product else self.constant
+        terms = [(first, f"{abs(first):.6g}")] * (round(first, 9) != is_product)
+        for weight, name in zip(self.weights, names, strict=True):
+            size = "" if round(abs(weight), 9) == 1 else f"{abs(weight):.6g}"
+            terms.append((weight, f"{name}^{size}" if is_product else f"{size} {name}"))
         terms.sort(key=lambda term: term[0] < 0)
-        out = " ".join(f"{'+' if w > 0 else '-'} {_times(abs(w), name)}" for w, name in terms)
-        return out.removeprefix("+ ")
-
-    @property
-    def _product(self) -> str:
-        """The formula of a product."""
-        factor = math.exp(self.constant)
-        powers = [
-            (w, n if abs(w) == 1 else f"{n}^{abs(w):g}")
-            for n, w in zip(self.others, self.weights, strict=True)
-        ]
-        out = "".join(f" {'*' if w > 0 else '/'} {power}" for w, power in powers)
-        return f"{factor:.4g}{out}".removeprefix("1 * ")
+        text = " ".join(f"{plus if w > 0 else minus} {t.strip(' ^')}" for w, t in terms)
+        return text.removeprefix(f"{plus} ") if terms[0][0] > 0 else f"{'1 ' * is_product}{text}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, which has no infinity: the `high` of an order is None."""
         return {**asdict(self), "high": None if self.is_order else self.high}
-
-
-def _times(weight: float, name: str) -> str:
-    """A term of a sum."""
-    text = f"{weight:.6g} {name}".rstrip()
-    return text.removeprefix("1 ")
 
 
 @dataclass(frozen=True)

@@ -84,15 +84,14 @@ class Schema:
         labels: Mapping[str, Any] | None = None,
         units: Mapping[str, str] | None = None,
     ) -> Schema:
-        """Infer a schema from a frame of p features, (n, p), with or without the target.
+        """Infer a schema from a frame, (n, p), with or without the target.
 
         Object, bool, string and category columns are categorical, those of more than two levels
         with an order are numbers (`ordered`; by default ranges, "<1", "10-49"); any column with at
         most two values is binary; other numbers are numeric, with the precision of their
         decimals, or with the common step of few values.
         Constant columns are immutable. A missing value is a separate level. What is true by
-        definition, such as a total of parts, or nearly so, becomes `relations`; a column that
-        another one determines is not acted on unless named. The logger warns of suspected codes,
+        definition, or nearly, becomes `relations`. The logger warns of suspected codes,
         identifiers, numbers kept as text, columns that count time, names of past events and of
         marks of the decision maker, and of names such as "age" or "sex" where nothing is
         immutable.
@@ -119,9 +118,8 @@ class Schema:
                 an action changes no feature of an earlier tier.
             exactly_one: lists of binary columns of which exactly one is 1; None infers them.
             orders: pairs (a, b) of numbers with a <= b in every row; None infers them.
-            definitions: `{feature: others}` of what others determine, such as
-                `{"total": ["part", "rest"], "rate": ["city"]}`, in the form that fits it; None
-                infers them.
+            definitions: `{feature: others}` that determine it, `{"total": ["part", "rest"],
+                "rate": ["city"]}`, in the form that fits; None infers them.
             ordered: `{feature: levels}` of categories with an order, the least first, as
                 `pd.Categorical(..., ordered=True)` has it; `categorical` ignores an order.
             labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; or what
@@ -204,8 +202,7 @@ class Schema:
     @property
     def orders(self) -> tuple[tuple[str, str], ...]:
         """The pairs (a, b) of the relations `a <= b`."""
-        found = (each for each in self.relations if isinstance(each, Relation) and each.is_order)
-        return tuple((each.others[0], each.name) for each in found)
+        return tuple((each.members[1], each.name) for each in self.relations if each.is_order)
 
     def held(self, members: Iterable[int]) -> tuple[int, ...]:
         """The positions of the features that do not move with an action set, ascending.

@@ -26,8 +26,9 @@ from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.search import DescentSchedule, Search
 
-# Versions 0.1 and 0.2 wrote formats 1 and 2, of two files each; 0.3 wrote 3, of scaled rows.
-FORMAT = 5
+# Versions 0.1 and 0.2 wrote formats 1 and 2, of two files each; 0.3 wrote 3, of scaled rows; 0.4
+# wrote 5, with orders beside relations.
+FORMAT = 6
 FILE, KEY = "dear.safetensors", "dear"
 # Saved rows that are checked for values that the schema's dtypes cannot hold.
 SOME_ROWS = 100

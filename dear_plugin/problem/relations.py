@@ -101,6 +101,8 @@ class Relations:
         for tried in self._tries(each, x, rows, limits):
             holds = each.hold(tried) & ~done
             out, done = torch.where(holds[:, None], tried, out), done | holds
+            if bool(done.all()):
+                break
         return out
 
     def _tries(

@@ -1,4 +1,4 @@
-"""Relations: what is true by definition stays true in answers, and a row is repaired alone."""
+"""Relations: what is true by definition stays so in every answer; a row is repaired alone."""
 
 from dataclasses import replace
 

@@ -14,9 +14,12 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.data.definitions import lookups as tables
-from dear_plugin.data.definitions.functions import Fit, Scale, switched
+from dear_plugin.data.definitions.forms import Fit
+from dear_plugin.data.definitions.functions import fits, stated_forms
 from dear_plugin.data.definitions.numbers import Numbers
 from dear_plugin.data.definitions.orders import implied, orders
+from dear_plugin.data.definitions.scale import Scale
+from dear_plugin.data.definitions.switched import switched
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.relations import Lookup, Relation, told
 from dear_plugin.errors import SchemaError, unknown
@@ -87,9 +90,8 @@ def _functions(
     exact: list[Relation] = []
     near: list[Fit] = []
     for scale in Scale.all(numbers):
-        fits = [*scale.fits(groups)]
-        exact += [fit.relation for fit, _ in fits if fit]
-        near += [fit for _, fit in fits if fit]
+        found, close = fits(scale, groups)
+        exact, near = [*exact, *(fit.relation for fit in found)], [*near, *close]
     exact += switched(numbers)
     exact = [*{frozenset(each.members): each for each in reversed(exact)}.values()][::-1]
     return [*tables.lookups(frame, features, exact, groups), *exact, *_apart(near, exact)]
@@ -135,7 +137,7 @@ def _stated(
         raise SchemaError(f"definitions: {unknown('features', wrong, columns)}")
     if {name, *others} <= {*numbers.names}:
         y, *x = (numbers.names.index(each) for each in (name, *others))
-        forms = [each for scale in Scale.all(numbers) for each in scale.stated(y, x)]
+        forms = [each for scale in Scale.all(numbers) for each in stated_forms(scale, y, x)]
         forms += [each for each in switched(numbers) if each.members == (name, *others)]
         if found := sorted(forms, key=lambda each: not each.is_definition):
             return found[0]

@@ -48,10 +48,13 @@ def lookups(
     for x in sorted(range(len(features)), key=lambda j: not features[j].is_number):
         base, levels = features[x], int(table[:, x].max()) + 1
         sure = _decides(some[base.name], base, levels)
-        if sure or (levels > 1 and not base.actionable and 2 * levels <= len(some)):
-            for y in (features[j] for j in _determined(table, x)):
-                if (base.name, y.name) not in pairs and not y.immutable:
-                    pairs[y.name, base.name] = sure
+        likely = sure or (levels > 1 and not base.actionable and 2 * levels <= len(some))
+        found = [features[j] for j in _determined(table, x)] if likely else []
+        pairs |= {
+            (y.name, base.name): sure
+            for y in found
+            if (base.name, y.name) not in pairs and not y.immutable
+        }
     for members in groups:
         pairs = {pair: sure for pair, sure in pairs.items() if not {*pair} <= members}
     for each in exact:

@@ -1,0 +1,125 @@
+"""Forms: weights of columns in, the exact or near relation with simple factors out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dear_plugin.data.definitions.evidence import is_kept
+from dear_plugin.data.definitions.numbers import Array, Indices, Rows
+from dear_plugin.data.definitions.scale import Scale
+from dear_plugin.data.relations import Relation
+
+# Factors are fractions with the first of these denominators that fits, powers are halves; a
+# logarithm has one of these bases.
+DENOMINATORS, HALVES, BASES = (1, 12, 100), (2,), (np.e, 10.0, 2.0)
+# A rounding error is at most this share of each term.
+COARSE = 0.05
+# Near-functions: the least share of the variance that others explain, and the distinct values.
+EXPLAINED, VALUES = 0.99, 12
+# Their residuals: this share of rows at either end is left out, the rest widened by a share of
+# its width and of the number's deviation. The share of rows with only some positive numbers.
+ENDS, WIDER, ROUNDING, MIXED = 0.001, 0.1, 1e-3, 0.005
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A relation of a number.
+
+    Attributes:
+        relation: the relation.
+        left: what it leaves: the share of rows that break it, or of the variance.
+        rounded: whether it holds only up to the rounding of others.
+    """
+
+    relation: Relation
+    left: float
+    rounded: bool = False
+
+
+def exact_form(scale: Scale, y: int, chosen: list[int], weights: Array) -> Fit | None:
+    """The relation with simple factors near weights, if nearly all rows keep it."""
+    here = scale.rows([y, *chosen])
+    t, x = scale.own[here, y], scale.others[here][:, chosen]
+    size = np.abs(weights) * x.std(0)
+    for simple in _simple(scale, weights):
+        used = (simple != 0.0) & (size > 1e-4 * t.std())
+        far = np.abs(simple - weights).max() > 0.02 * np.abs(weights).max()
+        if used.any() and not far:
+            least, columns = min(t.std(), size[used].min()), np.array(chosen)[used]
+            if found := _sharpest(scale, here, y, columns, simple[used], COARSE * least):
+                return found
+    return None
+
+
+def near_form(
+    scale: Scale, y: int, chosen: list[int], weights: Array, residual: Array
+) -> Fit | None:
+    """The relation to all columns, if it leaves residuals, (n,), that are small."""
+    columns = scale.own[:, [y, *chosen]]
+    known, deviation = ~np.isnan(columns), float(np.nanstd(columns[:, 0]))
+    left = float(residual.var() / deviation**2)
+    few = min(len(np.unique(v)) for v in columns.T) < VALUES
+    if scale.kind.shift is not None or few or left > 1.0 - EXPLAINED:
+        return None
+    low, high = np.quantile(residual, (ENDS, 1.0 - ENDS))
+    slack = max(WIDER * (high - low), ROUNDING * deviation)
+    mixed = scale.kind.log and bool((known.any(1) & ~known.all(1)).mean() > MIXED)
+    found = scale.relation(y, chosen, weights[1:], float(weights[0]))
+    low, high = float(low - slack), float(high + slack)
+    return Fit(replace(found, low=low, high=high, mixed=mixed), left)
+
+
+def _sharpest(
+    scale: Scale, here: Rows, y: int, others: Indices, weights: Array, coarse: float
+) -> Fit | None:
+    """The relation solved for y, or for the column whose rounding explains what is left."""
+    found = _kept(scale, here, y, others, weights, coarse)
+    if not found or not found.rounded or scale.kind.shift is not None:
+        return found
+    for i, j in enumerate(others.tolist()):
+        factors = -weights / weights[i]
+        factors[i] = 1.0 / weights[i]
+        columns = np.where(others == j, y, others)
+        other = _kept(scale, here, j, columns, factors, coarse / abs(weights[i]))
+        found = other if other and not other.rounded else found
+    return found
+
+
+def _simple(scale: Scale, weights: Array) -> Iterator[Array]:
+    """Simple factors near weights, (m,); any if there is one, but in products."""
+    if scale.kind.shift is not None:
+        bases = 1.0 / np.log(BASES)
+        yield bases[[int(np.abs(bases - weights[0]).argmin())]]
+        return
+    for most in HALVES if scale.kind.log else DENOMINATORS:
+        yield np.array([float(Fraction(w).limit_denominator(most)) for w in weights.tolist()])
+    if not scale.kind.log and len(weights) == 1:
+        yield weights
+
+
+def _kept(
+    scale: Scale, here: Rows, y: int, others: Indices, weights: Array, coarse: float
+) -> Fit | None:
+    """The relation if the rows here keep it, up to the rounding of y, or also of others."""
+    t, x, raw = scale.own[here, y], scale.others[here][:, others], scale.raw[here]
+    own, theirs = 0.5 * scale.numbers.units[y], 0.5 * scale.numbers.units[others]
+    own = own / raw[:, y] if scale.is_product else own
+    theirs = theirs / np.exp(x) if scale.kind.log else theirs
+    rest, noise = t - x @ weights, 1e-5 * t.std()
+    noise = noise if scale.kind.shift is None else noise + 1e-4 * np.abs(t)
+    for level, rounding in enumerate((0.0, own, own + theirs @ np.abs(weights))):
+        usual, middle = np.median(rounding), float(np.median(rest))
+        constant = middle if abs(middle) > usual + 1e-5 * t.std() else 0.0
+        off = np.abs(rest - constant) > rounding + noise
+        if usual <= coarse and is_kept(off, raw[:, [y, *others]]):
+            left = rest - constant
+            left = raw[:, y] * -np.expm1(-left) if scale.is_product else left
+            error = max(np.abs(left[~off]).max(), 0.5 * scale.numbers.units[y] * bool(usual))
+            error += 1e-9 * np.abs(raw[:, y]).max()
+            found = scale.relation(y, others.tolist(), weights, constant)
+            return Fit(replace(found, error=float(error)), float(off.mean()), level == 2)
+    return None
