@@ -139,23 +139,25 @@ def on_steps(values: Array) -> Array:
     distinct, counts = np.unique(values, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     frequent = order[: int(np.searchsorted(np.cumsum(counts[order]), ON_STEP * len(values))) + 1]
-    many = len(frequent) > 2 and len(values) >= STEP_ROWS and np.abs(distinct).max() <= WHOLE
+    n = len(values)
+    many = len(frequent) > 2 and n >= STEP_ROWS and np.abs(distinct).max() <= WHOLE
     places = decimals(distinct[frequent]) if many else None
     if places is None:
         return distinct[:0]
-    start, unit = distinct[frequent[0]], 10.0**-places
-    whole, some = (np.round((v - start) / unit) for v in (distinct, values[:: len(values) // STEP_ROWS]))
+    start, unit, least = distinct[frequent[0]], 10.0**-places, ON_STEP * len(values)
+    whole, some = (np.round((v - start) / unit) for v in (distinct, values[:: n // STEP_ROWS]))
     step = float(np.gcd.reduce(whole[frequent].astype(np.int64)))
     for size in ROUND:  # in few rows first, which is faster
         if size > step and (some % size == 0).mean() > 0.5:
-            step = size if counts[whole % size == 0].sum() >= ON_STEP * len(values) else step
+            step = size if counts[whole % size == 0].sum() >= least else step
     low, high = np.quantile(values, (0.05, 0.95))
     taken, size = int(((distinct >= low) & (distinct <= high)).sum()), step * unit
     is_decimal = step <= 1.0 or (size < 1.0 and math.log10(step) % 1.0 == 0.0)
-    ends = math.ceil(whole[0] / step), math.floor(whole[-1] / step)
-    if is_decimal or taken < max(2.0, TAKEN * (high - low) / size) or ends[1] - ends[0] >= MOST_STEPS:
+    first, last = math.ceil(whole[0] / step), math.floor(whole[-1] / step)
+    few = taken < max(2.0, TAKEN * (high - low) / size)
+    if is_decimal or few or last - first >= MOST_STEPS:
         return distinct[:0]
-    return np.asarray(np.round(start + size * np.arange(ends[0], ends[1] + 1), places))
+    return np.asarray(np.round(start + size * np.arange(first, last + 1), places))
 
 
 def decimals(values: Array) -> int | None:
@@ -174,7 +176,7 @@ def decimals(values: Array) -> int | None:
 
 
 def _few(values: Array, places: int | None) -> tuple[float, ...]:
-    """The only values that a number, (n,), may take: with gaps, or on a step; () if any."""
+    """The only values that a number, (n,), may take: with gaps, or on a step; () for all."""
     found = on_steps(values) if len(np.unique(values)) <= MOST_ON_STEPS else values[:0]
     kept = values[np.isin(values, found)] if len(found) else values
     return few_with_gaps(kept, places) or tuple(found.tolist())
