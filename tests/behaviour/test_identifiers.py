@@ -68,3 +68,14 @@ def test_it_is_in_no_relation():
     frame = table("numbers").assign(double=lambda f: 2 * f["key"] + 1)
     schema = Schema.infer(frame, numeric=["double"])
     assert not any("key" in relation.members for relation in schema.relations)
+
+
+def test_a_new_one_is_passed_on_and_is_no_news(caplog):
+    frame = table("text").head(600)
+    rows = frame[score(frame) < 0.4].head(5).assign(key=[f"new {i}" for i in range(5)])
+    dear = DEAR(score, Schema.infer(frame)).fit(frame)
+    caplog.clear()
+    found = dear.generate(rows)
+    assert found.actions["success"].all()
+    assert found.counterfactuals["key"].tolist() == rows["key"].tolist()
+    assert "key" not in caplog.text
