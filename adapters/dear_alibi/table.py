@@ -158,9 +158,8 @@ def _with_marks(declared: Feature, seen: Feature) -> Feature:
     """A feature of the category map with what is known from training rows."""
     # The dtype "category" has no place for a new code, which an immutable feature may have.
     dtype = "object" if seen.immutable else declared.dtype
-    return dataclasses.replace(
-        declared, immutable=seen.immutable, special=seen.special, dtype=dtype
-    )
+    known = ("immutable", "special", "actionable", "identifier")
+    return dataclasses.replace(declared, dtype=dtype, **{k: getattr(seen, k) for k in known})
 
 
 def _not_finite(feature: Feature, values: Array) -> str:

@@ -131,6 +131,7 @@ class Networks(nn.Module):
 
     numeric: Tensor
     immutable: Tensor
+    given: Tensor
     centre: Tensor
     spread: Tensor
 
@@ -143,7 +144,9 @@ class Networks(nn.Module):
         self.e = StackedMLP(1, (d, *inner, 2 * self.k), nn.Tanh, generator)
         self.g = StackedMLP(1, (self.k + d, *inner[::-1], d), nn.Tanh, generator)
         immutable = torch.tensor([f.immutable for f in encoder.schema])
-        for name, mask in (("numeric", encoder.is_number), ("immutable", immutable)):
+        given = immutable & (encoder.shares > 0.0)
+        masks = {"numeric": encoder.is_number, "immutable": immutable, "given": given}
+        for name, mask in masks.items():
             self.register_buffer(name, mask[encoder.feature_of])
         self.register_buffer("centre", torch.where(self.numeric, x.mean(0), 0.0))
         scale = x.std(0, correction=0).clamp_min(1e-3)
@@ -160,7 +163,7 @@ class Networks(nn.Module):
 
     def natural(self, z: Tensor, x: Tensor) -> Tensor:
         """Means of standardised numbers and logits of categories, (m, d)."""
-        given = self.standard(x) * self.immutable
+        given = self.standard(x) * self.given
         out: Tensor = self.g(torch.cat([z, given.expand(len(z), -1)], -1)[None])[0]
         return out
 

@@ -93,7 +93,7 @@ def _with_identifier(
             " by it; state %s",
             *(name, by, told),
         )
-    return dataclasses.replace(feature, identifier=True, immutable=True)
+    return dataclasses.replace(feature, identifier=True, immutable=True, actionable=False)
 
 
 def _number(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]) -> Feature:

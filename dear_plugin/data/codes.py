@@ -12,19 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# The most codes of a column; the least rows of one of them; the least distinct amounts.
-MOST_CODES, CODE_ROWS, FEWEST = 5, 5, 2
+# The most codes of a column, and the least rows of one of them.
+MOST_CODES, CODE_ROWS = 5, 5
 # A value with the form of a code lies at least FAR mean steps of the NEAR nearest amounts away,
 FAR, NEAR = 3.0, 10
 # or it has SPIKE times as many rows as any of the NEAR nearest amounts.
 SPIKE = 6
-# Negative whole numbers are no codes in a column with less than so many amounts for each.
-AMOUNTS_A_CODE = 3
 # Nines, sevens, eights, and 96 to 98 with leading nines: 7, 9, 88, 97, 998, 9999.
 FORM = re.compile(r"9+[6-9]?|7+|8+")
-# Gross values lie so many ranges of the central nine tenths outside of it, are at most this share
-# of so many rows, and as many times as far from the median as all others.
-RANGES, MOST_GROSS, GROSS_ROWS, TIMES = 5.0, 0.02, 50, 2.0
+# Gross values lie so many ranges of the central nine tenths outside of it, and are at most this
+# share of the rows.
+RANGES, MOST_GROSS = 5.0, 0.02
 
 Array = npt.NDArray[Any]
 
@@ -35,7 +33,7 @@ def gross(values: Array) -> Array:
     Amounts of money have long tails: large ones lie beyond the range of logarithms, too. Where
     amounts are positive, a negative one may be nearer.
     """
-    if len(values) < GROSS_ROWS:
+    if len(values) * MOST_GROSS < 1.0:
         return np.zeros(len(values), dtype=bool)
     ordered = np.sort(values)
     bottom, middle, top = _quantiles(ordered)
@@ -46,7 +44,7 @@ def gross(values: Array) -> Array:
         high = max(high, most * (most / least) ** 2)
     beyond, distance = (values < low) | (values > high), np.abs(values - middle)
     few = top > bottom and 0 < beyond.sum() <= MOST_GROSS * len(values)
-    is_far = few and distance[beyond].min() >= TIMES * distance[~beyond].max()
+    is_far = few and distance[beyond].min() >= 2.0 * distance[~beyond].max()
     return beyond if is_far else np.zeros_like(beyond)
 
 
@@ -73,7 +71,7 @@ def suspected_codes(values: Array) -> list[float]:
 
 def _at_an_end(distinct: Array, counts: Array) -> list[float]:
     """The fewest of distinct values, (m,) ascending, at one end that lie far from the rest."""
-    most = min(MOST_CODES, len(distinct) - FEWEST)
+    most = min(MOST_CODES, len(distinct) - 2)
     for cut in range(1, most + 1):
         for outer, rest, rows in (
             (distinct[:cut], distinct[cut:], counts[:cut]),
@@ -111,7 +109,7 @@ def _negative(distinct: Array, counts: Array) -> list[float]:
     """The few negative whole numbers of a column, unless they are the tail of its amounts."""
     negative = distinct < 0
     codes, rows, amounts = distinct[negative], counts[negative], counts[~negative]
-    if not 0 < len(codes) <= MOST_CODES or len(amounts) < AMOUNTS_A_CODE * len(codes):
+    if not 0 < len(codes) <= MOST_CODES or len(amounts) <= 2 * len(codes):
         return []
     if (codes % 1 != 0).any() or rows.max() < CODE_ROWS:
         return []

@@ -31,8 +31,7 @@ from dear_plugin.errors import InputError, near
 class Encoder:
     """Convert frames to tensors and back.
 
-    Reading checks that every feature is present once, with values that the schema allows. Writing
-    copies unchanged cells and keeps columns, order, dtypes, index, labels and other columns.
+    Reading checks that every feature is present once, with values that the schema allows.
 
     Args:
         schema: the features, in the order of the encoding.
@@ -87,7 +86,7 @@ class Encoder:
 
     @lazy
     def compared(self) -> Tensor:
-        """(d,) bool, the encoded columns that rows are compared by: those of no identifier."""
+        """(d,) bool, the encoded columns of what is no identifier."""
         return self.shares[self.feature_of] > 0.0
 
     @lazy
@@ -114,8 +113,7 @@ class Encoder:
             fixed: (n, p) bool, the cells that may hold a category that no training row has.
 
         Raises:
-            InputError: an absent or duplicate feature, no rows, missing values in a feature that
-                had none, infinite values, text in a numeric feature, an unknown category; all
+            InputError: an absent or duplicate feature, no rows, or cells that cannot be read; all
                 complaints at once.
         """
         self.check_columns(frame)
@@ -249,8 +247,7 @@ class Encoder:
     def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The features of a frame, (n, p), with the dtypes of the schema, as models take them.
 
-        A column whose values such a dtype cannot hold, such as 33.5 in a column of integers, keeps
-        its own.
+        A column whose values such a dtype cannot hold, such as 33.5 for integers, keeps its own.
         """
         out = frame[list(self.schema.names)]
         wrong = [f for f in self.schema if not has_dtype(f, out[f.name].dtype)]

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from numbers import Integral, Real
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
-from dear_plugin._validation.settings import Named, Rule, boolean, one_of, optional
-from dear_plugin.errors import SchemaError, SettingError, shown, unknown
+from dear_plugin._validation.settings import Named
+from dear_plugin.data.attributes import CODES, RULES, converted
+from dear_plugin.errors import SchemaError, SettingError, unknown
 
-# The largest precision, in absolute value: 10**99 and 10**-99 are finite, nonzero floats.
-MOST_DECIMALS = 99
 _TUPLES = (  # lists in JSON
     *("bounds", "categories", "levels", "stored", "special", "excluded", "observed"),
     "level_labels",
@@ -113,9 +110,10 @@ class Feature(Named):
 
     def __post_init__(self) -> None:
         """Validate the attributes; numpy numbers become Python's, which JSON can hold."""
-        for name, rule in _RULES.items():
+        kind = converted(f"one of {[str(kind) for kind in Kind]}", Kind)
+        for name, rule in {"kind": kind, **RULES}.items():
             if name == "special" and self.is_number:
-                rule = _converted("a tuple of distinct finite numbers", _codes)
+                rule = CODES
             try:
                 value = rule(f"feature {self.name!r}: {name}", getattr(self, name))
             except SettingError as error:
@@ -235,107 +233,3 @@ class Feature(Named):
 def with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
     """A range with None as infinity."""
     return -math.inf if low is None else low, math.inf if high is None else high
-
-
-def _converted(expected: str, convert: Callable[[Any], Any]) -> Rule:
-    """A rule that converts a value; `expected` describes valid values in the error."""
-
-    def _rule(name: str, value: Any) -> Any:
-        try:
-            return convert(value)
-        except (TypeError, ValueError, OverflowError, ImportError) as error:
-            raise SettingError(f"{name} must be {expected}, got {shown(value)}") from error
-
-    return _rule
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return str(value)
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(map(_text, value))
-
-
-def _whole(most: int) -> Callable[[Any], int]:
-    """An integer of at most this absolute value."""
-
-    def _convert(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, Integral) or abs(int(value)) > most:
-            raise ValueError
-        return int(value)
-
-    return _convert
-
-
-def _pair(value: Any) -> tuple[float, float]:
-    """Two numbers (low, high), low <= high."""
-    low, high = value
-    if isinstance(low, Real) and isinstance(high, Real) and low <= high:
-        return float(low), float(high)
-    raise ValueError
-
-
-def _finite(value: Any) -> tuple[float, float]:
-    pair = _pair(value)
-    if all(map(math.isfinite, pair)):
-        return pair
-    raise ValueError
-
-
-def _labels(value: Any) -> tuple[Hashable, ...]:
-    """Distinct categories that JSON can hold; None is the missing level."""
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise TypeError
-    labels = tuple(c.item() if isinstance(c, np.generic) else c for c in value)
-    unsupported = any(not isinstance(c, str | int | float | None) for c in labels)
-    if unsupported or len(set(labels)) < len(labels):
-        raise TypeError
-    if not all(c is None or isinstance(c, str | int) or math.isfinite(c) for c in labels):
-        raise ValueError
-    return labels
-
-
-def _codes(value: Any) -> tuple[float, ...]:
-    """Distinct finite numbers."""
-    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
-        raise TypeError
-    codes = tuple(float(v) for v in value)
-    if len(set(codes)) < len(codes) or not all(map(math.isfinite, codes)):
-        raise ValueError
-    return codes
-
-
-def _dtype(value: Any) -> str:
-    if isinstance(pd.api.types.pandas_dtype(_text(value)), pd.SparseDtype):
-        raise TypeError
-    return str(value)
-
-
-_RULES: dict[str, Rule] = {
-    "name": _converted("a string", _text),
-    "kind": _converted(f"one of {[str(kind) for kind in Kind]}", Kind),
-    "bounds": _converted("two finite numbers (low, high), low <= high", _finite),
-    "categories": _converted("a tuple of distinct strings and finite numbers", _labels),
-    "precision": optional(_converted("a number of decimals, or None", _whole(MOST_DECIMALS))),
-    "dtype": _converted("the name of a pandas dtype that is not sparse", _dtype),
-    "immutable": boolean,
-    "direction": _converted("-1, 0 or 1", _whole(1)),
-    "limits": optional(_converted("None or two numbers (low, high), low <= high", _pair)),
-    "levels": _converted("a tuple of distinct strings and finite numbers", _labels),
-    "stored": _converted("a tuple of distinct strings and finite numbers", _labels),
-    "ordered": boolean,
-    "special": _converted("a tuple of distinct strings and finite numbers", _labels),
-    "excluded": _converted("a tuple of distinct strings and finite numbers", _labels),
-    "observed": _converted("a tuple of distinct finite numbers", _codes),
-    "missing": one_of("", "nan", "none"),
-    "enter_special": boolean,
-    "leave_special": boolean,
-    "actionable": boolean,
-    "identifier": boolean,
-    "label": _converted("a text", _text),
-    "level_labels": _converted("a tuple of texts", _texts),
-    "unit": _converted("a text", _text),
-}

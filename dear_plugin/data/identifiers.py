@@ -19,8 +19,8 @@ NAMED = re.compile(
     r"(?![a-z])|fips$|.(num|number|code|_no|_nr)$"
     r"|(school|child|person|stud\w*|dist|sch|county|p|user|cust\w*|firm)id$"
 )
-# The least rows; with a name, as many distinct values as this or half the rows.
-NAMED_ROWS, NAMED_DISTINCT = 20, 30
+# The least rows; with a name, the least distinct values, or half the rows.
+FEWEST, DISTINCT = 20, 30
 # By values, in so many rows: text with this share of distinct values; whole numbers with this
 # share of ties, and this one of the ties that chance would give.
 ROWS, TEXT, TIES, BY_CHANCE = 50, 0.4, 0.03, 0.1
@@ -34,7 +34,7 @@ def evidence(column: pd.Series, name: str, is_number: bool) -> Evidence:
     """What makes a column, (n,), an identifier: its values, its name alone, or "" for nothing."""
     known = column.dropna()
     n, distinct = len(known), known.nunique()
-    if n < NAMED_ROWS:
+    if n < FEWEST:
         return ""
     by_values = n >= ROWS and distinct >= TEXT * n
     if is_number:
@@ -42,7 +42,7 @@ def evidence(column: pd.Series, name: str, is_number: bool) -> Evidence:
         if (values % 1 != 0).any():
             return ""
         by_values = n >= ROWS and n - distinct <= TIES * n and _is_no_amount(values, n - distinct)
-    by_name = is_named(name) and distinct >= min(NAMED_DISTINCT, n / 2)
+    by_name = is_named(name) and distinct >= min(DISTINCT, n / 2)
     return "values" if by_values else "name" if by_name else ""
 
 

@@ -29,9 +29,7 @@ Rule = Callable[[pd.DataFrame], Any]
 
 @dataclass(frozen=True)
 class Schema:
-    """The features in frame order, the name of the target column, and rules between columns.
-
-    Build it with `Schema.infer(frame)`; change single features with `replace`.
+    """The features of a frame, its target and rules between columns; see `Schema.infer`.
 
     Attributes:
         features: the features in frame order.
@@ -91,10 +89,7 @@ class Schema:
         most two values is binary; other numbers are numeric, with the precision of their
         decimals, or with the common step of few values.
         Constant columns are immutable. A missing value is a separate level. What is true by
-        definition, or nearly, becomes `relations`. The logger warns of suspected codes,
-        identifiers, numbers kept as text, columns that count time, names of past events and of
-        marks of the decision maker, and of names such as "age" or "sex" where nothing is
-        immutable.
+        definition, or nearly, becomes `relations`. The log tells what is concluded, and asks.
 
         Args:
             frame: training rows in user units.
@@ -104,15 +99,13 @@ class Schema:
             decreasing: numeric or binary features that may only decrease.
             categorical: numeric columns to be read as categories.
             numeric: amounts, though they have two values only or look like identifiers.
-            identifiers: columns that say which row it is, besides those that their values show to
-                be: nothing moves one, and nothing is compared by it.
-            excluded: `{feature: levels}` of categories that nothing changes to.
+            identifiers: further columns that say which row it is; nothing moves them.
+            excluded: `{feature: levels}` that no category changes to.
             ranges: `{feature: (low, high)}` in user units, None for an open end; a range
                 restricts, it never scales.
-            special: `{feature: codes}` of numbers that are no amounts, such as -9 for "no such
-                account": each is a separate level. Of categories, the levels that say that a value
-                is not known, such as "?", which nothing enters or leaves; by default the usual
-                names.
+            special: `{feature: codes}` of numbers that are no amounts, such as -9: each is a
+                separate level. Of categories, the levels that say that a value is not known, such
+                as "?", by default the usual names. Nothing enters or leaves a special level.
             rules: callables, frame of the features -> (n,) bool, True for a possible row.
             tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
                 an action changes no feature of an earlier tier.
@@ -122,8 +115,8 @@ class Schema:
                 "rate": ["city"]}`, in the form that fits; None infers them.
             ordered: `{feature: levels}` of categories with an order, the least first, as
                 `pd.Categorical(..., ordered=True)` has it; `categorical` ignores an order.
-            labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; or what
-                they call its levels, and itself, `{"works": {"": "the work", 0: "no", 1: "yes"}}`.
+            labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; for its
+                levels, too, `{"works": {"": "the work", 0: "no", 1: "yes"}}`.
             units: `{feature: text}`, the unit of a number in texts, `{"loan_amount": "euros"}`.
 
         Raises:

@@ -36,8 +36,6 @@ EVENT_PAIRS = re.compile(r"past_due|charged?_offs?|missed_payments?|pub_rec|publ
 MARK_PAIRS = re.compile(r"int(erest)?_rate|risk_class")
 # The least rank correlation with a column named age of a number that grows with age alone.
 ALIKE = 0.9
-# Rows that are compared first.
-SAMPLE = 1000
 
 # The name of immutable= in the adapters.
 ELSEWHERE = "immutable_features in Alibi"
@@ -160,9 +158,6 @@ def _grows(frame: pd.DataFrame, feature: Feature, ages: Iterable[Feature]) -> bo
 
 def _follows(frame: pd.DataFrame, feature: Feature, age: Feature) -> bool:
     """Whether a number never exceeds another one and has nearly its order."""
-    head = frame.head(SAMPLE)
-    if bool((head[feature.name] > head[age.name]).any()):
-        return False
     own, other = (ordinary_values(frame[f.name], f.special) for f in (feature, age))
     both = pd.DataFrame({"own": own, "age": other}).dropna()
     varies = bool((both.nunique() > 1).all()) and bool((both["own"] <= both["age"]).all())

@@ -68,3 +68,31 @@ def test_it_is_in_no_relation():
     frame = table("numbers").assign(double=lambda f: 2 * f["key"] + 1)
     schema = Schema.infer(frame, numeric=["double"])
     assert not any("key" in relation.members for relation in schema.relations)
+
+
+def test_a_new_one_is_passed_on_and_is_no_news(caplog):
+    frame = table("text").head(600)
+    rows = frame[score(frame) < 0.4].head(5).assign(key=[f"new {i}" for i in range(5)])
+    dear = DEAR(score, Schema.infer(frame)).fit(frame)
+    caplog.clear()
+    found = dear.generate(rows)
+    assert found.actions["success"].all()
+    assert found.counterfactuals["key"].tolist() == rows["key"].tolist()
+    assert "key" not in caplog.text
+
+
+def test_alibi_keeps_one_of_its_category_map():
+    pytest.importorskip("alibi")
+    from dear_alibi import DEAR as Explainer
+
+    hours = np.random.default_rng(0).integers(1, 60, 400)
+    table_of_codes = np.c_[np.arange(400), hours].astype(float)
+
+    def predictor(rows):
+        accepted = 1 / (1 + np.exp((30 - rows[:, 1]) / 4))
+        return np.stack([1 - accepted, accepted], 1)
+
+    explainer = Explainer(predictor, ["key", "hours"], {0: [f"c{i}" for i in range(400)]})
+    rows = table_of_codes[hours < 25][:8]
+    found = explainer.fit(table_of_codes).explain(rows, Y_t=1).data["cf"]["X"]
+    assert (found[:, 0] == rows[:, 0]).all() and (found[:, 1] > rows[:, 1]).all()

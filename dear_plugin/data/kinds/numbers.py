@@ -20,14 +20,10 @@ from dear_plugin.errors import SchemaError
 MAX_DECIMALS = 6
 # A number takes observed values only if these are at most so many, and if between two of them,
 # with so many rows each, a value of their common grid has none: of amounts, some would have it.
-# In a table of few rows this share of them suffices, if it is not too few.
-MOST_OBSERVED, ROWS_AT_A_GAP, SHARE_AT_A_GAP, FEWEST_AT_A_GAP = 24, 20, 0.1, 5
+MOST_OBSERVED, ROWS_AT_A_GAP = 24, 10
 # A step is common if this share of so many rows takes it, and this share of the steps between the
-# 5 and 95 % quantiles is taken.
-ON_STEP, STEP_ROWS, TAKEN = 0.99, 50, 0.02
-# It binds a number of at most so many values, and steps; none is told of more steps. It is looked
-# for in so many rows first.
-FEW_ON_STEPS, FEW_STEPS, MOST, SAMPLE = 60, 1000, 1_000_000, 500
+# 5 and 95 % quantiles is taken. It binds a number of at most so many values, and steps.
+ON_STEP, STEP_ROWS, TAKEN, MOST_ON_STEPS, MOST_STEPS = 0.99, 50, 0.02, 60, 10_000
 ROUND = [10.0**k * a for k in range(7) for a in (1.0, 2.0, 2.5, 5.0) if 10.0**k * a % 1.0 == 0.0]
 # Far larger numbers are no whole number of steps.
 WHOLE = 1e9
@@ -131,8 +127,7 @@ def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
         return ()
     steps = np.diff(np.round(distinct * 10.0 ** (places or 0))).astype(np.int64)
     rows = np.minimum(counts[1:], counts[:-1])
-    enough = np.clip(SHARE_AT_A_GAP * len(values), FEWEST_AT_A_GAP, ROWS_AT_A_GAP)
-    has_gap = (steps > np.gcd.reduce(steps)) & (rows >= enough)
+    has_gap = (steps > np.gcd.reduce(steps)) & (rows >= ROWS_AT_A_GAP)
     return tuple(distinct.tolist()) if has_gap.any() else ()
 
 
@@ -145,23 +140,25 @@ def on_steps(values: Array) -> Array:
     distinct, counts = np.unique(values, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     frequent = order[: int(np.searchsorted(np.cumsum(counts[order]), ON_STEP * len(values))) + 1]
-    many = len(frequent) > 2 and len(values) >= STEP_ROWS and np.abs(distinct).max() <= WHOLE
+    n = len(values)
+    many = len(frequent) > 2 and n >= STEP_ROWS and np.abs(distinct).max() <= WHOLE
     places = decimals(distinct[frequent]) if many else None
     if places is None:
         return distinct[:0]
-    start, unit = distinct[frequent[0]], 10.0**-places
-    whole, some = (np.round((v - start) / unit) for v in (distinct, values[:SAMPLE]))
+    start, unit, least = distinct[frequent[0]], 10.0**-places, ON_STEP * len(values)
+    whole, some = (np.round((v - start) / unit) for v in (distinct, values[:: n // STEP_ROWS]))
     step = float(np.gcd.reduce(whole[frequent].astype(np.int64)))
     for size in ROUND:  # in few rows first, which is faster
         if size > step and (some % size == 0).mean() > 0.5:
-            step = size if counts[whole % size == 0].sum() >= ON_STEP * len(values) else step
+            step = size if counts[whole % size == 0].sum() >= least else step
     low, high = np.quantile(values, (0.05, 0.95))
     taken, size = int(((distinct >= low) & (distinct <= high)).sum()), step * unit
     is_decimal = step <= 1.0 or (size < 1.0 and math.log10(step) % 1.0 == 0.0)
-    ends = math.ceil(whole[0] / step), math.floor(whole[-1] / step)
-    if is_decimal or taken < max(2.0, TAKEN * (high - low) / size) or ends[1] - ends[0] > MOST:
+    first, last = math.ceil(whole[0] / step), math.floor(whole[-1] / step)
+    few = taken < max(2.0, TAKEN * (high - low) / size)
+    if is_decimal or few or last - first >= MOST_STEPS:
         return distinct[:0]
-    return np.asarray(np.round(start + size * np.arange(ends[0], ends[1] + 1), places))
+    return np.asarray(np.round(start + size * np.arange(first, last + 1), places))
 
 
 def decimals(values: Array) -> int | None:
@@ -180,10 +177,10 @@ def decimals(values: Array) -> int | None:
 
 
 def _few(values: Array, places: int | None) -> tuple[float, ...]:
-    """The only values that a number, (n,), may take: with gaps, or on a step; () if any."""
-    found = on_steps(values) if len(np.unique(values)) <= FEW_ON_STEPS else values[:0]
+    """The only values that a number, (n,), may take: with gaps, or on a step; () for all."""
+    found = on_steps(values) if len(np.unique(values)) <= MOST_ON_STEPS else values[:0]
     kept = values[np.isin(values, found)] if len(found) else values
-    return few_with_gaps(kept, places) or tuple(found.tolist() * (len(found) <= FEW_STEPS))
+    return few_with_gaps(kept, places) or tuple(found.tolist())
 
 
 def _with_levels(feature: Feature, values: Array, far: Array) -> tuple[Array, Array]:
