@@ -83,7 +83,9 @@ class Neighbours:
     def _points(self, rows: Tensor) -> npt.NDArray[np.float64]:
         points = self.encoder.expand(rows).double()
         scaled = points if self.units is None else points / self.units
-        return np.asarray(scaled[..., self.encoder.compared].numpy())
+        compared = scaled[..., self.encoder.compared]
+        # Where all are identifiers, no two rows differ.
+        return np.asarray((compared if compared.shape[-1] else 0.0 * scaled[..., :1]).numpy())
 
 
 def _nearest(

@@ -49,8 +49,8 @@ class Vetted(RecourseMethod):
         >>> import pandas as pd
         >>> from dear_plugin import Schema, Search, Vetted
         >>> from dear_plugin.baselines import NearestAccepted
-        >>> frame = pd.DataFrame({"income": range(100), "debt": range(100, 0, -1)})
-        >>> nearest = NearestAccepted(lambda f: (f["income"] > 59.5) * 1.0, Schema.infer(frame))
+        >>> frame = pd.DataFrame({"income": range(100), "debt": range(100, 0, -1)}) / 2
+        >>> nearest = NearestAccepted(lambda f: (f["income"] > 29.75) * 1.0, Schema.infer(frame))
         >>> by_itself = nearest.fit(frame).generate(frame.head(1))
         >>> vetted = Vetted(nearest, Search.cheapest(min_support=1.0))
         >>> supported = vetted.fit(frame).generate(frame.head(1))
@@ -60,7 +60,7 @@ class Vetted(RecourseMethod):
         ...     int(by_itself.counterfactuals["income"][0]),
         ...     int(supported.counterfactuals["income"][0]),
         ... )
-        (60, 62)
+        (30, 31)
     """
 
     def __init__(self, method: RecourseMethod, search: Search | None = None) -> None:

@@ -296,7 +296,7 @@ MISTAKES = {
     ),
     "bounds of a row as a frame": (
         lambda: feasible_bounds({"debt": (CELLS["debt"], None)}),
-        r"got \(a Series of shape \(40,\), None\)",
+        r"got 40 values with another index for 2 rows",
     ),
 }
 

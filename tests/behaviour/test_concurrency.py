@@ -11,6 +11,7 @@ from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from torch import nn
 
 from dear_plugin import DEAR, Search, Transport, evaluating
@@ -73,7 +74,8 @@ class Slow(nn.Module):
 
 
 def alone(task: tuple[DEAR, pd.DataFrame]) -> list:
-    """What a worker process does."""
+    """What a worker process does; OpenMP's threads do not survive a fork: the model has one."""
+    torch.set_num_threads(1)
     return answers(*task)
 
 

@@ -131,7 +131,7 @@ class TestOrders:
         Schema.infer(FRAME, increasing=["education"], ordered={"education": LEVELS})
 
     def test_names_alone_are_none(self):
-        assert "ordered must be {feature: [...]}" in str(refused(FRAME, ordered=["education"]))
+        assert "ordered must be {feature: ...}" in str(refused(FRAME, ordered=["education"]))
 
     @pytest.mark.parametrize("wrapped", [False, True])
     @pytest.mark.parametrize("dtype", [object, "category", int])

@@ -18,7 +18,7 @@ from dear_plugin.data import scales
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.kinds import categories, numbers
 from dear_plugin.data.kinds.categories import NewLabels
-from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, missing_of
+from dear_plugin.data.kinds.cells import Array, Reading, missing_of
 from dear_plugin.data.special_values import is_special
 from dear_plugin.errors import SchemaError
 
@@ -71,12 +71,10 @@ def of_ranges(column: pd.Series) -> tuple[str, ...] | None:
     """The levels of a column, (n,), from the least to the greatest, if they are ranges."""
     dtype = column.dtype
     is_category = isinstance(dtype, pd.CategoricalDtype)
-    if is_numeric(dtype) or (is_category and dtype.ordered):
+    is_text = pd.api.types.is_string_dtype(column.dropna())
+    if not (is_text or is_category) or (is_category and dtype.ordered):
         return None
-    try:
-        levels = list(dtype.categories if is_category else column.dropna().unique())
-    except TypeError:  # lists are no levels
-        return None
+    levels = list(dtype.categories if is_category else column.dropna().unique())
     return scales.ranges_in_order(levels) or None
 
 
