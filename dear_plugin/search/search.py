@@ -54,6 +54,7 @@ from itertools import combinations as pairs_of
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from dear_plugin._lazy import lazy
 from dear_plugin.evaluation.trained import Trained
@@ -178,7 +179,9 @@ class SearchRun:
         else:
             self.waves.put(found)
         self.waves.run(rows, start=LATE if places is OTHERS else 0)
-        # Margins do not always add up: a model with steps has none to add.
+        # Margins do not always add up: a model with steps has none to add. What is left of
+        # answers may have brought further sets.
+        asked = pad(asked, (0, table.need.shape[1] - asked.shape[1]))
         asked &= ~table.has(table.hits)[:, None]
         if self.source is None and bool(asked.any()):
             self.waves.put(combinations(table.problem, self.known, asked, MANY))
