@@ -16,6 +16,7 @@ INSTALL := @$(BIN)/python .ci/patiently $(PIP) install --progress-bar off --cons
 PINNED = $(shell grep '^$(1)==' constraints.txt)
 
 PYTEST ?= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+ONE_THREAD := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
 PYTEST_ARGS ?= -m "not slow and not ci"
 DEMO_ARGS ?=
 
@@ -38,16 +39,18 @@ help:
 demo: $(VENV)/.all
 	$(BIN)/dear-plugin demo $(DEMO_ARGS)
 
+# Tests train models and call parts of DEAR by themselves, whose threads would wait for one another.
+# tests/behaviour/test_threads.py calls DEAR as a user does, with other counts.
 test: $(VENV)/.dev
-	$(PYTEST) $(PYTEST_ARGS)
+	$(ONE_THREAD) $(PYTEST) $(PYTEST_ARGS)
 
 test-ci: $(VENV)/.dev
-	$(PYTEST) -m "ci and not slow"
+	$(ONE_THREAD) $(PYTEST) -m "ci and not slow"
 
 # `loadfile` would leave all laws to one process.
 test-long: $(VENV)/.dev
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n $(WORKERS) --dist load tests/properties
-	$(PYTEST) -m slow
+	$(ONE_THREAD) HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n $(WORKERS) --dist load tests/properties
+	$(ONE_THREAD) $(PYTEST) -m slow
 
 audit: $(VENV)/.dev
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive dear_plugin adapters

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from dear_plugin._threads import one_thread
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.autoencoder.networks import StackedMLP, map_blocks
@@ -86,6 +87,7 @@ class Vae:
         return cls.fit_rows(encoder.rows(frame), encoder, design or VaeDesign())
 
     @classmethod
+    @one_thread()
     def fit_rows(cls, rows: Tensor, encoder: Encoder, design: VaeDesign) -> Self:
         """Train on rows, (n, p)."""
         generator = torch.Generator().manual_seed(design.seed)

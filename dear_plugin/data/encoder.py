@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin._threads import one_thread
 from dear_plugin.data import kinds
 from dear_plugin.data.grid import Grid
 from dear_plugin.data.inference import misfit
@@ -97,6 +98,7 @@ class Encoder:
             out[list(group.members)] = 0.5
         return out
 
+    @one_thread()
     def encode(self, frame: pd.DataFrame) -> Tensor:
         """The encoded tensor of a frame, (n, d) float32: what a torch model is trained on.
 

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from dear_plugin._lazy import lazy
+from dear_plugin._threads import one_thread
 from dear_plugin.data import groups as one_hot
 from dear_plugin.data import summary
 from dear_plugin.data import tiers as order
@@ -59,6 +60,7 @@ class Schema:
     exactly_one: tuple[tuple[str, ...], ...] = ()
 
     @classmethod
+    @one_thread()
     def infer(
         cls,
         frame: pd.DataFrame,

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from dear_plugin._threads import one_thread
+
 
 @dataclass(frozen=True)
 class Example:
@@ -92,6 +94,7 @@ def networks(rows: Rows, example: Example) -> tuple[nn.Module, nn.Module]:
     return encoder, decoder
 
 
+@one_thread()
 def train(nets: tuple[nn.Module, nn.Module], rows: Rows, example: Example) -> None:
     """Train the autoencoder as in the example.
 

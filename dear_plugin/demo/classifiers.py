@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from dear_plugin import isolated
+from dear_plugin._threads import one_thread
 
 Kind = Literal["ann", "lr"]
 HIDDEN: dict[str, tuple[int, ...]] = {"ann": (18, 9, 3), "lr": ()}
@@ -52,7 +53,7 @@ def trained(kind: Kind, x: Tensor, labels: Tensor, recipe: Recipe, seed: int = 0
         recipe: the recipe.
         seed: of weights and batches; global generators are left as they were.
     """
-    with isolated(seed):
+    with isolated(seed), one_thread():
         widths = pairwise((x.shape[1], *HIDDEN[kind], 1))
         layers = [layer for a, b in widths for layer in (nn.Linear(a, b), nn.ReLU())]
         net = nn.Sequential(*layers[:-1])
