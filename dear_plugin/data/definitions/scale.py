@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.definitions.numbers import Array, Numbers, Rows
@@ -59,8 +60,9 @@ class Scale:
 
     def linked(self, target: Array, here: Rows) -> Array:
         """(m,) the size of the correlations of columns with a target, (n,), in the rows here."""
-        size = np.sqrt((target @ target) * (here @ self._centred**2))
-        out: Array = np.abs(target @ self._centred) / np.where(size > 0.0, size, np.inf)
+        size = np.sqrt((target**2).sum() * _product(here.astype(np.float64), self._squares))
+        sums = np.abs(_product(target, self._centred))
+        out: Array = sums / np.where(size > 0.0, size, np.inf)
         return out
 
     @lazy
@@ -75,6 +77,11 @@ class Scale:
         known = ~np.isnan(self.others)
         filled = np.where(known, self.others, 0.0)
         return np.where(known, filled - filled.sum(0) / np.maximum(known.sum(0), 1), 0.0)
+
+    @lazy
+    def _squares(self) -> Array:
+        """(n, m) their squares."""
+        return self._centred**2
 
     @property
     def raw(self) -> Array:
@@ -107,3 +114,9 @@ class Scale:
         at = [self.numbers.names.index(name) for name in relation.members]
         row[[*at, -1]] = [-1.0, *relation.weights, relation.constant]
         return row
+
+
+def _product(row: Array, table: Array) -> Array:
+    """(m,) the product of a row, (n,), and a table, (n, m): of torch, which has one thread here."""
+    out: Array = (torch.from_numpy(row) @ torch.from_numpy(table)).numpy()
+    return out
