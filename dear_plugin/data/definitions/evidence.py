@@ -14,16 +14,16 @@ ERRORS, FEW_ERRORS, FEW_VALUES = 0.03, 0.005, 12
 
 def fitted(x: Array, t: Array) -> tuple[Array, Array, float]:
     """Weights, (m,), residuals, (n,), and the size of all residuals but errors."""
-    design, kept = np.column_stack([np.ones(len(t)), x]), np.ones(len(t), dtype=bool)
-    most = int((1.0 - ERRORS) * (len(t) - 1))
+    design = torch.from_numpy(np.column_stack([np.ones(len(t)), x, t]))
+    kept, most = torch.ones(len(t), dtype=torch.bool), int((1.0 - ERRORS) * (len(t) - 1))
     for _ in range(2):
-        # As numpy's, but in one thread.
-        some = torch.from_numpy(design[kept]), torch.from_numpy(t[kept])[:, None]
-        weights = torch.linalg.lstsq(*some, driver="gelsd").solution[:, 0].numpy()
-        residual = t - design @ weights
-        size = float(np.partition(np.abs(residual), most)[most])
-        kept = np.abs(residual) <= size
-    return weights, residual, size
+        # Of torch: numpy's has all threads, which wait for each other beside busy cores.
+        some = design[kept]
+        weights = torch.linalg.lstsq(some[:, :-1], some[:, -1:], driver="gelsd").solution
+        residual = design[:, -1] - (design[:, :-1] @ weights)[:, 0]
+        size = residual.abs().kthvalue(most + 1).values
+        kept = residual.abs() <= size
+    return weights[:, 0].numpy(), residual.numpy(), float(size)
 
 
 def is_kept(off: Rows, columns: Array) -> bool:

@@ -16,6 +16,8 @@ FEWEST, KNOWN, MOST = 30, 0.5, 10
 # The least correlation of a number with a logarithm that it is. What a second column of a
 # near-function leaves at most of what the first one leaves.
 STRAIGHT, SECOND = 0.995, 0.1
+# Rounding error of a correlation.
+ROUNDING = 1e-9
 
 
 def fits(scale: Scale, groups: Iterable[Iterable[str]]) -> tuple[list[Fit], list[Fit]]:
@@ -82,7 +84,8 @@ def _forward(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit 
         r = np.where(free, scale.linked(target, here), 0.0)
         if r.max() < (0.05 if chosen else 3.5 / np.sqrt(here.sum())):
             break
-        chosen = [*chosen, int(r.argmax())]
+        # The first of those that differ by rounding only, such as a number and its square.
+        chosen = [*chosen, int((r >= r.max() - ROUNDING).argmax())]
         here, free[chosen] = scale.rows([y, *chosen]), False
         if here.sum() < FEWEST:
             break

@@ -117,6 +117,6 @@ class Scale:
 
 
 def _product(row: Array, table: Array) -> Array:
-    """(m,) the product of a row, (n,), and a table, (n, m): of torch, which has one thread here."""
+    """(m,) the product of a row, (n,), and a table, (n, m); torch has one thread here."""
     out: Array = (torch.from_numpy(row) @ torch.from_numpy(table)).numpy()
     return out
