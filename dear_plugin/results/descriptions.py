@@ -90,6 +90,11 @@ def changes(result: Result, position: int) -> dict[int, Move]:
         kind: Change = "direct" if direct[j] else "forced" if forced[j] else "indirect"
         move = Move(feature, before[feature.name], after[feature.name], kind, step=units[j])
         out[j] = replace(move, size=float(steps[j])) if move.is_amount else move
+    # What follows moves what it defines.
+    for each in (r for r in result.encoder.schema.relations if r.is_definition):
+        name, *others = result.encoder.schema.index(each.members)
+        if name in out and out[name].kind == "indirect" and not out.keys().isdisjoint(others):
+            out[name] = replace(out[name], kind="forced")
     for group in result.encoder.schema.groups:
         _merge(out, group, result.x[position].tolist(), result.proposal.rows[position].tolist())
     return out

@@ -43,11 +43,12 @@ class LetterTemplate:
         falls: likewise.
         becomes: a category that follows.
         associated: without tiers, what usually goes along.
+        being: a category that goes along.
         about: a number that goes along.
         only_if: what must follow.
         at_most: up to where a number must follow.
         at_least: likewise.
-        is_: a category that must follow or goes along, and what is so by definition.
+        is_: a category that must follow, and what is so by definition.
         caution: the last sentence.
         comma: between the parts of a list.
         last: before the last part of a list.
@@ -83,6 +84,7 @@ class LetterTemplate:
     falls: str = "{feature} will usually fall to about {new}"
     becomes: str = "{feature} will usually become {new}"
     associated: str = "In our records this usually goes along with {changes}."
+    being: str = "{feature} being {new}"
     about: str = "{feature} at about {new}"
     only_if: str = "This is enough only if {bounds}."
     at_most: str = "{feature} is at most {new}"
@@ -112,7 +114,7 @@ class LetterTemplate:
         verbs = self.changed, self.raised, self.lowered
         ends = self.is_, self.at_least, self.at_most
         follows = self.becomes, self.rises, self.falls
-        becomes = follows if effects else (self.is_, self.about, self.about)
+        becomes = follows if effects else (self.being, self.about, self.about)
         bound = {move.feature.name for move in what.needed}
         acts = [self._part(_one_of(verbs, move), move, what.digits) for move in what.actions]
         digits = what.digits or DIGITS

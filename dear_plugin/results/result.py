@@ -190,13 +190,13 @@ class Result:
         """(n, p) the factuals with the action alone, and what it forces."""
         return self.repaired(torch.where(self.proposal.direct, self.proposal.rows, self.x))
 
-    def repaired(self, rows: Tensor) -> Tensor:
-        """(n, p) the same rows, of which what an action forces is set."""
+    def repaired(self, rows: Tensor, told: Tensor | bool = False) -> Tensor:
+        """(n, p) the same rows, of which is set what actions, and what is told, (n, p), force."""
         case, still = self.question.case, self.proposal.direct.clone()
         for acted in still.unique(dim=0) if self.encoder.schema.tiers else ():
             held = list(self.encoder.schema.held(acted.nonzero()[:, 0].tolist()))
             still[:, held] |= (self.proposal.direct == acted).all(1)[:, None]
-        every = torch.arange(len(self))
+        every, still = torch.arange(len(self)), still | torch.as_tensor(told)
         return case.feasible.repair(case.x, rows[:, None], still, every, forced=True)[:, 0]
 
     @property

@@ -153,8 +153,11 @@ def _accepted(rows: Sequence[Answered], drafts: Sequence[Said]) -> list[Said | N
     least, whole = part.repaired(least), part.repaired(whole)
     forced = [tuple(forced_moves(part, i, row)) for i, row in enumerate(least)]
     told = [replace(draft, forced=own) for draft, own in zip(drafts, forced, strict=True)]
+    needed = torch.zeros_like(direct)
     for i, draft in enumerate(drafts):
         _write(least[i], reached[i], draft.needed, part)
+        needed[i, list(part.encoder.schema.positions(m.feature.name for m in draft.needed))] = True
+    least = part.repaired(least, needed)
     good, feasible = torch.ones(len(x), dtype=torch.bool), part.question.case.feasible
     for i, j in (direct & (least != reached)).nonzero().tolist():
         one = torch.tensor([j]), torch.tensor([i])

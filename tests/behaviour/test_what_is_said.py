@@ -154,6 +154,27 @@ class TestWhatAnActionNeeds:
             row = result.factuals.loc[[label]].assign(course=1, **dict.fromkeys(must, 1))
             assert len(must) > 3 and model(row)[0] > 0.5
 
+    def test_what_a_follower_defines_is_not_asked_of_anybody(self):
+        """The visits follow the pay, and their square follows by definition."""
+        rng = np.random.default_rng(0)
+        pay = rng.integers(10, 100, 2000)
+        visits = (pay / 5 + rng.normal(0, 1.5, 2000)).round().clip(1).astype(int)
+        frame = pd.DataFrame({"pay": pay, "visits": visits, "squared": visits**2})
+        model = lambda r: logistic(r["pay"] / 20 + r["visits"] - 20 + r["squared"] / 1e3)  # noqa
+        tiers = [["pay"], ["visits", "squared"]]
+        dear = DEAR(model, Schema.infer(frame, tiers=tiers), act_on=["pay"]).fit(frame)
+        result = dear.generate(frame[model(frame) < 0.1].head(20))
+        needs = result.actions["credible"] & (result.actions["reliance"] > 0.0)
+        assert needs.sum() > 5
+        for label in needs.index[needs]:
+            text, letter = result.describe(label), result.letter(label)
+            assert "visits must rise to" in text and "squared must" not in text
+            told = re.search(r"only if visits is at least (\d+)\.", letter)
+            assert told and "squared" not in letter
+            pay, visits = re.search(r"pay from \d+ to (\d+)", letter)[1], int(told[1])
+            row = result.factuals.loc[[label]].assign(pay=int(pay), visits=visits)
+            assert model(row.assign(squared=visits**2)).iloc[0] >= 0.5
+
 
 class TestAnActionThatDoesNotHelp:
     """The model rewards many payments; a larger amount, which goes along, counts against."""
