@@ -8,6 +8,7 @@ import sys
 import traceback
 import warnings
 from collections import Counter
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -60,10 +61,10 @@ def faults(table, model, after, success, reasons):
 
 def differ(together, alone):
     """Whether rows asked together have other answers than each alone."""
-    frames, *others = zip(*alone, strict=True)
+    frames, success, _ = zip(*alone, strict=True)
     a, b = together[0].astype(object), pd.concat([frame.astype(object) for frame in frames])
     cells = a.eq(b) | (a.isna() & b.isna())
-    return not cells.all(axis=None) or [sum(map(list, o), []) for o in others][0] != together[1]
+    return not cells.all(axis=None) or [*chain(*success)] != list(together[1])
 
 
 def _fresh(table, after, name):

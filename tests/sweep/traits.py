@@ -67,8 +67,8 @@ def units(n, rng):
 def typing_errors(n, rng):
     """An order that errors of two rows in a hundred break."""
     low = rng.normal(80, 10, n).round()
-    high = low + rng.gamma(1.5, 12, n).round()
-    wrong = rng.random(n) < 0.017
+    high = low + rng.exponential(9, n).round()
+    wrong = rng.permutation(n) < 0.015 * n
     return {"diastolic": np.where(wrong, 10 * low, low), "systolic": high}, -high / 20
 
 
@@ -125,7 +125,10 @@ DEFINITIONS = {
     "ratio": lambda f, _: (f["load"] - f["owed"] / f["income"]).abs() < 0.000501,
     "square": lambda f, _: f["visits_sq"] == f["visits"] ** 2,
     "typing errors": lambda f, _: f["diastolic"] <= f["systolic"],
-    "lookup": lambda f, rows: f["index"] == f["city"].map(dict(zip(rows["city"], rows["index"]))),
+    "lookup": lambda f, rows: (
+        f["index"]
+        == f["city"].map(dict(zip(rows["city"], rows["index"], strict=True))).astype(float)
+    ),
 }
 
 
