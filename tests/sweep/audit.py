@@ -8,12 +8,15 @@ import sys
 import traceback
 import warnings
 from collections import Counter
+from itertools import chain
 
 import numpy as np
+import pandas as pd
 
 from tests.sweep.models import KINDS, NATIVE, Net, fitted
 from tests.sweep.routes import ROUTES
 from tests.sweep.tables import CODES, DTYPES, random_table
+from tests.sweep.traits import DEFINITIONS, IDENTIFIERS, STEPS
 
 
 def faults(table, model, after, success, reasons):
@@ -30,9 +33,11 @@ def faults(table, model, after, success, reasons):
     found = {
         "success is not the model's decision": list(accepted) != list(success),
         "a fixed value changed": before[fixed].map(repr).ne(after[fixed].map(repr)).any(axis=None),
-        "an identifier changed": not after.filter(["customer_id"]).equals(
-            before.filter(["customer_id"])
+        "an identifier changed": not after.filter(IDENTIFIERS).equals(before.filter(IDENTIFIERS)),
+        "a number off its grid": any(
+            (after[n][after[n] != before[n]] % STEPS[n]).any() for n in STEPS if n in after
         ),
+        "an order of unlike units": any("share <=" in why for why in reasons),
         "a limit of its own is exceeded": table.limit is not None
         and (after["amount"] > before["amount"].combine(table.limit, max) + 1e-6).any(),
         "hours fell": (after["hours"] < before["hours"]).any(),
@@ -45,7 +50,21 @@ def faults(table, model, after, success, reasons):
         "no reason": any(not ok and not why for ok, why in zip(success, reasons, strict=True)),
         "refused for a fixed new value": any("'brand'" in why for why in reasons),
     }
+    found |= {
+        f"a definition was broken: {trait}": (keeps(before, rows) & ~keeps(after, rows)).any()
+        for rows in [table.frame]
+        for trait, keeps in DEFINITIONS.items()
+        if trait in table.traits
+    }
     return [kind for kind, wrong in found.items() if wrong]
+
+
+def differ(together, alone):
+    """Whether rows asked together have other answers than each alone."""
+    frames, success, _ = zip(*alone, strict=True)
+    a, b = together[0].astype(object), pd.concat([frame.astype(object) for frame in frames])
+    cells = a.eq(b) | (a.isna() & b.isna())
+    return not cells.all(axis=None) or [*chain(*success)] != list(together[1])
 
 
 def _fresh(table, after, name):
@@ -60,7 +79,8 @@ def audited(seed):
     without = set() if kind in NATIVE and route != "alibi" else {"missing"}
     # DiCE refuses nullable numbers, all numbers that its user names are amounts, and its ranges
     # are those of all rows.
-    without |= {"nullable", "identifier", "limits"} if route == "dice" else set()
+    numbers = {"nullable", "identifier", "sparse number", "group number", "limits"}
+    without |= numbers if route == "dice" else set()
     # These models take no objects; a torch module is passed as such.
     without |= {"object cells"} if kind in NATIVE else set()
     without |= {"labels"} if kind == "torch" else set()
@@ -69,7 +89,11 @@ def audited(seed):
         warnings.simplefilter("ignore")
         model = fitted(kind, table)
         try:
-            kinds = faults(table, model, *ROUTES[route](table, model))
+            ask = ROUTES[route](table, model)
+            answer = ask(table.query)
+            alone = [ask(table.query.loc[[row]]) for row in table.query.index]
+            kinds = faults(table, model, *answer)
+            kinds += ["rows alone have other answers"] * differ(answer, alone)
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1].name
             kinds = [f"raised {type(error).__name__} in {where}: {str(error).strip()[:150]}"]

@@ -1,6 +1,6 @@
 """Routes: one question asked in Python, through DiCE and through Alibi.
 
-Each gives a frame, whether each row succeeded, and why it did not.
+Each gives a function of rows, which gives a frame, whether each row succeeded, and why it did not.
 """
 
 import numpy as np
@@ -22,10 +22,17 @@ def python(table, model):
         model.fit(table.frame, table.label)
     passed = model.module if isinstance(model, Net) else model
     passed = model.predict if isinstance(model, Hard) else passed
-    ranges = None if table.limit is None else {"amount": (None, table.limit)}
     dear = DEAR(passed, schema, act_on=table.act_on).fit(table.frame)
-    result = dear.generate(table.query, within=Constraints(frozen=table.frozen, ranges=ranges))
-    return result.counterfactuals, list(result.actions["success"]), list(result.actions["reason"])
+
+    def ask(query):
+        own = None if table.limit is None else table.limit[table.limit.index.isin(query.index)]
+        ranges = None if own is None else {"amount": (None, own)}
+        within = Constraints(frozen=table.frozen, ranges=ranges)
+        result = dear.generate(query, within=within)
+        actions = result.actions
+        return result.counterfactuals, list(actions["success"]), list(actions["reason"])
+
+    return ask
 
 
 def dice(table, model):
@@ -35,36 +42,43 @@ def dice(table, model):
 
     from dear_dice import DiceDEAR
 
-    query, frame = table.query, table.frame.assign(y=table.label)
+    frame = table.frame.assign(y=table.label)
     numbers = [n for n in table.frame if n not in table.words and frame[n].nunique() > 2]
     data = dice_ml.Data(dataframe=frame, continuous_features=numbers, outcome_name="y")
     host = dice_ml.Model(model=model, backend="sklearn")
     rules = {"immutable": table.immutable, "increasing": ["hours"], "act_on": table.act_on}
     vary = [n for n in table.frame if n not in (*table.frozen, *table.immutable)]
     arguments = {"desired_class": 1, "features_to_vary": vary}
-    try:
-        result = DiceDEAR(data, host, **rules).generate_counterfactuals(query, 1, **arguments)
-    except UserConfigValidationException as error:
-        if "No counterfactuals found" not in str(error):
-            raise
-        return query, [False] * len(query), [str(error)] * len(query)
-    found = [example.final_cfs_df for example in result.cf_examples_list]
-    success = [part is not None and len(part) > 0 for part in found]
-    rows = [query.iloc[[i]] if not ok else found[i][list(query)] for i, ok in enumerate(success)]
-    reasons = [example.reason for example in result.cf_examples_list]
-    return pd.concat(rows).set_axis(query.index), success, reasons
+    explainer = DiceDEAR(data, host, **rules)
+
+    def ask(query):
+        try:
+            result = explainer.generate_counterfactuals(query, 1, **arguments)
+        except UserConfigValidationException as error:
+            if "No counterfactuals found" not in str(error):
+                raise
+            return query, [False] * len(query), [str(error)] * len(query)
+        found = [example.final_cfs_df for example in result.cf_examples_list]
+        success = [part is not None and len(part) > 0 for part in found]
+        rows = [query.iloc[[i]] if not ok else found[i][[*query]] for i, ok in enumerate(success)]
+        reasons = [example.reason for example in result.cf_examples_list]
+        return pd.concat(rows).set_axis(query.index), success, reasons
+
+    return ask
 
 
 def alibi(table, model):
     """`dear_alibi.DEAR` on label-encoded arrays."""
     from dear_alibi import DEAR as Explainer
 
-    frame, query, names = table.frame, table.query, list(table.frame)
+    frame, names = table.frame, list(table.frame)
     codes = {*table.words, *frame.select_dtypes("bool")}
-    levels = {n: sorted({*frame[n], *query[n]}) for n in names if n in codes}
+    levels = {n: sorted({*frame[n], *table.query[n]}) for n in names if n in codes}
 
     def encoded(rows):
-        columns = [rows[n].map(levels[n].index) if n in levels else rows[n] for n in names]
+        columns = [
+            rows[n].astype(object).map(levels[n].index) if n in levels else rows[n] for n in names
+        ]
         return np.column_stack([np.asarray(column, dtype=float) for column in columns])
 
     def decoded(X):
@@ -82,13 +96,16 @@ def alibi(table, model):
         act_on=table.act_on,
     ).fit(encoded(frame))
     fixed = {n: [] if n in levels else [0, 0] for n in table.frozen}
-    more = [{}] if table.limit is None else _changes(query, table.limit)
-    C = [each | fixed for each in more]
-    data = explainer.explain(encoded(query), Y_t=1, C=C).data
-    changed = data["cf"]["X"] != encoded(query)
-    cells = decoded(data["cf"]["X"]).astype(object).set_axis(query.index)
-    result = query.astype(object).mask(changed, cells).astype(query.dtypes.to_dict())
-    return result, data["success"][:, 0].tolist(), data["action"]["reason"]
+
+    def ask(query):
+        more = [{}] if table.limit is None else _changes(query, table.limit)
+        data = explainer.explain(encoded(query), Y_t=1, C=[each | fixed for each in more]).data
+        changed = data["cf"]["X"] != encoded(query)
+        cells = decoded(data["cf"]["X"]).astype(object).set_axis(query.index)
+        result = query.astype(object).mask(changed, cells).astype(query.dtypes.to_dict())
+        return result, data["success"][:, 0].tolist(), data["action"]["reason"]
+
+    return ask
 
 
 def _changes(query, limit):

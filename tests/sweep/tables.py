@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from tests.sweep.traits import LATER, generator, limit_of
+from tests.sweep.traits import IDENTIFIERS, LATER, TEXTS, generator, limit_of
 
 CHANCE = 0.35
 JOBS, TOWNS, BRANDS = np.array(["civil", "office", "other"]), np.array(list("ABCD")), ["ab", "cd"]
@@ -54,7 +54,8 @@ def random_table(seed, kinds, without):
     later = {t: generator(seed, t) for t in LATER if t not in without}
     added = {t: LATER[t](n + 40, own) for t, own in later.items() if own.random() < CHANCE}
     for columns, part in added.values():
-        frame, score = frame.assign(**columns), score + part
+        text = dict.fromkeys(set(TEXTS) & set(columns), DTYPES[kind])
+        frame, score = frame.assign(**columns).astype(text), score + part
     traits = [*traits, *added]
     label = (score + rng.logistic(0, 0.3, n + 40) > score.median()).astype(int).rename("y")
     train, pool = frame.iloc[:n], frame.iloc[n:].loc[label.iloc[n:].sort_values().index[:4]]
@@ -62,7 +63,7 @@ def random_table(seed, kinds, without):
     table.limit = limit_of(table.query, seed) if "limits" in traits else None
     group = [name for name in frame if name.startswith("job_")]
     table.groups = [group] if group else []
-    free = [n for n in frame if n not in ("age", "brand", "customer_id", *group)]
+    free = [n for n in frame if n not in ("age", "brand", *IDENTIFIERS, *group)]
     table.frozen = [str(rng.choice(free))]
     table.act_on = [n for n in free if n not in table.frozen] if rng.random() < 0.3 else None
     if "brand" in frame:

@@ -32,7 +32,104 @@ def labels(n, rng):
     return {}, 0.0
 
 
-LATER = {"object cells": object_cells, "limits": limits, "labels": labels}
+def parts(n, rng):
+    """A total of two to four parts."""
+    columns = rng.gamma(2, 100, (n, rng.integers(2, 5))).round(-1).astype(int)
+    named = {f"part_{k}": part for k, part in enumerate(columns.T)}
+    return named | {"total": columns.sum(axis=1)}, columns.sum(axis=1) / 200
+
+
+def product(n, rng):
+    """An amount, a count, and their product."""
+    price, units = rng.gamma(4, 5, n).round(1) + 1, rng.integers(1, 20, n)
+    columns = {"price": price, "units": units, "revenue": (price * units).round(1)}
+    return columns, columns["revenue"] / 200
+
+
+def ratio(n, rng):
+    """Two amounts, and one as a share of the other, rounded."""
+    owed, income = rng.gamma(2, 900, n).round(), rng.gamma(6, 600, n).round() + 500
+    return {"owed": owed, "income": income, "load": (owed / income).round(3)}, -2 * owed / income
+
+
+def square(n, rng):
+    """A count and its square."""
+    visits = rng.integers(0, 15, n)
+    return {"visits": visits, "visits_sq": visits**2}, visits / 5
+
+
+def units(n, rng):
+    """A percentage and dollars: it is the lower number in every row, and that is no order."""
+    share, balance = rng.uniform(1, 60, n).round(1), (rng.gamma(3, 5000, n) + 100).round()
+    return {"share": share, "balance": balance}, balance / 10_000 - share / 40
+
+
+def typing_errors(n, rng):
+    """An order that errors of two rows in a hundred break."""
+    low = rng.normal(80, 10, n).round()
+    high = low + rng.exponential(9, n).round()
+    wrong = rng.permutation(n) < 0.015 * n
+    return {"diastolic": np.where(wrong, 10 * low, low), "systolic": high}, -high / 20
+
+
+def sparse_number(n, rng):
+    """An identifier of nine digits."""
+    number = rng.choice(np.arange(708_000_000, 828_000_000, 7), n, replace=False)
+    return {"client": number}, (number - 768e6) / 5e7
+
+
+def group_number(n, rng):
+    """Numbers of groups, identifiers by their name alone."""
+    group = rng.choice(rng.choice(9000, 40, replace=False) + 100, n)
+    return {"branch_id": group}, group / 5000
+
+
+def text_identifier(n, rng):
+    """Text that most rows have alone; at most as many levels as models of categories take."""
+    number = rng.permutation(n) % 240
+    return {"token": [f"t{k:04d}" for k in 37 * number]}, number / 200
+
+
+def grids(n, rng):
+    """Months in years, and rates in halves."""
+    term, rate = rng.choice([12, 24, 36, 48, 60], n), rng.choice(np.arange(4, 13), n) / 2
+    return {"term": term, "rate": rate}, term / 30 - rate / 3
+
+
+def ordered_text(n, rng):
+    """Years and sizes as text with an order."""
+    years, size = rng.integers(0, 12, n), rng.integers(0, 4, n)
+    text = np.array(["<1", *map(str, range(1, 11)), ">10"])[years]
+    sizes = np.array(["<10", "10-49", "50-99", "100+"])[size]
+    return {"experience": text, "size": sizes}, years / 6 - size / 3
+
+
+def lookup(n, rng):
+    """A category, and an index that it determines."""
+    city, index = rng.integers(0, 6, n), rng.choice(np.arange(450, 950), 6, replace=False) / 1000
+    return {"city": [f"city {k}" for k in city], "index": index[city]}, 4 * index[city]
+
+
+LATER = {"object cells": object_cells, "limits": limits, "labels": labels, "parts": parts}
+LATER |= {"product": product, "ratio": ratio, "square": square, "units": units, "grids": grids}
+LATER |= {"typing errors": typing_errors, "ordered text": ordered_text, "lookup": lookup}
+LATER |= {"sparse number": sparse_number, "group number": group_number}
+LATER |= {"text identifier": text_identifier}
+TEXTS = ("token", "experience", "size", "city")
+IDENTIFIERS = ("customer_id", "client", "branch_id", "token")
+STEPS = {"term": 12, "rate": 0.5}
+# Of a frame, and the training rows: whether each row keeps what is true by definition.
+DEFINITIONS = {
+    "parts": lambda f, _: f["total"] == f.filter(like="part_").sum(axis=1),
+    "product": lambda f, _: (f["revenue"] - f["price"] * f["units"]).abs() < 0.0501,
+    "ratio": lambda f, _: (f["load"] - f["owed"] / f["income"]).abs() < 0.000501,
+    "square": lambda f, _: f["visits_sq"] == f["visits"] ** 2,
+    "typing errors": lambda f, _: f["diastolic"] <= f["systolic"],
+    "lookup": lambda f, rows: (
+        f["index"]
+        == f["city"].map(dict(zip(rows["city"], rows["index"], strict=True))).astype(float)
+    ),
+}
 
 
 def limit_of(query, seed):
