@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dear_plugin.data import kinds
+from dear_plugin.data import identifiers, kinds
 from dear_plugin.data.advice import inspect
 from dear_plugin.data.feature import Feature, with_infinity
 from dear_plugin.data.kinds import ordered
@@ -128,6 +128,8 @@ def _infer(column: pd.Series, name: str, given: Mapping[str, Any], marks: Marks)
     as_category, order = name in marks["categorical"], orders.get(name)
     if order is None and codes is None and not as_category:
         order = ordered.of_ranges(column)
+        # "t0037" of each row is no range, although "10 t" of many rows is.
+        order = None if order and identifiers.evidence(column, name, False) else order
     feature = kinds.infer(ordered.stated(column, name, order), name, codes, as_category)
     if name in amounts and not feature.is_number:
         fix = line(name, as_numbers(column))

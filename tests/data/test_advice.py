@@ -267,6 +267,12 @@ class TestInspection:
         assert Schema.infer(frame, identifiers=["job_ad_id"]).mutable == ("x",)
         assert "job_ad_id" not in caplog.text
 
+    @pytest.mark.parametrize("name, rows", [("token", 50), ("user_id", 300)])
+    def test_text_of_who_a_row_is_is_no_range(self, name, rows):
+        column = [f"t{k % 50:04d}" for k in range(rows)]  # "t" is a unit in ranges
+        (feature, _) = Schema.infer(pd.DataFrame({name: column, "x": range(rows)}), numeric=["x"])
+        assert feature.identifier and not feature.is_number
+
     def test_the_schema_prints_what_it_concludes(self):
         frame = pd.DataFrame({"key": range(100), "n": ["<1", "1", ">1", ">2"] * 25})
         assert "identifiers: key; levels in order: n" in repr(Schema.infer(frame))

@@ -18,6 +18,9 @@ from tests.sweep.routes import ROUTES
 from tests.sweep.tables import CODES, DTYPES, random_table
 from tests.sweep.traits import DEFINITIONS, IDENTIFIERS, STEPS
 
+# The share of training rows that may break a definition by errors: 2 of 50 rows are none.
+ERRORS = 0.025
+
 
 def faults(table, model, after, success, reasons):
     """The kinds of faults in an answer."""
@@ -54,7 +57,7 @@ def faults(table, model, after, success, reasons):
         f"a definition was broken: {trait}": (keeps(before, rows) & ~keeps(after, rows)).any()
         for rows in [table.frame]
         for trait, keeps in DEFINITIONS.items()
-        if trait in table.traits
+        if trait in table.traits and keeps(rows, rows).mean() >= 1 - ERRORS
     }
     return [kind for kind, wrong in found.items() if wrong]
 

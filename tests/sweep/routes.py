@@ -10,12 +10,15 @@ import torch
 from dear_plugin import DEAR, Constraints, Encoder, Schema
 from tests.sweep.models import Hard, Net
 
+# Columns in which rows may have levels that no training row has.
+NEW = ("brand", "token")
+
 
 def python(table, model):
     """The package itself; a torch module is passed as such."""
     schema = Schema.infer(table.frame, immutable=table.immutable, increasing=["hours"])
     if isinstance(model, Net):
-        encoder, may_be_new = Encoder(schema), torch.tensor([n == "brand" for n in table.frame])
+        encoder, may_be_new = Encoder(schema), torch.tensor([n in NEW for n in table.frame])
         model.encode = lambda rows: encoder.expand(
             encoder.rows(rows, may_be_new.expand(len(rows), -1))
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from tests.sweep.traits import IDENTIFIERS, LATER, TEXTS, generator, limit_of
+from tests.sweep.traits import EVIDENT, IDENTIFIERS, LATER, TEXTS, generator, limit_of
 
 CHANCE = 0.35
 JOBS, TOWNS, BRANDS = np.array(["civil", "office", "other"]), np.array(list("ABCD")), ["ab", "cd"]
@@ -13,6 +13,8 @@ CODES = (111, 112, 120)
 DTYPES = {"text": object, "category": "category", "arrow": "string[pyarrow]"}
 TRAITS = ("dummies", "codes", "identifier", "question", "new level", "nullable", "bool", "missing")
 TRAITS += ("few rows", "retyped")
+# Fewer rows are no evidence of some traits.
+ENOUGH = 60
 
 
 @dataclass
@@ -51,6 +53,7 @@ def random_table(seed, kinds, without):
     kind = str(rng.choice(kinds))
     n = int(rng.integers(40, 80) if "few rows" in traits else rng.integers(150, 400))
     frame, score = _columns(n + 40, traits, DTYPES[kind], rng)
+    without = {*without, *(EVIDENT if n < ENOUGH else ())}
     later = {t: generator(seed, t) for t in LATER if t not in without}
     added = {t: LATER[t](n + 40, own) for t, own in later.items() if own.random() < CHANCE}
     for columns, part in added.values():

@@ -99,6 +99,7 @@ def grids(n, rng):
 def ordered_text(n, rng):
     """Years and sizes as text with an order."""
     years, size = rng.integers(0, 12, n), rng.integers(0, 4, n)
+    years[:12] = range(12)  # DiCE takes levels of training rows only
     text = np.array(["<1", *map(str, range(1, 11)), ">10"])[years]
     sizes = np.array(["<10", "10-49", "50-99", "100+"])[size]
     return {"experience": text, "size": sizes}, years / 6 - size / 3
@@ -115,6 +116,7 @@ LATER |= {"product": product, "ratio": ratio, "square": square, "units": units, 
 LATER |= {"typing errors": typing_errors, "ordered text": ordered_text, "lookup": lookup}
 LATER |= {"sparse number": sparse_number, "group number": group_number}
 LATER |= {"text identifier": text_identifier}
+EVIDENT = ("grids", "sparse number", "group number", "text identifier", "typing errors")
 TEXTS = ("token", "experience", "size", "city")
 IDENTIFIERS = ("customer_id", "client", "branch_id", "token")
 STEPS = {"term": 12, "rate": 0.5}
