@@ -51,6 +51,7 @@ class DEAR(Explainer, FitMixin):
         ordered: names of features of the category map whose codes have an order, the least first.
         labels: `{feature: text}`, what texts call it.
         units: `{feature: text}`, the unit of a number in texts.
+        costs: `{feature: number}`, what its whole range, or another category, costs a person.
         act_on: feature names, or groups of them, to act on; None is every mutable feature, one at
             a time. The others may change indirectly.
         output: "logits" (default for modules) or "probabilities" (default for functions).
@@ -84,6 +85,7 @@ class DEAR(Explainer, FitMixin):
         ordered: Sequence[str] = (),
         labels: Mapping[str, str] | None = None,
         units: Mapping[str, str] | None = None,
+        costs: Mapping[str, float] | None = None,
         act_on: Sequence[str | Sequence[str]] | None = None,
         output: Output | None = None,
         decoder: Any = "transport",
@@ -94,7 +96,7 @@ class DEAR(Explainer, FitMixin):
         if not isinstance(decoder, str | Decoder | type):
             of_others, decoder = {"decoder": decoder, **of_others}, "transport"
         check_ignored(DEAR.__init__, of_others)
-        self._table = Table.of(feature_names, category_map, tiers, (labels, units), ordered)
+        self._table = Table.of(feature_names, category_map, tiers, (labels, units, costs), ordered)
         self._always = AlibiConstraints.of(self._table.declared, immutable_features, ranges)
         self._output = output
         self._options = {"act_on": act_on, "decoder": decoder, "search": search}

@@ -14,7 +14,7 @@ import pandas as pd
 from dear_plugin import Feature, Kind, Schema, errors
 
 Array = npt.NDArray[Any]
-Texts = Mapping[str, str] | None
+Stated = Mapping[str, Any] | None
 # What a code is called that is not in the category map.
 CODE = "code "
 
@@ -26,7 +26,7 @@ class Table:
     Attributes:
         declared: the features as the user described them: a column of the category map has all
             its categories, seen in training or not; every other column is numeric;
-            with the tiers, labels and units.
+            with the tiers, labels, units and costs.
     """
 
     declared: Schema
@@ -37,7 +37,7 @@ class Table:
         feature_names: Sequence[str],
         category_map: Mapping[int, Sequence[str]] | None,
         tiers: Any = None,
-        texts: tuple[Texts, Texts] = (None, None),
+        stated: tuple[Stated, Stated, Stated] = (None, None, None),
         ordered: Sequence[str] = (),
     ) -> Table:
         """The table of Alibi's feature names and category map, `{column: strings of codes}`.
@@ -46,7 +46,7 @@ class Table:
             feature_names: of the columns.
             category_map: of the columns that are no numbers.
             tiers: see `Schema.infer`.
-            texts: the labels and the units.
+            stated: the labels, the units and the costs.
             ordered: names of columns of the category map whose codes have an order.
         """
         levels, p = dict(category_map or {}), len(feature_names)
@@ -57,9 +57,9 @@ class Table:
             )
         features = tuple(_declare(n, levels.get(j)) for j, n in enumerate(feature_names))
         declared = Schema(features, tiers=() if tiers is None else tiers)
-        for attribute, given in zip(("label", "unit"), texts, strict=True):
-            for name, text in (given or {}).items():
-                declared = declared.replace(name, **{attribute: text})
+        for attribute, given in zip(("label", "unit", "cost"), stated, strict=True):
+            for name, value in (given or {}).items():
+                declared = declared.replace(name, **{attribute: value})
         if isinstance(ordered, Mapping):
             raise errors.InputError("ordered: names, whose codes have the order; got a mapping")
         for name in ordered:
@@ -95,7 +95,7 @@ class Table:
         )
         # A category without training rows is in the category map.
         features = tuple(
-            dataclasses.replace(seen, label=own.label, unit=own.unit)
+            dataclasses.replace(seen, label=own.label, unit=own.unit, cost=own.cost)
             if seen.is_number
             else _with_marks(own, seen)
             for own, seen in zip(self.declared, inferred, strict=True)

@@ -59,6 +59,7 @@ class DiceDEAR(Importances):
             earlier tier; features that are not named form one more tier at the end.
         labels: `{feature: text}`, what texts call it.
         units: `{feature: text}`, the unit of a number in texts.
+        costs: `{feature: number}`, what its whole range, or another category, costs a person.
         copies: `dice_ml.Model(...)` of the same kind, trained again, that should accept an answer.
 
     Attributes:
@@ -101,6 +102,7 @@ class DiceDEAR(Importances):
         tiers: Sequence[Sequence[str]] = (),
         labels: Mapping[str, str] | None = None,
         units: Mapping[str, str] | None = None,
+        costs: Mapping[str, float] | None = None,
         copies: Sequence[Any] = (),
     ) -> None:
         super().__init__(data_interface)
@@ -114,6 +116,7 @@ class DiceDEAR(Importances):
             tiers=tiers,
             labels=labels,
             units=units,
+            costs=costs,
         )
         self._host = Host(model_interface, data_interface)
         self.model = self._host.interface
@@ -136,6 +139,7 @@ class DiceDEAR(Importances):
         posthoc_sparsity_param: float | None = 0.1,
         posthoc_sparsity_algorithm: str | None = "linear",
         verbose: bool = False,
+        feature_weights: Any = None,
         **of_others: Any,
     ) -> Explanations:
         """Counterfactuals for every row of a query, each acting on another set of features.
@@ -165,6 +169,9 @@ class DiceDEAR(Importances):
                 expects. `final_cfs_df_sparse` is `final_cfs_df`.
             posthoc_sparsity_algorithm: likewise.
             verbose: log a description of each counterfactual, at a level that is shown.
+            feature_weights: `{feature: weight}`, "inverse_mad" or "equal": what a unit of each
+                feature costs, by DiCE's definition, in the place of `costs`; 1 where DiCE has no
+                weight. None leaves `costs`.
             **of_others: arguments of DiCE's other methods, such as `sample_size`: ignored with a
                 warning in the log. The same query always has the same result.
 
@@ -182,6 +189,7 @@ class DiceDEAR(Importances):
             posthoc_sparsity_param,
             posthoc_sparsity_algorithm,
             verbose,
+            feature_weights,
         )
         check_ignored([*of_others, *request.sparsity], _TAKEN)
         frame = as_frame(query_instances, self.data_interface)
@@ -279,7 +287,8 @@ class DiceDEAR(Importances):
     ) -> list[Recourses]:
         """The engine's results over all rows, one per rank, the best first."""
         dear = self._engine(query.format)
-        within = self._interface.constraints(request.permitted_range, vary)
+        asked = request.permitted_range, vary, request.feature_weights
+        within = self._interface.constraints(*asked)
         with as_configuration_error():
             target = query.desired.target
             return dear.ways(query.read, target, within=within, k=k, on_error="raise")

@@ -81,14 +81,35 @@ class Interface:
             return None
         return {n: list(map(str, r)) if n in self.levels else r for n, r in permitted.items()}
 
-    def constraints(self, permitted: Mapping[str, Any] | None, vary: Sequence[str]) -> Constraints:
-        """The constraints of one call, by `permitted_range` and `features_to_vary`."""
+    def costs(self, weights: Any) -> dict[str, float] | None:
+        """What a unit of every feature costs by `feature_weights`; None leaves the schema's.
+
+        DiCE multiplies changes by them, of numbers scaled by min and max; 1 where it has none.
+        """
+        if weights is None:
+            return None
+        if isinstance(weights, str) and weights in ("equal", "inverse_mad"):
+            mads = self.data.get_valid_mads(normalized=True) if weights != "equal" else {}
+            weights = {name: round(1.0 / float(mad), 2) for name, mad in mads.items()}
+        if not isinstance(weights, Mapping) or set(weights) - set(self.names):
+            raise UserConfigValidationException(
+                "feature_weights should be 'inverse_mad', 'equal' or a weight by the name of each"
+                f" feature, of {self.names}, got {weights!r}"
+            )
+        # Of a group the last one that is named counts.
+        return {n: 1.0 for n in self.names if n not in weights} | dict(weights)
+
+    def constraints(
+        self, permitted: Mapping[str, Any] | None, vary: Sequence[str], weights: Any = None
+    ) -> Constraints:
+        """The constraints of one call, by DiCE's `permitted_range` and others."""
         ranges = self.ranges(permitted)
         levels = {name: [str(v) for v in ranges[name] if not pd.isna(v)] for name in self.levels}
         return Constraints(
             frozen=[name for name in self.names if name not in vary],
             ranges={n: tuple(ranges[n]) for n, s in self.spans.items() if list(ranges[n]) != s},
             categories={n: ls for n, ls in levels.items() if set(ls) != set(self.levels[n])},
+            costs=self.costs(weights),
         )
 
 

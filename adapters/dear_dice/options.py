@@ -11,7 +11,7 @@ logger = logging.getLogger("dear_dice")
 
 # Of "random", "genetic", "kdtree" and "gradient".
 _OF_OTHERS = """
-    algorithm categorical_penalty diversity_loss_type diversity_weight feature_weights
+    algorithm categorical_penalty diversity_loss_type diversity_weight
     features_weights init_near_query_instance initialization learning_rate limit_steps_ls
     loss_converge_maxiter loss_diff_thres max_iter maxiterations min_iter optimizer project_iter
     proximity_weight random_seed sample_size sparsity_weight thresh tie_random yloss_type

@@ -40,6 +40,7 @@ class Request:
     posthoc_sparsity_param: float | None = 0.1
     posthoc_sparsity_algorithm: str | None = "linear"
     verbose: bool = False
+    feature_weights: Any = None
 
     @property
     def sparsity(self) -> list[str]:

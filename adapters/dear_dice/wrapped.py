@@ -24,6 +24,7 @@ def wrap_dice(
     decreasing: Iterable[str] = (),
     ordered: Mapping[str, Sequence[Any]] | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
+    costs: Mapping[str, float] | None = None,
     **arguments: Any,
 ) -> WrappedDice:
     """A DiCE explainer as a method that can be compared with DEAR.
@@ -43,6 +44,7 @@ def wrap_dice(
         decreasing: numeric or two-valued features that may only fall.
         ordered: `{category: its levels, the least first}`.
         ranges: `{feature: (low, high)}` for numeric features.
+        costs: `{feature: number}`, what its whole range, or another category, costs a person.
         **arguments: more for the explainer's `generate_counterfactuals`.
     """
     interface = Interface(
@@ -52,6 +54,7 @@ def wrap_dice(
         decreasing=decreasing,
         ordered=ordered,
         ranges=ranges,
+        costs=costs,
     )
     return WrappedDice(explainer, interface, seed, arguments)
 

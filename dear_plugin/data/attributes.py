@@ -29,6 +29,13 @@ def converted(expected: str, convert: Callable[[Any], Any]) -> Rule:
     return _rule
 
 
+def _positive(value: Any) -> float:
+    """A number above 0, of which sums are finite in single precision."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1e30:
+        raise ValueError
+    return float(value)
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
@@ -96,6 +103,7 @@ def _dtype(value: Any) -> str:
 
 LABELS = converted("a tuple of distinct strings and finite numbers", _labels)
 CODES = converted("a tuple of distinct finite numbers", _codes)
+COST = converted("a finite number above 0 (and below 1e30)", _positive)
 RULES: dict[str, Rule] = {
     "name": converted("a string", _text),
     "bounds": converted("two finite numbers (low, high), low <= high", _finite),
@@ -119,4 +127,5 @@ RULES: dict[str, Rule] = {
     "label": converted("a text", _text),
     "level_labels": converted("a tuple of texts", _texts),
     "unit": converted("a text", _text),
+    "cost": COST,
 }

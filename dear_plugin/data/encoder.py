@@ -98,6 +98,11 @@ class Encoder:
             out[list(group.members)] = 0.5
         return out
 
+    @lazy
+    def costs(self) -> Tensor:
+        """(p,) double, what a unit of a feature, in scaled units, costs who acts on it."""
+        return torch.tensor([feature.cost for feature in self.schema], dtype=torch.float64)
+
     @one_thread()
     def encode(self, frame: pd.DataFrame) -> Tensor:
         """The encoded tensor of a frame, (n, d) float32: what a torch model is trained on.

@@ -74,6 +74,7 @@ class Feature(Named):
         label: what texts call it, "the loan"; "" for its name.
         level_labels: what texts call each of its `choices`; "" for itself. Empty for none.
         unit: the unit of a number in texts, "thousand euros"; "" for none.
+        cost: what its whole range, or another category, costs a person who acts on it.
 
     Raises:
         SchemaError: an attribute has an invalid value.
@@ -107,6 +108,7 @@ class Feature(Named):
     label: str = ""
     level_labels: tuple[str, ...] = ()
     unit: str = ""
+    cost: float = 1.0
 
     def __post_init__(self) -> None:
         """Validate the attributes; numpy numbers become Python's, which JSON can hold."""

@@ -164,7 +164,17 @@ def checked(groups: Iterable[Iterable[str]], features: Sequence[Feature]) -> tup
 
 
 def with_whole_groups(features: Sequence[Feature], groups: Iterable[Names]) -> tuple[Feature, ...]:
-    """Features of which a group is immutable as a whole if one of its columns is."""
-    fixed = {f.name for f in features if f.immutable}
-    held = {name for group in groups if fixed & set(group) for name in group}
-    return tuple(replace(f, immutable=True) if f.name in held else f for f in features)
+    """Features of which a group is immutable, and has the cost stated, if one of its columns is.
+
+    Raises:
+        SchemaError: columns of a group have several costs.
+    """
+    by_name = {f.name: f for f in features}
+    for group in groups:
+        own = [by_name[name] for name in group]
+        stated = sorted({f.cost for f in own} - {1.0}) or [1.0]
+        if len(stated) > 1:
+            raise SchemaError(f"the columns {list(group)} have one cost together, got {stated}")
+        held = any(f.immutable for f in own)
+        by_name |= {f.name: replace(f, immutable=held, cost=stated[0]) for f in own}
+    return tuple(by_name[f.name] for f in features)

@@ -26,7 +26,7 @@ FRAMES: dict[type, str] = {
     np.ndarray: "pass pd.DataFrame(array, columns=names)",
 }
 # The arguments of `Schema.infer` that are mappings.
-MAPPINGS = ("ranges", "special", "ordered", "excluded", "units", "labels")
+MAPPINGS = ("ranges", "special", "ordered", "excluded", "units", "labels", "costs")
 
 
 def misfit(frame: Any) -> str:
@@ -154,6 +154,7 @@ def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature
         label=texts.get("", ""),
         level_labels=tuple(texts.get(c, "") for c in feature.choices) if {*texts} - {""} else (),
         unit=units.get(name, ""),
+        cost=(given["costs"] or {}).get(name, 1.0),
     )
 
 

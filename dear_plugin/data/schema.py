@@ -83,6 +83,7 @@ class Schema:
         excluded: Mapping[str, Sequence[Any]] | None = None,
         labels: Mapping[str, Any] | None = None,
         units: Mapping[str, str] | None = None,
+        costs: Mapping[str, float] | None = None,
     ) -> Schema:
         """Infer a schema from a frame, (n, p), with or without the target.
 
@@ -120,6 +121,9 @@ class Schema:
             labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; for its
                 levels, too, `{"works": {"": "the work", 0: "no", 1: "yes"}}`.
             units: `{feature: text}`, the unit of a number in texts, `{"loan_amount": "euros"}`.
+            costs: `{feature: number}`, what its whole range, or another category, costs a person
+                who acts on it, `{"income": 3}`; 1 for the others. One column of `exactly_one`
+                stands for all.
 
         Raises:
             SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
@@ -139,6 +143,7 @@ class Schema:
             "excluded": excluded,
             "labels": labels,
             "units": units,
+            "costs": costs,
         }
         marked = infer_features(frame, names, given)
         found = one_hot.infer_groups(frame, marked, exactly_one)

@@ -25,6 +25,7 @@ def in_a_line(
         "immutable": [f.name for f in features if f.immutable and not f.identifier],
         "increasing": [f.name for f in features if f.direction > 0],
         "decreasing": [f.name for f in features if f.direction < 0],
+        "costs": [f"{f.name} {f.cost:g}" for f in features if f.cost != 1.0],
         "levels in order": [f.name for f in features if f.is_number and f.levels],
         "only some values": [f.name for f in features if f.holds_numbers and f.observed],
     }

@@ -15,18 +15,26 @@ if TYPE_CHECKING:
     from dear_plugin.data.encoder import Encoder
 
 
-def split(encoder: Encoder, x: Tensor, reached: Tensor, direct: Tensor) -> tuple[Tensor, Tensor]:
-    """Direct cost `||d_S||_1` and indirect cost of rows, (n,) each.
+def split(
+    encoder: Encoder, x: Tensor, reached: Tensor, direct: Tensor, costs: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Direct cost `sum c_j |d_j|` over S and indirect cost of rows, (n,) each.
+
+    What a unit of a feature costs counts in the direct cost alone: a person does not pay for what
+    follows.
 
     Args:
         encoder: measures distances; a changed category counts 1.
         x: (n, p) factual rows.
         reached: (n, p) counterfactual rows.
         direct: (n, p) bool, the features acted on.
+        costs: (n, p) what a unit of each feature costs who acts on it; None for 1.
     """
     moved = encoder.distance(reached, x)
-    direct_cost = (moved * direct).sum(1)
-    return direct_cost, (moved.sum(1) - direct_cost).clamp_min(0.0)
+    acted = moved * direct
+    direct_cost = acted.sum(1)
+    indirect_cost = (moved.sum(1) - direct_cost).clamp_min(0.0)
+    return direct_cost if costs is None else (acted * costs).sum(1), indirect_cost
 
 
 def direct_action(m: Tensor, w: Tensor, weight: float) -> Tensor:

@@ -34,7 +34,7 @@ def check_comparable(methods: Any) -> None:
             )
         # An error if it is not fitted.
         _ = method.trained
-    scales = {name: {f.name: f.width for f in each.schema} for name, each in methods.items()}
+    scales = {k: {f.name: f.width / f.cost for f in m.schema} for k, m in methods.items()}
     _check_scales(scales)
 
 
@@ -57,5 +57,6 @@ def _check_scales(scales: Mapping[str, Mapping[str, float]]) -> None:
             pairs = ", ".join(f"{f!r}: {expected[f]:g} and {found[f]:g}" for f in unequal)
             raise SchemaError(
                 f"the methods must scale features alike, else their costs have different units;"
-                f" got ranges of {first!r} and {name!r}: {pairs}; fit both on the same rows"
+                f" got, as the change that costs 1 in {first!r} and {name!r}, {pairs}; fit both on"
+                " the same rows, with the same costs= (or use Constraints(costs=) for all)"
             )

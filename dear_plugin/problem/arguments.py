@@ -11,8 +11,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin.data.attributes import COST
 from dear_plugin.data.feature import Feature
-from dear_plugin.errors import ConstraintError, DearError, shown, unknown
+from dear_plugin.errors import ConstraintError, DearError, SettingError, shown, unknown
 
 
 def in_order(
@@ -101,6 +102,23 @@ def interval(feature: Feature, pair: Any, n: int) -> tuple[Tensor, Tensor]:
     if not np.all(low <= high):
         raise ConstraintError(f"{where}: low must not exceed high, got {shown(pair)}")
     return torch.as_tensor(low), torch.as_tensor(high)
+
+
+def costs_of(name: str, given: Any, n: int) -> Tensor:
+    """What a unit of a feature costs, (1,) or (n, 1) double.
+
+    Raises:
+        ConstraintError: neither a number above 0, nor one per row.
+    """
+    where, values = f"costs[{name!r}]", np.asarray(given, dtype=object)
+    if values.shape not in ((), (n,)):
+        got = shown(given)
+        raise ConstraintError(f"{where}: expected a number, or {n}, one per row; got {got}")
+    try:
+        numbers = [COST(where, value) for value in values.reshape(-1)]
+    except SettingError as error:
+        raise ConstraintError(str(error)) from None
+    return torch.tensor(numbers, dtype=torch.float64).reshape(*values.shape, 1)
 
 
 def among(feature: Feature, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:

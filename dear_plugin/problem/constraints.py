@@ -17,7 +17,7 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import Grid
 from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.errors import ConstraintError, unknown
-from dear_plugin.problem.arguments import among, codes_of, each, in_order, interval
+from dear_plugin.problem.arguments import among, codes_of, costs_of, each, in_order, interval
 from dear_plugin.problem.feasible import FeasibleSet
 from dear_plugin.problem.rules import Rules
 
@@ -37,6 +37,9 @@ class Constraints(Named):
             end may be an array or a Series with one value per row. A factual value outside the
             range is kept or moved inside.
         categories: `{binary or categorical feature: [allowed values]}`.
+        costs: `{feature: number}`, what its whole range, or another category, costs a person who
+            acts on it, in the place of the schema's; a number may be an array or a Series with one
+            value per row. One column of a group stands for all, the last that is named.
 
     Example:
         >>> within = Constraints(frozen=["age"], ranges={"savings": (None, 40.0)})  # of `generate`
@@ -46,6 +49,7 @@ class Constraints(Named):
     act_on: Sequence[Any] | None = None
     ranges: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
     categories: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    costs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
 
     def for_rows(self, index: pd.Index) -> Constraints:
         """The same for rows of an index, (n,), with lists in their order in the place of Series.
@@ -62,6 +66,8 @@ class Constraints(Named):
                 else pair
                 for name, pair in given["ranges"].items()
             }
+        if isinstance(costs := given["costs"], Mapping):
+            given["costs"] = {k: in_order(v, index, f"costs[{k!r}]") for k, v in costs.items()}
         return Constraints(**given)
 
 
@@ -80,8 +86,8 @@ def feasible_set(
         resolutions: (p,) what the columns can hold, from `columns.resolutions`.
 
     Raises:
-        ConstraintError: unknown features or categories, an empty range, or another number of
-            values than rows.
+        ConstraintError: unknown features or categories, an empty range, a cost that is not above
+            0, or another number of values than rows.
     """
     within = within or Constraints()
     builder = _Builder(encoder, x, resolutions, held_cells(within, len(x), encoder.schema))
@@ -89,6 +95,8 @@ def feasible_set(
         builder.restrict_ranges(rows, ranges)
     for rows, levels in each(within.categories, len(x), "categories", Mapping):
         builder.restrict_categories(rows, levels)
+    for rows, costs in each(within.costs, len(x), "costs", Mapping):
+        builder.replace_costs(rows, costs)
     return builder.build()
 
 
@@ -142,6 +150,8 @@ class _Builder:
         # The level of a row without a known one may have a column of its own.
         self.frozen = frozen | encoder.is_new(x) | self.rules.one_hot.broken(x)
         self.allowed: Tensor | None = None
+        stated = bool((encoder.costs != 1.0).any())
+        self.costs = encoder.costs.repeat(len(x), 1) if stated else None
         self._forbid_special_levels()
 
     def restrict_ranges(self, rows: Rows, ranges: Mapping[str, Any]) -> None:
@@ -162,6 +172,15 @@ class _Builder:
         for j in _index(self.encoder.schema, levels, "categories"):
             feature = self.encoder.schema.features[j]
             self._keep_categories(rows, j, codes_of(feature, levels[feature.name]))
+
+    def replace_costs(self, rows: Rows, costs: Mapping[str, Any]) -> None:
+        """Set what a unit of features costs."""
+        _columns(self.encoder.schema, costs, "costs")
+        if self.costs is None:
+            self.costs = self.encoder.costs.repeat(len(self.x), 1)
+        for name, cost in costs.items():
+            own = list(_columns(self.encoder.schema, [name], "costs"))
+            self.costs[rows, own] = costs_of(name, cost, len(self.costs[rows, own[0]]))
 
     def build(self) -> FeasibleSet:
         """The feasible set."""
@@ -194,6 +213,7 @@ class _Builder:
             },
             required=self.rules.satisfied(x),
             stuck=stays & ~self.not_actionable & ~self.frozen,
+            costs=self.costs,
         )
 
     def _forbid_special_levels(self) -> None:

@@ -22,7 +22,7 @@ from dear_plugin.problem.seen_pairs import SeenPairs
 # The attributes with a value for each row.
 PER_ROW = (
     *("low", "high", "floor", "ceiling", "not_actionable", "required", "stuck"),
-    "allowed",
+    *("allowed", "costs"),
 )
 
 
@@ -50,6 +50,8 @@ class FeasibleSet:
         stuck: (n, p) bool, features that may not be acted on only because their value is special,
             and the schema forbids to leave it.
         seen_pairs: which pairs of values changes may create; None allows all.
+        costs: (n, p) double, what a unit of each feature, in scaled units, costs who acts on it;
+            None where all cost 1.
     """
 
     low: Tensor
@@ -68,6 +70,7 @@ class FeasibleSet:
     required: Tensor
     stuck: Tensor
     seen_pairs: SeenPairs | None = None
+    costs: Tensor | None = None
 
     @property
     def has_rules(self) -> bool:

@@ -47,7 +47,8 @@ class Result:
         """The result of a written proposal; `kinds` adds how alternatives differ."""
         proposal, success, x = written.proposal, written.success, question.case.x
         encoder = question.method.encoder
-        direct, indirect = split(encoder, x, proposal.rows, proposal.direct)
+        costs = question.case.feasible.costs
+        direct, indirect = split(encoder, x, proposal.rows, proposal.direct, costs)
         columns: dict[str, Any] = {
             "success": success.numpy(),
             "reason": reasons(question, proposal, success),
@@ -116,7 +117,8 @@ class Result:
         """The actions, their costs and their credibility, with the index of the factuals.
 
         `success`, `reason`, `acted_on`; `direct_cost`, `indirect_cost`, `cost` and
-        `suppressed_cost`, l1 in min-max scaled units where a changed category counts 1;
+        `suppressed_cost`, l1 in min-max scaled units where a changed category counts 1, the direct
+        one times the `costs` of the features;
         `score_before` and `score_after`, the wanted class's probability (or the predicted value);
         and, NaN where a row has no answer:
 

@@ -41,8 +41,9 @@ def on_lines(table: SearchTable, known: FeatureValues, good: Tensor, limit: Tens
     cost, discounted = torch.cat([tried.cost, blank]), torch.cat([tried.price, blank])
     is_good = torch.cat([is_good, blank.bool()])
     pairs, encoder = rows * s + sets, problem.classifier.encoder
-    weight = encoder.shares / encoder.width
-    direct = (value - factual).abs() * weight[problem.sets.positions[sets, 0]]
+    feature = problem.sets.positions[sets, 0]
+    weight = problem.weights(rows, feature) / encoder.width[feature]
+    direct = (value - factual).abs() * weight
     order = in_order(pairs, value)
     order = order[~is_special(torch.minimum(value, factual))[order]]
     one, other = order[:-1], order[1:]

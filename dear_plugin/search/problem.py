@@ -210,9 +210,10 @@ class SearchProblem:
             mine, x = rows[at], self.x.index_select(0, rows[at])
             reached = self.decode_actions(mine, sets[at], values[at, None])[:, 0]
             distance = self.classifier.encoder.distance(reached, x)
-            if self.indirect_weight != 1.0:
-                weight = torch.where(self.sets.masks[sets[at]], 1.0, self.indirect_weight)
-                distance = distance * weight
+            costs = self.feasible.costs
+            if costs is not None or self.indirect_weight != 1.0:
+                own = torch.ones(()) if costs is None else costs[mine]
+                distance *= own.where(self.sets.masks[sets[at]], self.indirect_weight)
             created = self.feasible.creates_impossible(x, reached)
             cost[at] = distance.sum(1).float()
             margin[at] = self.margins(reached, mine).masked_fill(created, -torch.inf)
@@ -244,15 +245,19 @@ class SearchProblem:
             out[..., i] = torch.where(repeated, out[..., 0], out[..., i])
         return out
 
+    def weights(self, rows: Tensor, features: Tensor) -> Tensor:
+        """(...) what a unit of features, (...), counts where rows, (...), act on them."""
+        shares, costs = self.classifier.encoder.shares[features], self.feasible.costs
+        return shares if costs is None else shares * costs[rows, features]
+
     def direct_cost(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m, c) the cost of values, (m, c, w), without indirect changes, a bound of the cost."""
         positions = self.sets.positions[sets]
         own = self.x[rows[:, None], positions][:, None]
         number = self.is_number[positions][:, None] & ~is_special(values) & ~is_special(own)
-        encoder = self.classifier.encoder
-        scaled = (values - own).abs().div_(encoder.width[positions][:, None])
+        scaled = (values - own).abs().div_(self.classifier.encoder.width[positions][:, None])
         change = torch.where(number, scaled, (values != own).double())
-        change *= encoder.shares[positions][:, None]
+        change *= self.weights(rows[:, None], positions)[:, None]
         change[..., 1:] *= positions[:, None, 1:] != positions[:, None, :1]
         cost: Tensor = change.sum(2).float()
         return cost

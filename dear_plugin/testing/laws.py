@@ -145,14 +145,20 @@ def an_accepted_row_is_not_changed(subject: Subject) -> None:
 
 
 def costs_are_finite_add_up_and_belong_to_changes(subject: Subject) -> None:
-    """Direct and indirect cost are the l1 distance, in scaled units, to the row of the result."""
+    """Direct and indirect cost are the l1 distance, in scaled units, to the row of the result.
+
+    A unit of what is acted on counts what it costs.
+    """
     result, encoder = subject.result, subject.method.encoder
     costs = result.actions.filter(like="cost")
     _require(bool((np.isfinite(costs) & (costs >= 0)).all(axis=None)), "no cost")
     total = costs["direct_cost"] + costs["indirect_cost"]
     _require(np.allclose(total, costs["cost"], atol=TOLERANCE), "costs do not add up")
     before, after = encoder.encode(subject.query), encoder.encode(result.counterfactuals)
-    distance = ((after - before).abs() * encoder.weights).sum(1)
+    change, direct = (after - before).abs() * encoder.weights, result.proposal.direct
+    stated = result.question.case.feasible.costs
+    paid = torch.where(direct, 1.0 if stated is None else stated, 1.0)
+    distance = (change * paid[:, encoder.feature_of]).sum(1)
     _require(np.allclose(distance, costs["cost"], atol=TOLERANCE), "the cost of another row")
     indirect = (result.changed & ~result.proposal.direct).any(1).numpy()
     _require((indirect == (costs["indirect_cost"] > 1e-9)).all(), "indirect cost without change")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dear_plugin import Search
+from dear_plugin import Constraints, Search
 
 TIERS = [["gender", "age"], ["education"], ["loan_amount", "income"]]
 
@@ -126,6 +126,27 @@ def test_texts_use_labels_and_units(host):
     assert features["savings"].unit == "euros"
     with pytest.raises(ValueError, match="unknown features: 'sex'"):
         host.make(labels={"sex": "the sex"})
+
+
+def test_costs_are_those_of_the_engine(host):
+    """The same answers as by a call of the engine, which act on what costs more less often."""
+    costs = {"loan_amount": 20, "duration": 0.5}
+    plain, costly = (host.make(search=Search.cheapest(), costs=each) for each in (None, costs))
+    (_, _, before), (factuals, after, actions) = host.ask(plain), host.ask(costly)
+    assert {f.name: f.cost for f in host.engine(costly).schema if f.cost != 1.0} == costs
+    within = Constraints(costs=costs)
+    found = host.engine(plain).generate(factuals, 1, within=within)
+    names = list(found.encoder.schema.names)
+    pd.testing.assert_frame_equal(
+        found.counterfactuals[names].reset_index(drop=True),
+        after[names].reset_index(drop=True),
+        check_dtype=False,
+    )
+    assert actions["direct_cost"].tolist() == found.actions["direct_cost"].tolist()
+    acted = [each["acted_on"].str.contains("loan_amount").sum() for each in (before, actions)]
+    assert acted[0] > acted[1]
+    with pytest.raises(ValueError, match="cost must be a finite number above 0"):
+        host.make(costs={"savings": 0})
 
 
 def messages(caplog):

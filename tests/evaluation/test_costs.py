@@ -38,6 +38,11 @@ class TestSplit:
         # Half of the range; another town (1) and another owner value (1).
         assert own.tolist() == [0.5, 2.0]
         assert rest.tolist() == [2.0, 1.0]
+        # What follows is not paid for.
+        costs = torch.tensor([[4.0, 7.0, 7.0], [9.0, 0.5, 3.0]])
+        own, rest = split(encoder, x, reached, direct, costs)
+        assert own.tolist() == [2.0, 3.5]
+        assert rest.tolist() == [2.0, 1.0]
 
 
 @pytest.mark.parametrize("weight", [0.01, 0.3, 5.0])

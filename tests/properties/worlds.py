@@ -499,6 +499,7 @@ def constraints(draw, schema: Schema, query: pd.DataFrame) -> Constraints | None
         act_on=each(some(names, least=1)) if draw(st.booleans()) else None,
         ranges=each(ranges(schema)),
         categories=each(levels(schema)),
+        costs=each(st.dictionaries(st.sampled_from(names), sized(-2, 2), max_size=3)),
     )
 
 
