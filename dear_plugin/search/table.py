@@ -121,23 +121,24 @@ class SearchTable:
         """(q,) those of tried actions at positions (m,) that are answers, by some criteria."""
         if not len(at):
             return at
-        tried = self.tried
+        tried, good = self.tried, self.tried.margin[at] >= self.enough[self.tried.rows[at]]
         tried.met[at] = torch.inf
-        if wanted:
-            tried.met[at], more, tried.measured[at] = scored(self.decoded(at), wanted)
+        if wanted or self.discount:
+            found = self.decoded(at)
+            tried.met[at], more, tried.measured[at] = scored(found, wanted)
             short, need = at[more > 0.0], (tried.margin[at] + more)[more > 0.0]
             self.need.view(-1).scatter_reduce_(0, self.pairs(short), need, "amax")
-        met = at[tried.margin[at] >= self.enough[tried.rows[at]]]
-        met = met[tried.met[met] == torch.inf]
-        self._undiscount(met[tried.price[met] < tried.cost[met]])
+            good &= tried.met[at] == torch.inf
+            self._undiscount(at, found, good & (tried.price[at] < tried.cost[at]))
+        met = at[good]
         self.fresh = self.fresh[tried.met[self.fresh] < 0.0]
         self.passed = torch.cat([self.passed, met])
         return met
 
-    def _undiscount(self, at: Tensor) -> None:
-        """Compare actions, (m,), that some part of what follows undoes by their cost."""
-        if len(at):
-            relies = at[by_share(self.problem, self.decoded(at)).reliance > 0.0]
+    def _undiscount(self, at: Tensor, found: Decoded, some: Tensor) -> None:
+        """Compare some actions, (m,) bool, that a part of what follows undoes by their cost."""
+        if bool(some.any()):
+            relies = at[some][by_share(self.problem, found.part(some)).reliance > 0.0]
             self.tried.price[relies] = self.tried.cost[relies]
 
     def drop_needless(self, at: Tensor) -> Tensor:
