@@ -171,10 +171,8 @@ class LetterTemplate:
 def letters(result: Result, positions: Sequence[int], template: LetterTemplate) -> list[str]:
     """The letters of the rows at m positions; what they share is computed once."""
     known = {at: _without_advice(result, at, template) for at in positions}
-    acting, effects = (
-        [at for at in positions if known[at] == ""],
-        bool(result.encoder.schema.tiers),
-    )
+    acting = [at for at in positions if known[at] == ""]
+    effects = bool(result.encoder.schema.tiers)
     none = template.none if result.proposal.searched else template.unsure
     for at, what in zip(acting, said(result, acting), strict=True):
         known[at] = none if what is None else template.write(what, effects=effects)
