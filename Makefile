@@ -72,14 +72,15 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 # Compares the notebooks with a fresh run; one that passed, and whose code has not changed, is not run again.
+# Two run at once: the threads of their models would wait for one another.
 docs: $(VENV)/.docs
-	$(BIN)/python docs/check_notebooks.py
+	$(ONE_THREAD) $(BIN)/python docs/check_notebooks.py
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 # After a change of the outputs: NOTEBOOKS="01 05" for some of them.
 notebooks: $(VENV)/.docs
-	$(BIN)/python docs/check_notebooks.py --store $(NOTEBOOKS)
+	$(ONE_THREAD) $(BIN)/python docs/check_notebooks.py --store $(NOTEBOOKS)
 
 # One process, and one thread of the models, too: CPU seconds are measured. TABLES="contest hosts" for some commands.
 tables: $(VENV)/.all
