@@ -146,7 +146,9 @@ class AlibiConstraints:
                 f"C must hold one condition or one per row, n = {len(frame)}; got {len(rows)}"
             )
         numbers = {f.name for f in schema if f.holds_numbers}
-        bounded = {*self.ranges, *(name for c in rows for name in c)} & numbers
+        # Fractions of -1, 0 and 1 are directions, which the schema has, and no limits.
+        limited = {name for name, ends in self.ranges.items() if not {*ends} <= {-1.0, 0.0, 1.0}}
+        bounded = {*limited, *(name for c in rows for name in c)} & numbers
         fixed = [[name for name in c if not c[name]] for c in rows]
         levels = [{n: c[n] for n in c if n not in numbers and c[n]} or None for c in rows]
         one = len(rows) == 1

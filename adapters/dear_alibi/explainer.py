@@ -51,7 +51,8 @@ class DEAR(Explainer, FitMixin):
         ordered: names of features of the category map whose codes have an order, the least first.
         labels: `{feature: text}`, what texts call it.
         units: `{feature: text}`, the unit of a number in texts.
-        costs: `{feature: number}`, what its whole range, or another category, costs a person.
+        costs: `{feature: number}`, what a unit of it, or another category, costs a person.
+        steps: `{feature: step}`, of which actions set multiples; None for any value.
         act_on: feature names, or groups of them, to act on; None is every mutable feature, one at
             a time. The others may change indirectly.
         output: "logits" (default for modules) or "probabilities" (default for functions).
@@ -86,6 +87,7 @@ class DEAR(Explainer, FitMixin):
         labels: Mapping[str, str] | None = None,
         units: Mapping[str, str] | None = None,
         costs: Mapping[str, float] | None = None,
+        steps: Mapping[str, float | None] | None = None,
         act_on: Sequence[str | Sequence[str]] | None = None,
         output: Output | None = None,
         decoder: Any = "transport",
@@ -96,7 +98,8 @@ class DEAR(Explainer, FitMixin):
         if not isinstance(decoder, str | Decoder | type):
             of_others, decoder = {"decoder": decoder, **of_others}, "transport"
         check_ignored(DEAR.__init__, of_others)
-        self._table = Table.of(feature_names, category_map, tiers, (labels, units, costs), ordered)
+        stated = {"label": labels, "unit": units, "cost": costs, "step": steps}
+        self._table = Table.of(feature_names, category_map, tiers, stated, ordered)
         self._always = AlibiConstraints.of(self._table.declared, immutable_features, ranges)
         self._output = output
         self._options = {"act_on": act_on, "decoder": decoder, "search": search}

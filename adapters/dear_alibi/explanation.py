@@ -38,9 +38,9 @@ DEFAULT_DATA_DEAR: dict[str, Any] = dict.fromkeys((*_KEYS, *_CREDIBILITY, "actio
 - `action`: `direct_features` (the features acted on, a list per row), `direct`, `forced` and
   `indirect` (n, p) (the change of `X` in these, in what a rule between columns sets with them, and
   in the others; codes change by integers), `cost`,
-  `direct_cost`, `indirect_cost`, `suppressed_cost` (n, 1) in min-max scaled units, where a changed
-  category counts 1, and `reason` (a string per row: why it failed, or what a counterfactual that
-  is not credible lacks).
+  `direct_cost`, `indirect_cost`, `suppressed_cost` (n, 1), where 1 is a changed category, or a
+  change of a number by the range of its central 98 % training values, and `reason` (a string per
+  row: why it failed, or what a counterfactual that is not credible lacks).
 """
 
 # The values of rows without a counterfactual.

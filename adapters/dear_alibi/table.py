@@ -14,7 +14,8 @@ import pandas as pd
 from dear_plugin import Feature, Kind, Schema, errors
 
 Array = npt.NDArray[Any]
-Stated = Mapping[str, Any] | None
+# The attributes of a number that a user states.
+STATED = ("label", "unit", "cost", "step")
 # What a code is called that is not in the category map.
 CODE = "code "
 
@@ -26,7 +27,7 @@ class Table:
     Attributes:
         declared: the features as the user described them: a column of the category map has all
             its categories, seen in training or not; every other column is numeric;
-            with the tiers, labels, units and costs.
+            with the tiers and what else is stated.
     """
 
     declared: Schema
@@ -37,7 +38,7 @@ class Table:
         feature_names: Sequence[str],
         category_map: Mapping[int, Sequence[str]] | None,
         tiers: Any = None,
-        stated: tuple[Stated, Stated, Stated] = (None, None, None),
+        stated: Mapping[str, Mapping[str, Any] | None] | None = None,
         ordered: Sequence[str] = (),
     ) -> Table:
         """The table of Alibi's feature names and category map, `{column: strings of codes}`.
@@ -46,7 +47,7 @@ class Table:
             feature_names: of the columns.
             category_map: of the columns that are no numbers.
             tiers: see `Schema.infer`.
-            stated: the labels, the units and the costs.
+            stated: what is stated of features, by the attribute of `Feature`.
             ordered: names of columns of the category map whose codes have an order.
         """
         levels, p = dict(category_map or {}), len(feature_names)
@@ -57,9 +58,10 @@ class Table:
             )
         features = tuple(_declare(n, levels.get(j)) for j, n in enumerate(feature_names))
         declared = Schema(features, tiers=() if tiers is None else tiers)
-        for attribute, given in zip(("label", "unit", "cost"), stated, strict=True):
+        for attribute, given in (stated or {}).items():
             for name, value in (given or {}).items():
-                declared = declared.replace(name, **{attribute: value})
+                # Of steps None is any value.
+                declared = declared.replace(name, **{attribute: 0.0 if value is None else value})
         if isinstance(ordered, Mapping):
             raise errors.InputError("ordered: names, whose codes have the order; got a mapping")
         for name in ordered:
@@ -95,7 +97,7 @@ class Table:
         )
         # A category without training rows is in the category map.
         features = tuple(
-            dataclasses.replace(seen, label=own.label, unit=own.unit, cost=own.cost)
+            dataclasses.replace(seen, **{each: getattr(own, each) for each in STATED})
             if seen.is_number
             else _with_marks(own, seen)
             for own, seen in zip(self.declared, inferred, strict=True)

@@ -23,7 +23,7 @@ NOISE = 1e-6
 BATCH_SIZE = 256
 
 
-def wrap_alibi(explainer: Any) -> WrappedAlibi:
+def wrap_alibi(explainer: Any, schema: Schema | None = None) -> WrappedAlibi:
     """A `CounterfactualRLTabular` of Alibi as a method that can be compared with DEAR.
 
     Constraints are kept, rows are rounded and scored again by the explainer's own model, and every
@@ -34,9 +34,13 @@ def wrap_alibi(explainer: Any) -> WrappedAlibi:
 
     Args:
         explainer: a fitted `CounterfactualRLTabular`.
+        schema: has the units of cost and the costs, as of the method that it is compared with; the
+            explainer knows only the least and greatest value of numbers, whose range is the unit
+            without a schema.
 
     Raises:
         ModelError: another explainer, or one that is not fitted.
+        SchemaError: the schema lacks a feature of the explainer.
     """
     missing = NEEDED - set(getattr(explainer, "params", {}))
     if missing:
@@ -44,21 +48,22 @@ def wrap_alibi(explainer: Any) -> WrappedAlibi:
             f"wrap_alibi takes a fitted CounterfactualRLTabular; got a {type(explainer).__name__}"
             f" without {sorted(missing)}"
         )
-    return WrappedAlibi(explainer)
+    return WrappedAlibi(explainer, schema)
 
 
 @final
 class WrappedAlibi(RecourseMethod):
     """See `wrap_alibi`. The explainer's output to stdout and stderr is hidden."""
 
-    def __init__(self, explainer: Any) -> None:
+    def __init__(self, explainer: Any, schema: Schema | None = None) -> None:
         params = explainer.params
         self.explainer = explainer
         self.table = Table.of(params["feature_names"], params["category_map"])
         predictor = params["predictor"]
         kind = Labelled if hasattr(predictor, "classes_") else LabelEncoded
         model = kind(predictor, self.table, FLOAT)
-        super().__init__(model, _schema(params, self.table))
+        own = _schema(params, self.table)
+        super().__init__(model, own if schema is None else _with_costs(own, schema))
 
     def _converted(self, frame: pd.DataFrame) -> pd.DataFrame:
         return self.schema.in_text(frame)
@@ -130,6 +135,14 @@ def _schema(params: Mapping[str, Any], table: Table) -> Schema:
     ends[:, : len(stats)] = [[pair[end] for pair in stats] for end in ("min", "max")]
     features = zip(table.declared, *decode(ends), strict=True)
     return Schema(tuple(_feature(f, low, high, f.name in fixed) for f, low, high in features))
+
+
+def _with_costs(own: Schema, stated: Schema) -> Schema:
+    """A schema with the units of cost and the costs of the features of another."""
+    for j, name in zip(stated.index(own.names), own.names, strict=True):
+        feature = stated.features[j]
+        own = own.replace(name, scale=feature.unit_of_cost, cost=feature.cost)
+    return own
 
 
 def _feature(declared: Feature, low: Any, high: Any, fixed: bool) -> Feature:

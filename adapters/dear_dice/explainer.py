@@ -59,7 +59,8 @@ class DiceDEAR(Importances):
             earlier tier; features that are not named form one more tier at the end.
         labels: `{feature: text}`, what texts call it.
         units: `{feature: text}`, the unit of a number in texts.
-        costs: `{feature: number}`, what its whole range, or another category, costs a person.
+        costs: `{feature: number}`, what a unit of it, or another category, costs a person.
+        steps: `{feature: step}`, of which actions set multiples; None for any value.
         copies: `dice_ml.Model(...)` of the same kind, trained again, that should accept an answer.
 
     Attributes:
@@ -103,6 +104,7 @@ class DiceDEAR(Importances):
         labels: Mapping[str, str] | None = None,
         units: Mapping[str, str] | None = None,
         costs: Mapping[str, float] | None = None,
+        steps: Mapping[str, float | None] | None = None,
         copies: Sequence[Any] = (),
     ) -> None:
         super().__init__(data_interface)
@@ -117,6 +119,7 @@ class DiceDEAR(Importances):
             labels=labels,
             units=units,
             costs=costs,
+            steps=steps,
         )
         self._host = Host(model_interface, data_interface)
         self.model = self._host.interface

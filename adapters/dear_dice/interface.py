@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_bool, is_number
 from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.options import logger
@@ -85,6 +86,7 @@ class Interface:
         """What a unit of every feature costs by `feature_weights`; None leaves the schema's.
 
         DiCE multiplies changes by them, of numbers scaled by min and max; 1 where it has none.
+        DEAR's unit of cost is another, the range of the central training values.
         """
         if weights is None:
             return None
@@ -97,7 +99,11 @@ class Interface:
                 f" feature, of {self.names}, got {weights!r}"
             )
         # Of a group the last one that is named counts.
-        return {n: 1.0 for n in self.names if n not in weights} | dict(weights)
+        units = {f.name: f.unit_of_cost / f.width for f in self.schema}
+        named = {
+            n: w if is_bool(w) or not is_number(w) else w * units[n] for n, w in weights.items()
+        }
+        return {n: unit for n, unit in units.items() if n not in named} | named
 
     def constraints(
         self, permitted: Mapping[str, Any] | None, vary: Sequence[str], weights: Any = None
@@ -144,5 +150,8 @@ def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
     one_hot = {name for group in schema.exactly_one for name in group}
     for name, places in (data.continuous_features_precision or {}).items():
         if name not in one_hot:
-            schema = schema.replace(name, precision=int(places))
+            # A precision that the host states is what its users expect; a step of theirs is, too.
+            stated = schema.features[schema.index([name])[0]].step
+            step = 0.0 if stated is None else stated
+            schema = schema.replace(name, precision=int(places), step=step)
     return schema

@@ -44,7 +44,7 @@ def wrap_dice(
         decreasing: numeric or two-valued features that may only fall.
         ordered: `{category: its levels, the least first}`.
         ranges: `{feature: (low, high)}` for numeric features.
-        costs: `{feature: number}`, what its whole range, or another category, costs a person.
+        costs: `{feature: number}`, what a unit of it, or another category, costs a person.
         **arguments: more for the explainer's `generate_counterfactuals`.
     """
     interface = Interface(

@@ -44,7 +44,7 @@ from dear_plugin.results.writing import PAST
 from dear_plugin.search import Search, SearchProblem, criteria
 from dear_plugin.search.actions import Candidates, first_of_each, in_order
 from dear_plugin.search.table import SearchTable
-from dear_plugin.search.values import FIRST, candidates, of_singles
+from dear_plugin.search.values import FIRST, FeatureValues, candidates, of_singles
 
 MOST_VALUES = 2_000
 # Actions of a row whose criteria are evaluated at a time.
@@ -139,14 +139,19 @@ def compared(dear: DEAR, frame: pd.DataFrame) -> pd.DataFrame:
 def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     """(n,) the least price below known ones, (n,); infinite where there is none."""
     search = dear.search
-    problem = replace(dear._optimizer.problem(case), resampled=bool(search.min_confidence))
+    problem = replace(
+        dear._optimizer.problem(case),
+        in_steps=search.in_steps,
+        resampled=bool(search.min_confidence),
+    )
     enough = margins(case, search, dear.trained)
     wanted = criteria(problem, search, dear.trained) if search.has_criteria else {}
+    values = FeatureValues.of(dear.trained.rows, dear.encoder, steps=search.in_steps)
     asked = lambda _: (wanted, wanted)  # noqa: E731
     table = SearchTable(problem, asked, case.aim, enough, search.prefer_alone, gain=0.0)
     # An upper bound of the cost of cheaper answers, for those without an indirect change too.
     limit = torch.from_numpy(known * (1.0 + search.prefer_alone)).float()
-    others = of_singles(problem, dear._optimizer.known, problem.actionable, FIRST)
+    others = of_singles(problem, values, problem.actionable, FIRST)
     for new in chain(_numbers(problem, dear.trained.rows), others):
         table.add(new.part(new.direct_cost < limit[new.rows]))
     return _least_price(table)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dear_plugin._validation.settings import Rule, boolean, one_of, optional
+from dear_plugin._validation.settings import Rule, boolean, number, one_of, optional
 from dear_plugin.errors import SettingError, shown
 
 # The largest precision, in absolute value: 10**99 and 10**-99 are finite, nonzero floats.
@@ -104,9 +104,10 @@ def _dtype(value: Any) -> str:
 LABELS = converted("a tuple of distinct strings and finite numbers", _labels)
 CODES = converted("a tuple of distinct finite numbers", _codes)
 COST = converted("a finite number above 0 (and below 1e30)", _positive)
+ENDS = converted("two finite numbers (low, high), low <= high", _finite)
 RULES: dict[str, Rule] = {
     "name": converted("a string", _text),
-    "bounds": converted("two finite numbers (low, high), low <= high", _finite),
+    "bounds": ENDS,
     "categories": LABELS,
     "precision": optional(converted("a number of decimals, or None", _whole(MOST_DECIMALS))),
     "dtype": converted("the name of a pandas dtype that is not sparse", _dtype),
@@ -127,5 +128,8 @@ RULES: dict[str, Rule] = {
     "label": converted("a text", _text),
     "level_labels": converted("a tuple of texts", _texts),
     "unit": converted("a text", _text),
+    "central": optional(ENDS),
+    "scale": number(),
+    "step": optional(number()),
     "cost": COST,
 }

@@ -45,10 +45,11 @@ class Resolution(NamedTuple):
 def column_resolution(feature: Feature, dtype: Any) -> Resolution:
     """The numbers of a feature that a column of a dtype can hold.
 
-    Integer columns have 0 decimals whatever the schema's precision.
+    Integer columns have at most 0 decimals whatever the schema's precision.
     """
-    plain = plain_dtype(dtype)
-    places = 0 if plain.kind in "iu" else feature.precision
+    plain, places = plain_dtype(dtype), feature.precision
+    if plain.kind in "iu":
+        places = min(0 if places is None else places, 0)
     return Resolution(places, *(ends_of(plain) if plain.kind in "iuf" else (-math.inf, math.inf)))
 
 

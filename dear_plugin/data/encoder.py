@@ -2,8 +2,8 @@
 
 *Rows*, (n, p), are float64 in the user's units: a number, 0/1, or the index of a category. Torch
 models take the *encoded* columns, (n, d) float32: numbers scaled to [0, 1] by the training rows,
-m columns for a feature of m > 2 categories. The scale is here alone: in `scaled`, `expand` and
-`distance`.
+m columns for a feature of m > 2 categories. The scale is here alone: in `scaled` and
+`expand`. Costs have units of their own, in `distance`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin._threads import one_thread
 from dear_plugin.data import kinds
-from dear_plugin.data.grid import Grid
+from dear_plugin.data.grid import Grid, in_steps
 from dear_plugin.data.inference import misfit
 from dear_plugin.data.kinds.categories import NEW, NewLabels
 from dear_plugin.data.kinds.cells import Reading, cast, has_dtype
@@ -82,8 +82,10 @@ class Encoder:
 
     @lazy
     def weights(self) -> Tensor:
-        """(d,) the l1 weight of each encoded column: 1/2 for one-hot columns, else 1."""
-        return torch.where(self._level >= 0, 0.5, 1.0) * self.shares[self.feature_of]
+        """(d,) the l1 weight of each encoded column: units of cost; 1/2 for one-hot columns."""
+        own = torch.where(self._level >= 0, 0.5, 1.0) * self.shares[self.feature_of]
+        own[list(self.starts)] *= (self.width / self.unit).float()
+        return own
 
     @lazy
     def compared(self) -> Tensor:
@@ -99,8 +101,27 @@ class Encoder:
         return out
 
     @lazy
+    def unit(self) -> Tensor:
+        """(p,) double, the change of a number that is a unit of cost; 1 for categories."""
+        return torch.tensor([f.unit_of_cost for f in self.schema], dtype=torch.float64)
+
+    @lazy
+    def step(self) -> Tensor:
+        """(p,) double, of which actions set multiples; 0 where they set any value."""
+        return torch.tensor([f.action_step for f in self.schema], dtype=torch.float64)
+
+    @lazy
+    def central(self) -> tuple[Tensor, Tensor]:
+        """(p,) double each, the ends of what actions set, multiples of steps if there are any."""
+        ends = [f.central or f.ends for f in self.schema]
+        low, high = torch.tensor(ends, dtype=torch.float64).T
+        least, most = in_steps(low, self.step, up=True), in_steps(high, self.step, up=False)
+        none = least > most
+        return torch.where(none, low, least), torch.where(none, high, most)
+
+    @lazy
     def costs(self) -> Tensor:
-        """(p,) double, what a unit of a feature, in scaled units, costs who acts on it."""
+        """(p,) double, what a unit of cost of a feature costs who acts on it."""
         return torch.tensor([feature.cost for feature in self.schema], dtype=torch.float64)
 
     @one_thread()
@@ -220,12 +241,12 @@ class Encoder:
         return rows
 
     def distance(self, a: Tensor, b: Tensor) -> Tensor:
-        """The absolute change of each feature, (..., p), in scaled units.
+        """The absolute change of each feature, (..., p), in units of cost.
 
         A changed category counts 1, as does a change into or out of a special level.
         """
-        width, shares = (each.to(a.device) for each in (self.width, self.shares))
-        difference = (a - b).abs_().div_(width).mul_(shares)
+        unit, shares = (each.to(a.device) for each in (self.unit, self.shares))
+        difference = (a - b).abs_().div_(unit).mul_(shares)
         if self.d == self.p:
             return difference
         discrete = self.blocks.to(a.device)

@@ -19,6 +19,8 @@ _TUPLES = (  # lists in JSON
     *("bounds", "categories", "levels", "stored", "special", "excluded", "observed"),
     "level_labels",
 )
+# The largest usual step as a share of the unit of cost, and rounding errors of it.
+SHARE, ROUNDED = 0.01, 1.0 + 1e-9
 
 
 class Kind(StrEnum):
@@ -74,7 +76,12 @@ class Feature(Named):
         label: what texts call it, "the loan"; "" for its name.
         level_labels: what texts call each of its `choices`; "" for itself. Empty for none.
         unit: the unit of a number in texts, "thousand euros"; "" for none.
-        cost: what its whole range, or another category, costs a person who acts on it.
+        central: the ends of a number's central training values, see `Schema.infer`; None for
+            `bounds`. Actions do not leave them.
+        scale: the change of a number that costs 1 before `cost` counts; 0 for the range of
+            `bounds`.
+        step: actions set multiples of it; None for `usual_step`, 0 for any value.
+        cost: what a change by `scale`, or to another category, costs a person who acts on it.
 
     Raises:
         SchemaError: an attribute has an invalid value.
@@ -108,6 +115,9 @@ class Feature(Named):
     label: str = ""
     level_labels: tuple[str, ...] = ()
     unit: str = ""
+    central: tuple[float, float] | None = None
+    scale: float = 0.0
+    step: float | None = None
     cost: float = 1.0
 
     def __post_init__(self) -> None:
@@ -142,6 +152,16 @@ class Feature(Named):
                 f"column {self.name!r} has the range {self.bounds}, which overflows a float: use"
                 " larger units"
             )
+        if self.step and not self.is_on_grid(self.step):
+            raise SchemaError(
+                f"feature {self.name!r}: step {self.step:g} must be a multiple of its last"
+                f" decimal, {10.0 ** -(self.precision or 0):g}; schema.replace({self.name!r},"
+                " precision=...) states another one"
+            )
+
+    def is_on_grid(self, value: float) -> bool:
+        """Whether a number has no more decimals than the feature."""
+        return self.precision is None or math.isclose(value, round(value, self.precision))
 
     @property
     def called(self) -> str:
@@ -195,6 +215,29 @@ class Feature(Named):
         """The range that is scaled to [0, 1]; 1 for constants and categories."""
         low, high = self.bounds
         return high - low if self.is_number and high > low else 1.0
+
+    @property
+    def unit_of_cost(self) -> float:
+        """The change of a number that costs 1 where `cost` is 1."""
+        return self.scale or self.width
+
+    @property
+    def usual_step(self) -> float:
+        """How exactly people name it: 1, 2 or 5 times 10^k, at most 1 % of the unit of cost.
+
+        It is at least the last decimal.
+        """
+        last = 0.0 if self.precision is None else 10.0**-self.precision
+        most = max(SHARE * self.unit_of_cost, last)
+        power = 10.0 ** math.floor(math.log10(most))
+        return max(each * power for each in (1.0, 2.0, 5.0) if each * power <= most * ROUNDED)
+
+    @property
+    def action_step(self) -> float:
+        """The step of actions on it; 0 where there is none: any value, or the observed ones."""
+        if not self.holds_numbers or self.observed:
+            return 0.0
+        return self.usual_step if self.step is None else self.step
 
     @property
     def special_levels(self) -> int:

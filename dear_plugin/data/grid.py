@@ -105,3 +105,20 @@ def on_grid(values: Array, places: int | None) -> Array:
     with np.errstate(invalid="ignore", over="ignore"):  # of infinite and very large numbers
         near = np.round(numbers, places)
         return np.where(np.abs(near - numbers) <= error * np.abs(numbers), near, numbers)
+
+
+def in_steps(values: Tensor, step: Tensor, *, up: bool | None = None) -> Tensor:
+    """The nearest multiples of steps, of the shape of values; where a step is 0, the values.
+
+    Args:
+        values: numbers.
+        step: (...) of a shape that fits theirs.
+        up: True for the next multiple at or above, False at or below, apart from rounding errors.
+    """
+    per, error = 1.0 / step, {None: 0.0, True: -NEAR, False: NEAR}[up]
+    count = values / step + error
+    count = count.round() if up is None else count.ceil() if up else count.floor()
+    # The quotient of whole numbers is rounded once: 3 / 10, not 3 * 0.1.
+    whole = (per - per.round()).abs() < NEAR
+    out = torch.where(whole & (per >= 1.0), count / per.round(), count * step)
+    return torch.where(step > 0.0, out, values)

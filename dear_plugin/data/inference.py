@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 
 from dear_plugin.data import identifiers, kinds
 from dear_plugin.data.advice import inspect
+from dear_plugin.data.central import with_central
 from dear_plugin.data.feature import Feature, with_infinity
 from dear_plugin.data.kinds import ordered
 from dear_plugin.data.kinds.remedies import as_numbers, line
@@ -26,7 +28,7 @@ FRAMES: dict[type, str] = {
     np.ndarray: "pass pd.DataFrame(array, columns=names)",
 }
 # The arguments of `Schema.infer` that are mappings.
-MAPPINGS = ("ranges", "special", "ordered", "excluded", "units", "labels", "costs")
+MAPPINGS = ("ranges", "special", "ordered", "excluded", "units", "labels", "costs", "steps")
 
 
 def misfit(frame: Any) -> str:
@@ -71,7 +73,7 @@ def feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
 
 
 def infer_features(
-    frame: pd.DataFrame, names: Sequence[str], given: Mapping[str, Any]
+    frame: pd.DataFrame, names: Sequence[str], given: Mapping[str, Any], central: float
 ) -> list[Feature]:
     """The features of a frame's columns, (n, p), with what a user says of them.
 
@@ -81,10 +83,13 @@ def infer_features(
         frame: training rows.
         names: its feature columns.
         given: the arguments of `Schema.infer` that name features.
+        central: the share of the values of a number that are central.
 
     Raises:
         SchemaError: names that are no features, unreadable columns, or what does not fit them.
     """
+    if isinstance(central, bool) or not isinstance(central, Real) or not 0.0 < central <= 1.0:
+        raise SchemaError(f"central must be a share above 0, at most 1, got {shown(central)}")
     marks = _marks(given, names)
     features, complaints = [], []
     for name in names:
@@ -95,7 +100,8 @@ def infer_features(
     if complaints:
         raise SchemaError("; ".join(complaints))
     inspected = inspect(frame, features, marks)
-    marked = [_marked(feature, given, marks) for feature in inspected]
+    measured = [with_central(feature, frame[feature.name], central) for feature in inspected]
+    marked = [_marked(feature, given, marks) for feature in measured]
     if not marks["immutable"]:
         warn_of_mutable(marked)
     warn_of_clocks(frame, marked)
@@ -154,6 +160,7 @@ def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature
         label=texts.get("", ""),
         level_labels=tuple(texts.get(c, "") for c in feature.choices) if {*texts} - {""} else (),
         unit=units.get(name, ""),
+        step=_step_of(feature, given["steps"] or {}),
         cost=(given["costs"] or {}).get(name, 1.0),
     )
 
@@ -177,6 +184,15 @@ def _not_text(what: str, texts: Mapping[str, Any] | None) -> list[str]:
         for name, each in (texts or {}).items()
         if not all(isinstance(text, str) for text in _texts_of(each).values())
     ]
+
+
+def _step_of(feature: Feature, steps: Mapping[str, float | None]) -> float | None:
+    """The step that is stated of a number; None where none is, 0 for any value."""
+    if feature.name not in steps:
+        return None
+    if not feature.holds_numbers:
+        raise SchemaError(f"steps[{feature.name!r}]: expected a numeric feature, got categories")
+    return steps[feature.name] or 0.0
 
 
 def _limits_of(

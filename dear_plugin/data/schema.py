@@ -84,6 +84,8 @@ class Schema:
         labels: Mapping[str, Any] | None = None,
         units: Mapping[str, str] | None = None,
         costs: Mapping[str, float] | None = None,
+        steps: Mapping[str, float | None] | None = None,
+        central: float = 0.98,
     ) -> Schema:
         """Infer a schema from a frame, (n, p), with or without the target.
 
@@ -121,9 +123,15 @@ class Schema:
             labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; for its
                 levels, too, `{"works": {"": "the work", 0: "no", 1: "yes"}}`.
             units: `{feature: text}`, the unit of a number in texts, `{"loan_amount": "euros"}`.
-            costs: `{feature: number}`, what its whole range, or another category, costs a person
-                who acts on it, `{"income": 3}`; 1 for the others. One column of `exactly_one`
-                stands for all.
+            costs: `{feature: number}`, what a unit of it, or another category, costs a person who
+                acts on it, `{"income": 3}`; 1 for the others. One column of `exactly_one` stands
+                for all.
+            steps: `{feature: step}`, of which actions set multiples, `{"loan_amount": 500}`; None
+                for any value. By default 1, 2 or 5 times 10^k, at most 1 % of the unit of cost.
+            central: the share of the training values of a number that are central. Their range is
+                the unit of cost: a change by it costs 1. Actions do not leave it. The standard
+                deviation is the unit where the range is zero, and the range of all of few, even
+                values. 1.0, as in the paper: from the least to the greatest value.
 
         Raises:
             SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
@@ -144,8 +152,9 @@ class Schema:
             "labels": labels,
             "units": units,
             "costs": costs,
+            "steps": steps,
         }
-        marked = infer_features(frame, names, given)
+        marked = infer_features(frame, names, given, central)
         found = one_hot.infer_groups(frame, marked, exactly_one)
         others = [feature for feature in marked if not feature.identifier]
         relations = infer_relations(frame, others, found, pairs=orders, stated=definitions)
@@ -198,6 +207,11 @@ class Schema:
     def actionable(self) -> tuple[str, ...]:
         """The features acted on when `act_on` is not given."""
         return tuple(f.name for f in self.features if f.actionable and not f.immutable)
+
+    @property
+    def steps(self) -> dict[str, float]:
+        """The step of the actions on each number that has one."""
+        return {f.name: f.action_step for f in self.features if f.action_step}
 
     @property
     def orders(self) -> tuple[tuple[str, str], ...]:

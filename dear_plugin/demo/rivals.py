@@ -83,7 +83,7 @@ def of_alibi(
     train(nets, rows, how)
     agent = explainer(rows, predictor, nets, how, **_rules(schema))
     agent.fit(rows.X)
-    return dear_alibi.wrap_alibi(agent).fit(rows_of)
+    return dear_alibi.wrap_alibi(agent, schema).fit(rows_of)
 
 
 def _on_text(model: Any, schema: Schema) -> Any:

@@ -110,6 +110,8 @@ def draw(
     }
     unmoved = {each: real[of].mean(1).expand(real.shape) for each, of in candidates.items()}
     sources, generated, trips = [], [], []
+    # Of the range of a number, whatever the unit of cost.
+    shares = encoder.unit / encoder.width
     for members, each in zip(sets.members, held, strict=True):
         decoder, of = decoders.of(members), candidates[each]
         drawn = torch.randint(of.shape[1], (len(destinations),), generator=rng)
@@ -119,7 +121,7 @@ def draw(
         back = decoder.decode(rows, v, values)[:, 0]
         sources.append(source)
         generated.append(encoder.expand(encoder.grid.round(moved)))
-        trips.append(float(encoder.distance(back, rows).mean()))
+        trips.append(float((encoder.distance(back, rows) * shares).mean()))
     return Sample(
         real,
         [unmoved[each] for each in held],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,8 +26,6 @@ logger = logging.getLogger(__name__)
 SCORED_ROWS = 2_000
 # The range of the central nine tenths of a normal distribution, in standard deviations.
 NORMAL = 3.29
-# The largest step of a number as a share of the range of its central 98 %, and rounding errors.
-SHARE, ROUNDED = 0.01, 1.0 + 1e-9
 
 
 class Trained:
@@ -101,14 +98,9 @@ class Trained:
 
     @lazy
     def deviations(self) -> Tensor:
-        """(p,) their standard deviations as shares of ranges, whatever the extreme values."""
-        columns = self.classifier.encoder.scaled(self.rows).T
-        return torch.tensor([robust_deviation(without_special(column)) for column in columns])
-
-    @lazy
-    def steps(self) -> Tensor:
-        """(p,) how exact numbers are told: 1, 2 or 5 x 10^k, at most 1 % of the central range."""
-        return torch.tensor([_step(without_special(column)) for column in self.rows.T])
+        """(p,) their standard deviations in units of cost, whatever the extreme values."""
+        found = torch.tensor([robust_deviation(without_special(each)) for each in self.rows.T])
+        return found / self.classifier.encoder.unit
 
     @lazy
     def cutoffs(self) -> Tensor | None:
@@ -120,13 +112,3 @@ def robust_deviation(values: Tensor) -> float:
     """The standard deviation of values, (n,), by their central nine tenths if these vary."""
     low, high = np.quantile(values.numpy(), (0.05, 0.95))
     return float(high - low) / NORMAL or float(values.std(correction=0))
-
-
-def _step(values: Tensor) -> float:
-    """The step of a number's values, (n,), see `Trained.steps`; infinite where they are equal."""
-    low, high = np.quantile(values.numpy(), (0.01, 0.99))
-    most = SHARE * float(high - low)
-    if not most > 0.0:
-        return math.inf
-    power = 10.0 ** math.floor(math.log10(most))
-    return max(each * power for each in (1.0, 2.0, 5.0) if each * power <= most * ROUNDED)

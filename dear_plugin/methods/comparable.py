@@ -34,7 +34,7 @@ def check_comparable(methods: Any) -> None:
             )
         # An error if it is not fitted.
         _ = method.trained
-    scales = {k: {f.name: f.width / f.cost for f in m.schema} for k, m in methods.items()}
+    scales = {k: {f.name: f.unit_of_cost / f.cost for f in m.schema} for k, m in methods.items()}
     _check_scales(scales)
 
 
@@ -58,5 +58,6 @@ def _check_scales(scales: Mapping[str, Mapping[str, float]]) -> None:
             raise SchemaError(
                 f"the methods must scale features alike, else their costs have different units;"
                 f" got, as the change that costs 1 in {first!r} and {name!r}, {pairs}; fit both on"
-                " the same rows, with the same costs= (or use Constraints(costs=) for all)"
+                " the same rows, with the same central= and costs= (or Constraints(costs=) for"
+                " all); wrap_alibi(explainer, schema) takes those of a schema"
             )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 COPIED = ["success", "credible", "cost", "direct_cost", "indirect_cost", "confidence", "reliance"]
 NOTE = (
-    "Costs: medians over solved rows with 95 % bootstrap intervals, in scaled units."
+    "Costs: medians over solved rows with 95 % bootstrap intervals, in units of cost."
     " Differences: the reference's cost minus the method's, on rows with plausible answers of both"
     f" (plausibility {LEAST:g}, or the factual's own if that is lower)."
 )

@@ -38,23 +38,19 @@ class Optimizer:
     Attributes:
         sets: the s sets.
         decoders: of these and of other sets.
-        known: the values of the features in the training rows.
         classifier: the model.
         seen_pairs: the pairs of values that changes may produce; None for all.
     """
 
     sets: ActionSets
     decoders: Decoders
-    known: FeatureValues
     classifier: Classifier
     seen_pairs: SeenPairs | None = None
 
     @classmethod
     def of(cls, sets: ActionSets, decoders: Decoders, classifier: Classifier) -> Optimizer:
         """The optimizer of some sets."""
-        sample = decoders.sample
-        known, seen_pairs = sample.shared(_feature_values), sample.shared(_seen_pairs)
-        return cls(sets, decoders, known, classifier, seen_pairs)
+        return cls(sets, decoders, classifier, decoders.sample.shared(_seen_pairs))
 
     def acting(self, acted: Tensor) -> tuple[Optimizer, Tensor]:
         """The optimizer of the sets that m rows, at least one, act on; (m,) the set of each row.
@@ -107,14 +103,16 @@ class Optimizer:
         """As `proposals`, of all rows at once."""
         problem = replace(
             self.problem(case),
+            in_steps=search.in_steps,
             resampled=bool(search.min_confidence),
             indirect_weight=search.indirect_weight,
         )
         evidence, enough = trained if search.has_criteria else None, margins(case, search, trained)
+        known = self.decoders.sample.shared(_multiples if search.in_steps else _training_values)
         source = partial(descended, schedule=search.schedule) if search.solver == "paper" else None
         # The line search needs no derivatives, and small operations are faster in this mode.
         with torch.inference_mode(source is None):
-            answers = SearchRun(problem, search, evidence, self.known, case.aim, enough, source)
+            answers = SearchRun(problem, search, evidence, known, case.aim, enough, source)
             ranked = answers.ranked(k)
             proposals = [self._proposal(case, answers, rank, i) for i, rank in enumerate(ranked)]
         return [proposal.clone() for proposal in proposals]
@@ -196,8 +194,12 @@ def margins(case: Case, search: Search, trained: Trained) -> Tensor:
     return case.aim + (search.margin * case.goal.unit(trained.scores)).float()
 
 
-def _feature_values(sample: Sample) -> FeatureValues:
+def _training_values(sample: Sample) -> FeatureValues:
     return FeatureValues.of(sample.rows, sample.encoder)
+
+
+def _multiples(sample: Sample) -> FeatureValues:
+    return FeatureValues.of(sample.rows, sample.encoder, steps=True)
 
 
 def _seen_pairs(sample: Sample) -> SeenPairs | None:

@@ -117,7 +117,7 @@ def fronts(table: pd.DataFrame) -> Figure:
         axes.set_xlabel("")
         axes.set_ylabel("")
     figure.supxlabel("plausibility: share of training rows that are odder", fontsize=10)
-    figure.supylabel("ranges of the features, summed", fontsize=10)
+    figure.supylabel("units of cost, summed", fontsize=10)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=9)
     return figure

@@ -37,8 +37,8 @@ class Constraints(Named):
             end may be an array or a Series with one value per row. A factual value outside the
             range is kept or moved inside.
         categories: `{binary or categorical feature: [allowed values]}`.
-        costs: `{feature: number}`, what its whole range, or another category, costs a person who
-            acts on it, in the place of the schema's; a number may be an array or a Series with one
+        costs: `{feature: number}`, what a unit of it, or another category, costs a person who acts
+            on it, in the place of the schema's; a number may be an array or a Series with one
             value per row. One column of a group stands for all, the last that is named.
 
     Example:
@@ -152,6 +152,9 @@ class _Builder:
         self.allowed: Tensor | None = None
         stated = bool((encoder.costs != 1.0).any())
         self.costs = encoder.costs.repeat(len(x), 1) if stated else None
+        self.ranged = torch.tensor([f.limits is not None for f in encoder.schema]).repeat(
+            len(x), 1
+        )
         self._forbid_special_levels()
 
     def restrict_ranges(self, rows: Rows, ranges: Mapping[str, Any]) -> None:
@@ -161,6 +164,7 @@ class _Builder:
             feature = self.encoder.schema.features[j]
             count = len(self.low[rows, j])
             low, high = self.grid.inward(*interval(feature, ranges[feature.name], count), j)
+            self.ranged[rows, j] = True
             self.low[rows, j], self.high[rows, j] = among(
                 feature,
                 torch.maximum(self.low[rows, j], low),
@@ -213,6 +217,7 @@ class _Builder:
             },
             required=self.rules.satisfied(x),
             stuck=stays & ~self.not_actionable & ~self.frozen,
+            ranged=self.ranged,
             costs=self.costs,
         )
 

@@ -21,7 +21,7 @@ from dear_plugin.problem.seen_pairs import SeenPairs
 
 # The attributes with a value for each row.
 PER_ROW = (
-    *("low", "high", "floor", "ceiling", "not_actionable", "required", "stuck"),
+    *("low", "high", "floor", "ceiling", "not_actionable", "required", "stuck", "ranged"),
     *("allowed", "costs"),
 )
 
@@ -49,9 +49,10 @@ class FeasibleSet:
             and its counterfactual must satisfy.
         stuck: (n, p) bool, features that may not be acted on only because their value is special,
             and the schema forbids to leave it.
+        ranged: (n, p) bool, numbers of which the user states a range.
         seen_pairs: which pairs of values changes may create; None allows all.
-        costs: (n, p) double, what a unit of each feature, in scaled units, costs who acts on it;
-            None where all cost 1.
+        costs: (n, p) double, what a unit of cost of each feature costs who acts on it; None where
+            all cost 1.
     """
 
     low: Tensor
@@ -69,6 +70,7 @@ class FeasibleSet:
     rules: Rules
     required: Tensor
     stuck: Tensor
+    ranged: Tensor
     seen_pairs: SeenPairs | None = None
     costs: Tensor | None = None
 
@@ -82,6 +84,22 @@ class FeasibleSet:
         columns = {name: getattr(self, name) for name in PER_ROW}
         some: dict[str, Any] = {n: None if t is None else t[idx] for n, t in columns.items()}
         return replace(self, **some)
+
+    def without_extremes(self, x: Tensor, central: tuple[Tensor, Tensor]) -> FeasibleSet:
+        """The same, in which actions do not leave the central values, nor x farther from them.
+
+        A stated range counts instead.
+
+        Args:
+            x: (n, p) the factual rows.
+            central: (p,) each, the least and greatest central value.
+        """
+        low, high = (end.expand_as(x) for end in central)
+        known = ~is_special(x)
+        low = torch.where(known, torch.minimum(low, x), low).masked_fill(self.ranged, -torch.inf)
+        high = torch.where(known, torch.maximum(high, x), high).masked_fill(self.ranged, torch.inf)
+        low, high = torch.maximum(self.low, low), torch.minimum(self.high, high)
+        return replace(self, low=low, high=high)
 
     def may_act(self, sets: ActionSets) -> Tensor:
         """(n, s) bool: sets of actionable features, of which at least one has a value to take."""

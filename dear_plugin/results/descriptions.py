@@ -81,14 +81,13 @@ def head(result: Result, position: int) -> str:
 def changes(result: Result, position: int) -> dict[int, Move]:
     """What changes in a row, by the position of the feature."""
     before, after = result.factuals.iloc[position], result.counterfactuals.iloc[position]
-    steps = (result.proposal.rows[position] - result.x[position]) / result.encoder.width
+    steps = (result.proposal.rows[position] - result.x[position]) / result.encoder.unit
     direct, out = result.proposal.direct[position].tolist(), {}
     forced = (result.proposal.rows[position] == result.alone[position]).tolist()
-    units = result.question.method.trained.steps.tolist()
     for j in result.changed[position].nonzero()[:, 0].tolist():
         feature = result.encoder.schema.features[j]
         kind: Change = "direct" if direct[j] else "forced" if forced[j] else "indirect"
-        move = Move(feature, before[feature.name], after[feature.name], kind, step=units[j])
+        move = Move(feature, before[feature.name], after[feature.name], kind)
         out[j] = replace(move, size=float(steps[j])) if move.is_amount else move
     # What follows moves what it defines.
     for each in (r for r in result.encoder.schema.relations if r.is_definition):

@@ -117,8 +117,9 @@ class Result:
         """The actions, their costs and their credibility, with the index of the factuals.
 
         `success`, `reason`, `acted_on`; `direct_cost`, `indirect_cost`, `cost` and
-        `suppressed_cost`, l1 in min-max scaled units where a changed category counts 1, the direct
-        one times the `costs` of the features;
+        `suppressed_cost`, l1 in units of cost: 1 is a changed category, or a change of a number by
+        the range of its central training values (98 %, see `Schema.infer`); .07 is 7 % of it. The
+        direct one is times the `costs` of the features;
         `score_before` and `score_after`, the wanted class's probability (or the predicted value);
         and, NaN where a row has no answer:
 

@@ -77,7 +77,7 @@ def rounded(move: Move, value: float, digits: int | None, away: int = 0) -> floa
     if digits is not None:
         sizes = [abs(each) for each in (change, value) if each]
         own = max(digits - 1 - math.floor(math.log10(size)) for size in sizes)
-        own = own if math.isinf(move.step) else max(own, -math.floor(math.log10(move.step)))
+        own = max(own, -math.floor(math.log10(move.feature.usual_step)))
         places = own if places is None else min(own, places)
     grain = 10.0 ** (places or 0)
     whole = round(value * grain, 6)

@@ -6,7 +6,6 @@ effect; with tiers it is an effect on conditions, which `claim` names.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -71,13 +70,12 @@ class Move:
         new: its value after.
         kind: "direct", what is acted on; "forced", what a rule between columns sets with it;
             "indirect", what is expected to follow.
-        size: the change as a share of the range; 1 for a category, and from or to a special value.
+        size: the change in units of cost; 1 for a category, and from or to a special value.
         low: the least change of a number over resamples, where they do not agree, in user units.
         high: the largest one.
         times: the resamples in which a category changes, and all resamples; None where all agree.
         least: the value up to which an indirect change must happen; the old value where it need
             not.
-        step: amounts are told to within it.
         is_exact: whether a forced value is the only one, and not the nearest that an order allows.
     """
 
@@ -90,7 +88,6 @@ class Move:
     high: float = 0.0
     times: tuple[int, int] | None = None
     least: Any = None
-    step: float = math.inf
     is_exact: bool = True
 
     @property
@@ -113,8 +110,8 @@ class Move:
 
     @property
     def shares(self) -> tuple[float, float]:
-        """The least and the largest change as shares of the range."""
-        return self.low / self.feature.width, self.high / self.feature.width
+        """The least and the largest change in units of cost."""
+        return self.low / self.feature.unit_of_cost, self.high / self.feature.unit_of_cost
 
     @property
     def is_uncertain(self) -> bool:

@@ -42,7 +42,7 @@ def on_lines(table: SearchTable, known: FeatureValues, good: Tensor, limit: Tens
     is_good = torch.cat([is_good, blank.bool()])
     pairs, encoder = rows * s + sets, problem.classifier.encoder
     feature = problem.sets.positions[sets, 0]
-    weight = problem.weights(rows, feature) / encoder.width[feature]
+    weight = problem.weights(rows, feature) / encoder.unit[feature]
     direct = (value - factual).abs() * weight
     order = in_order(pairs, value)
     order = order[~is_special(torch.minimum(value, factual))[order]]

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.grid import in_steps
 from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders import Decoders
 from dear_plugin.models.classifier import Classifier
@@ -35,6 +36,7 @@ class SearchProblem:
         decoders: g(v, x_S) of every set.
         classifier: the model.
         actionable: (n, s) bool, the sets that each row may act on.
+        in_steps: whether actions set multiples of steps, and no extreme values.
         resampled: whether confidence is evaluated, under resamples of the decoders.
         indirect_weight: what a unit of indirect change counts for in costs.
         latents_by_set: the latents of the rows, (n, k), by set; see `latents`.
@@ -47,6 +49,7 @@ class SearchProblem:
     decoders: Decoders
     classifier: Classifier
     actionable: Tensor
+    in_steps: bool = False
     resampled: bool = False
     indirect_weight: float = 1.0
     latents_by_set: dict[int, Tensor] = field(default_factory=dict)
@@ -64,6 +67,12 @@ class SearchProblem:
     def has_tiers(self) -> bool:
         """Whether the schema states an order of causes."""
         return bool(self.classifier.encoder.schema.tiers)
+
+    @lazy
+    def acting(self) -> FeasibleSet:
+        """What actions may set."""
+        central = self.classifier.encoder.central
+        return self.feasible.without_extremes(self.x, central) if self.in_steps else self.feasible
 
     @lazy
     def held(self) -> Tensor:
@@ -228,17 +237,23 @@ class SearchProblem:
     def snapped(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m, c, w) values that actions may set: each snapped, or the factual where none is near.
 
+        With steps no value is less than one from the factual.
+
         Args:
             rows: (m,) the row.
             sets: (m,) the set acted on.
             values: (m, c, w) the wanted values.
         """
         positions, out = self.sets.positions[sets], values.clone()
+        step = self.classifier.encoder.step * self.in_steps
         for i in range(values.shape[2]):
             feature = positions[:, i]
-            own = self.x[rows, feature][:, None]
-            near = self.feasible.snap(values[..., i].contiguous(), feature, rows)
-            admitted = self.feasible.admits(near, feature, rows)
+            own, size = self.x[rows, feature][:, None], step[feature][:, None]
+            wanted = in_steps(values[..., i].contiguous(), size)
+            near = self.acting.snap(wanted, feature, rows)
+            admitted = self.acting.admits(near, feature, rows)
+            # Rounding errors of a step are far below a thousandth of it.
+            admitted &= (near - own).abs() >= 0.999 * size
             out[..., i] = torch.where(admitted, near, own)
             # The first feature, which shorter sets repeat, has one value.
             repeated = (feature == positions[:, 0])[:, None]
@@ -255,7 +270,7 @@ class SearchProblem:
         positions = self.sets.positions[sets]
         own = self.x[rows[:, None], positions][:, None]
         number = self.is_number[positions][:, None] & ~is_special(values) & ~is_special(own)
-        scaled = (values - own).abs().div_(self.classifier.encoder.width[positions][:, None])
+        scaled = (values - own).abs().div_(self.classifier.encoder.unit[positions][:, None])
         change = torch.where(number, scaled, (values != own).double())
         change *= self.weights(rows[:, None], positions)[:, None]
         change[..., 1:] *= positions[:, None, 1:] != positions[:, None, :1]

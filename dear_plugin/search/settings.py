@@ -102,6 +102,9 @@ class Search(Named):
         min_agreement: the least share of the copies of the model that accept an answer, where
             copies are given; 0 requires none.
         min_support: the least share of accepted neighbours of an answer; None requires none.
+        steps: whether numbers that are acted on move by steps of `Schema.steps`, at least by one,
+            and stay within the central training values, unless the row is outside or a range is
+            stated. solver="paper" does not.
         max_features: the largest number of features acted on together, for rows that no given
             set solves; 1 tries the given sets only.
         schedule: the settings of solver="paper".
@@ -127,6 +130,7 @@ class Search(Named):
     min_consistency: float = 0.0
     min_agreement: float = 1.0
     min_support: float | None = None
+    steps: bool = True
     max_features: int = 5
     schedule: DescentSchedule = field(default_factory=DescentSchedule)
 
@@ -151,19 +155,20 @@ class Search(Named):
             min_consistency=number(1.0),
             min_agreement=number(1.0),
             min_support=optional(number(1.0)),
+            steps=boolean,
             max_features=whole(1),
             schedule=instance(DescentSchedule),
         )
 
     @classmethod
     def cheapest(cls, **options: Any) -> Search:
-        """The settings of the paper: the cheapest action that succeeds, without further criteria.
+        """The settings of the paper: the cheapest action that succeeds, of any size.
 
         Args:
             options: any other settings.
         """
         names = "margin", "min_confidence", "min_plausibility", "min_agreement", "prefer_alone"
-        return cls(**{**dict.fromkeys(names, 0.0), "own_gain": False, **options})
+        return cls(**{**dict.fromkeys(names, 0.0), "own_gain": False, "steps": False, **options})
 
     @property
     def required(self) -> dict[str, float]:
@@ -188,6 +193,11 @@ class Search(Named):
         """
         half = 0.5 + 0.5 * self.min_confidence
         return replace(self, min_confidence=half) if self.min_confidence else self
+
+    @property
+    def in_steps(self) -> bool:
+        """Whether what is searched are multiples of steps."""
+        return self.steps and self.solver != "paper"
 
     @property
     def has_criteria(self) -> bool:

@@ -1,10 +1,11 @@
 """Values: what a search tries of x_S, the same for every kind of model.
 
-A feature is a list of values: of a number the distinct training values, of a category its levels.
-First 16 places of the list are tried and the special levels that a row may enter; then 128 places,
-which are all values of a short list, the neighbours of the factual at ranks 1, 4, 16, 64 and 256
-on both sides, and the ends of the row's range; then the places between two tried values, and where
-there are none, steps of the grid. Places and ranks need no scale.
+A feature is a list of values: of a number the multiples of its step, in the central range and at
+training values outside of it, or without steps the distinct training values; of a category its
+levels. First 16 places of the list are tried and the special levels that a row may enter; then 128
+places, which are all values of a short list, the neighbours of the factual at ranks 1, 4, 16, 64
+and 256 on both sides, and the ends of the row's range; then the places between two tried values,
+and where there are none, steps of the grid. Places and ranks need no scale.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.grid import in_steps
 from dear_plugin.data.special_values import is_special, row_value, without_special
 from dear_plugin.search.actions import Candidates
 from dear_plugin.search.problem import SearchProblem
@@ -31,7 +33,7 @@ RANKS = 4 ** torch.arange(5)
 BETWEEN = 7
 # Of the first combinations of several features, the shares of the way to them that are tried.
 WITH_WAYS, SHARES = 32, (0.25, 0.5)
-# With tiers, the least change of each of several features acted on together, in scaled units.
+# With tiers, the least change of each of several features acted on together, in units of cost.
 LEAST_TOGETHER = 0.02
 
 
@@ -40,7 +42,7 @@ class FeatureValues:
     """The lists of values of every feature.
 
     Attributes:
-        distinct: (p,) tensors, ascending, the distinct values of a number; none of a category.
+        distinct: (p,) tensors, ascending, the values of a number; none of a category.
         steps: (p, c) each, the values that are tried first and next: a few and many places of
             numbers; all levels of a category; then NaN.
     """
@@ -49,12 +51,13 @@ class FeatureValues:
     steps: tuple[Tensor, Tensor]
 
     @classmethod
-    def of(cls, rows: Tensor, encoder: Encoder) -> FeatureValues:
-        """The values of training rows, (n, p)."""
+    def of(cls, rows: Tensor, encoder: Encoder, *, steps: bool = False) -> FeatureValues:
+        """The values of training rows, (n, p), or multiples of steps."""
         counts = [len(feature.categories) for feature in encoder.schema]
+        known = [rows[:0, j] if n else without_special(rows[:, j]) for j, n in enumerate(counts)]
         distinct = tuple(
-            rows[:0, j] if count else without_special(rows[:, j]).unique()
-            for j, count in enumerate(counts)
+            _multiples(values, j, encoder) if steps and encoder.step[j] else values.unique()
+            for j, values in enumerate(known)
         )
         few, many = (
             torch.full((encoder.p, width), torch.nan, dtype=rows.dtype)
@@ -101,6 +104,15 @@ class FeatureValues:
                 yield self.distinct[j], (feature == j).nonzero()[:, 0]
 
 
+def _multiples(values: Tensor, j: int, encoder: Encoder) -> Tensor:
+    """Ascending, the multiples of the step of feature j in its central range, and at values."""
+    low, high = (float(end[j]) for end in encoder.central)
+    # A usual step is at least 1/250 of the range.
+    even = torch.linspace(low, high, 256, dtype=values.dtype)
+    found: Tensor = in_steps(torch.cat([values, even]), encoder.step[j]).unique()
+    return found
+
+
 def places(values: Tensor, count: int) -> Tensor:
     """(c,) at most `count` of distinct values, (l,): even by rank, and a quarter by value."""
     if len(values) <= count:
@@ -136,7 +148,7 @@ def candidates(
     own, positions = problem.own(rows, sets), problem.sets.positions[sets]
     change, one_hot = (values - own[:, None]).abs(), problem.feasible.rules.one_hot
     # With tiers each feature acted on moves: held at its value, it would change what follows.
-    least = problem.classifier.encoder.width[positions] * LEAST_TOGETHER * problem.has_tiers
+    least = problem.classifier.encoder.unit[positions] * LEAST_TOGETHER * problem.has_tiers
     moves = change > least.masked_fill(problem.sets.alone[sets, None], 0.0)[:, None]
     every = one_hot.together(moves, positions).all(2)
     fits = one_hot.holds(values, own, positions) & (every if problem.has_tiers else moves.any(2))
@@ -165,7 +177,7 @@ def ladder(
     problem: SearchProblem, known: FeatureValues, rows: Tensor, feature: Tensor, step: int
 ) -> Tensor:
     """(m, c) the values of features, (m,), that rows, (m,), try in a step; else the factual."""
-    x, feasible, values = problem.x[rows, feature], problem.feasible, known.steps[step][feature]
+    x, feasible, values = problem.x[rows, feature], problem.acting, known.steps[step][feature]
     low, high = feasible.low[rows, feature], feasible.high[rows, feature]
     if step == NEXT:
         # A bound at the factual comes from a direction, one at the end from the observed values.

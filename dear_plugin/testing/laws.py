@@ -145,7 +145,7 @@ def an_accepted_row_is_not_changed(subject: Subject) -> None:
 
 
 def costs_are_finite_add_up_and_belong_to_changes(subject: Subject) -> None:
-    """Direct and indirect cost are the l1 distance, in scaled units, to the row of the result.
+    """Direct and indirect cost are the l1 distance, in units of cost, to the row of the result.
 
     A unit of what is acted on counts what it costs.
     """

@@ -40,7 +40,7 @@ def square() -> pd.DataFrame:
 
 @pytest.fixture
 def schema(square: pd.DataFrame) -> Schema:
-    return Schema.infer(square, immutable=["group"])
+    return Schema.infer(square, immutable=["group"], central=1.0)
 
 
 @pytest.fixture

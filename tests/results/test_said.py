@@ -9,8 +9,8 @@ from dear_plugin.results.wording import Move
 
 
 def move(old, new, step=1_000.0, **more):
-    feature = Feature("pay", Kind.NUMERIC, **{"bounds": (0.0, 100_000.0), "precision": 2, **more})
-    return Move(feature, old, new, kind="direct", step=step)
+    given = {"bounds": (0.0, 100_000.0), "precision": 2, "scale": 100.0 * step, **more}
+    return Move(Feature("pay", Kind.NUMERIC, **given), old, new, kind="direct")
 
 
 @pytest.mark.parametrize(

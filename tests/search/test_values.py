@@ -60,8 +60,8 @@ def optimizer(frame, encoder):
 
 
 @pytest.fixture(scope="module")
-def known(optimizer):
-    return optimizer.known
+def known(frame, encoder):
+    return FeatureValues.of(encoder.rows(frame), encoder)
 
 
 @pytest.fixture(scope="module")

@@ -34,8 +34,9 @@ class TestSplit:
             for i, names in enumerate(example.actions["acted_on"]):
                 assert all(found[name][i] != own[name] for name in names.split(" + "))
 
-    def test_costs_are_those_of_the_rows_that_are_shown(self, result, loan):
-        spans = loan.features[loan.continuous].max() - loan.features[loan.continuous].min()
+    def test_costs_are_those_of_the_rows_that_are_shown(self, result, explainer, loan):
+        units = {feature.name: feature.unit_of_cost for feature in explainer.dear.schema}
+        spans = pd.Series(units)[loan.continuous]
         for example in result.cf_examples_list:
             found, own = example.final_cfs_df, example.test_instance_df.iloc[0]
             moved = (found[loan.continuous] - own[loan.continuous].astype(float)).abs() / spans

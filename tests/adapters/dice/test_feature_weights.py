@@ -34,6 +34,11 @@ def found_by(explainer, query, **arguments):
     return [pd.concat([getattr(e, name) for e in found]) for name in ("final_cfs_df", "actions")]
 
 
+def units_of(schema):
+    """DEAR's unit of cost of each feature in DiCE's, the range from the least to the greatest."""
+    return {feature.name: feature.unit_of_cost / feature.width for feature in schema}
+
+
 GIVEN = {
     "inverse_mad": "inverse_mad",
     "some": {"savings": 3, "age": 0.5},
@@ -47,8 +52,9 @@ def test_weights_are_those_of_dice(cheapest, gradient, loan, given):
     _, theirs = gradient(given)
     ours = cheapest._interface.costs(given)
     assert list(ours) and set(ours) == set(loan.features)
+    units = units_of(cheapest.dear.schema)
     for name in loan.continuous:
-        assert ours[name] == pytest.approx(theirs[name], rel=1e-6)
+        assert ours[name] == pytest.approx(theirs[name] * units[name], rel=1e-6)
     # Of a category DiCE weighs each column, 1 by default.
     for name in loan.words:
         assert ours[name] == 1.0
@@ -70,20 +76,23 @@ def test_the_direct_cost_is_the_distance_that_dice_weighs(cheapest, gradient, lo
 def test_a_dict_is_the_constructor_s_costs_and_the_engine_s(cheapest, make, refused):
     weights = {"loan_amount": 20.0, "duration": 0.5}
     found, actions = found_by(cheapest, refused, desired_class=1, feature_weights=weights)
-    other = make(search=Search.cheapest(), costs=weights)
+    units = units_of(cheapest.dear.schema)
+    costs = {name: weights.get(name, 1.0) * units[name] for name in units}
+    other = make(search=Search.cheapest(), costs=costs)
     pd.testing.assert_frame_equal(found, found_by(other, refused, desired_class=1)[0])
-    engine = cheapest.dear.generate(refused, 1, within=Constraints(costs=weights))
+    engine = cheapest.dear.generate(refused, 1, within=Constraints(costs=costs))
     assert actions["direct_cost"].tolist() == engine.actions["direct_cost"].tolist()
     # DiCE's weights are of all features: 1 of those that a dict does not name.
     again = found_by(other, refused, desired_class=1, feature_weights={})[0]
-    pd.testing.assert_frame_equal(again, found_by(cheapest, refused, desired_class=1)[0])
+    plain = make(search=Search.cheapest(), costs=units)
+    pd.testing.assert_frame_equal(again, found_by(plain, refused, desired_class=1)[0])
     assert not found.equals(again)
 
 
 def test_equal_is_1_of_each_and_none_is_not_ignored(cheapest, refused, caplog):
     plain, equal, mad = (
         found_by(cheapest, refused, desired_class=1, feature_weights=given)[1]
-        for given in (None, "equal", "inverse_mad")
+        for given in ({}, "equal", "inverse_mad")
     )
     pd.testing.assert_frame_equal(plain, equal)
     assert not np.allclose(plain["direct_cost"], mad["direct_cost"])
