@@ -10,8 +10,10 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.data.relations import Lookup, Relation, told
 from dear_plugin.data.tiers import Tiers, ranks
 
-COLUMNS = ("feature", "kind", "values", "may change")
+COLUMNS = ("feature", "kind", "values", "steps", "costs 1", "may change")
 MOST_LEVELS = 6
+# An end of the observed values that is so many units of cost beyond the central ones is unusual.
+HEAVY = 3.0
 
 
 def in_a_line(
@@ -28,6 +30,9 @@ def in_a_line(
         "costs": [f"{f.name} {f.cost:g}" for f in features if f.cost != 1.0],
         "levels in order": [f.name for f in features if f.is_number and f.levels],
         "only some values": [f.name for f in features if f.holds_numbers and f.observed],
+        "ranges": [f"{f.name} {_values(f)}" for f in features if f.limits],
+        "steps": [f"{f.name} {f.action_step:g}" for f in features if _is_coarse(f)],
+        "heavy tails": [text for f in features for text in _tails(f)],
     }
     parts += [f"{what}: {', '.join(names)}" for what, names in restricted.items() if names]
     if tiers:
@@ -43,7 +48,9 @@ def in_a_line(
 
 def as_table(features: Sequence[Feature], tiers: Tiers) -> str:
     """An HTML table of the features; with tiers, the number of each one's tier."""
-    rows = [(_name(f), f.kind, _values(f), _may_change(f)) for f in features]
+    rows = [
+        (_name(f), f.kind, _values(f), _steps(f), _costs_1(f), _may_change(f)) for f in features
+    ]
     if not tiers:
         return _html.STYLE + _html.table(COLUMNS, rows)
     numbers = ranks(tiers, [f.name for f in features])
@@ -54,6 +61,39 @@ def as_table(features: Sequence[Feature], tiers: Tiers) -> str:
 def _name(feature: Feature) -> str:
     """The column, and its label if it has one."""
     return f"{feature.name} ({feature.label})" if feature.label else feature.name
+
+
+def _is_coarse(feature: Feature) -> bool:
+    """Whether actions move a number by more than its last decimal."""
+    last = 0.0 if feature.precision is None else 10.0**-feature.precision
+    return feature.action_step > 1.5 * last
+
+
+def _tails(feature: Feature) -> list[str]:
+    """The ends of a number that are far beyond its central values."""
+    if not feature.central:
+        return []
+    most = HEAVY * feature.unit_of_cost
+    names = ("the least value", "the 1st percentile"), ("the largest value", "the 99th percentile")
+    far = zip(names, feature.bounds, feature.central, strict=True)
+    return [
+        f"{feature.name} ({name} is {end:.6g}, {central} {inner:.6g}; {feature.unit_of_cost:.3g}"
+        " costs 1)"
+        for (name, central), end, inner in far
+        if abs(end - inner) > most
+    ]
+
+
+def _steps(feature: Feature) -> str:
+    """The step of actions on a number, if it has one."""
+    return f"{feature.action_step:,.6g}" if feature.action_step else ""
+
+
+def _costs_1(feature: Feature) -> str:
+    """The change of a number that costs 1; nothing of categories, of which another one does."""
+    if not feature.is_number:
+        return ""
+    return f"{feature.unit_of_cost / feature.cost:,.4g} {feature.unit}".rstrip()
 
 
 def _values(feature: Feature) -> str:

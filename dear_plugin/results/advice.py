@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +17,12 @@ from dear_plugin.data import kinds
 from dear_plugin.data.exclusion import DOWN, UP, exclusion_of
 from dear_plugin.data.special_values import is_special, without_special
 from dear_plugin.results.result import Result
+from dear_plugin.results.values import amount_of
 from dear_plugin.search.settings import CRITERIA
 
 COLUMNS = (
-    *("feature", "change", "rows", "share", "old", "new", "consistency", "agreement"),
-    *("follows", "example", "excludes"),
+    *("feature", "change", "rows", "share", "old", "new", "goes", "at_edge"),
+    *("consistency", "agreement", "follows", "example", "excludes"),
 )
 # Indirect changes that a line names, each in at least this share of its rows.
 MOST_FOLLOW, USUAL = 2, 0.5
@@ -104,9 +106,32 @@ def _line(result: Result, kind: _Kind) -> tuple[Any, ...]:
     example = kind.at[part.credible[at].to(torch.int8).argmax()]
     return (
         *(kind.subject, kind.change, len(at), len(at) / len(result), old, new),
+        *(_size(result, kind), _at_edge(result, kind)),
         *(float(consistency.mean()), float(agreement.nanmean()), _follows(result, at)),
         *(result.factuals.index[example], _excluded(result, kind, new)),
     )
+
+
+def _size(result: Result, kind: _Kind) -> str:
+    """How far a kind usually goes: the median change of an amount, and nine tenths of them."""
+    (j, *_), at = kind.columns, torch.from_numpy(kind.at)
+    feature, rows = result.encoder.schema.features[j], result.proposal.rows
+    if not feature.holds_numbers or kind.change == SPECIAL:
+        return ""
+    size = (rows[at, j] - result.x[at, j]).abs()
+    low, middle, high = (amount_of(feature, size.quantile(q).item()) for q in (0.05, 0.5, 0.95))
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def _at_edge(result: Result, kind: _Kind) -> float:
+    """The share of rows in which an amount goes to the end of the central training values."""
+    (j, *_), at = kind.columns, torch.from_numpy(kind.at)
+    encoder, rows = result.encoder, result.proposal.rows
+    if not encoder.schema.features[j].holds_numbers or kind.change == SPECIAL:
+        return math.nan
+    (low, high), new = (end[j] for end in encoder.central), rows[at, j]
+    edge = new >= high - encoder.step[j] if kind.change == UP else new <= low + encoder.step[j]
+    return float(edge.double().mean())
 
 
 def _medians(result: Result, kind: _Kind) -> tuple[Any, Any]:

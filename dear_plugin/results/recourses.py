@@ -246,6 +246,9 @@ class Recourses(Result):
 
         - `feature`, `change` ("up", "down" or "no → yes"), `rows` and their `share`;
         - `old` and `new`, the medians of a number, or the levels;
+        - `goes`, how far an amount goes: the median change (and the 5 to 95 % quantiles);
+        - `at_edge`, the share of these rows in which it goes to the end of the central training
+          values: where many do, the model may reward what hardly anybody has;
         - `consistency` and mean `agreement`, as in `actions`;
         - `follows`, what changes indirectly in at least half of these rows;
         - `example`, a label of the frame's index, of a credible answer if there is one;

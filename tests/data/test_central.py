@@ -28,10 +28,10 @@ class TestUnitOfCost:
     def test_an_outlier_does_not_matter(self):
         values = RNG.gamma(2.0, 100.0, N).round(1)
         with_one = feature(np.append(values, 1e7))
-        assert with_one.unit_of_cost == pytest.approx(feature(values).unit_of_cost, rel=0.01)
+        assert with_one.unit_of_cost == pytest.approx(feature(values).unit_of_cost, rel=0.05)
 
     def test_it_is_the_standard_deviation_where_nearly_all_are_equal(self):
-        values = np.where(np.arange(N) < 12, RNG.gamma(2.0, 50.0, N).round(2), 0.0)
+        values = np.where(np.arange(5_000) < 45, RNG.gamma(2.0, 50.0, 5_000).round(2), 0.0)
         assert feature(values).central == (0.0, 0.0)
         assert feature(values).unit_of_cost == pytest.approx(values.std())
 
