@@ -38,7 +38,7 @@ def answers(search=None, query=REFUSED, within=None, act_on=None, **stated):
     result = (
         DEAR(model, schema, act_on=act_on, **options).fit(FRAME).generate(query, within=within)
     )
-    assert result.actions["success"].sum() >= min(15, len(query))
+    assert result.actions["success"].sum() >= min(12, len(query))
     return result.direct[result.actions["success"]], schema
 
 
@@ -140,7 +140,7 @@ def test_advice_says_how_far_a_kind_goes_and_what_ends_at_the_edge():
     advice = dear.fit(FRAME).generate(query).advice()
     (line,) = advice[advice["change"] == "up"].itertuples()
     result = dear.generate(query)
-    new = result.direct["years"].dropna()
+    new = result.direct.loc[result.actions["success"], "years"].dropna()
     high = Schema.infer(FRAME).features[3].central[1]
     assert line.at_edge == pytest.approx((new >= high - 1).mean())
     assert line.goes.split()[0] == f"{(new - query.loc[new.index, 'years']).median():.3g}"
