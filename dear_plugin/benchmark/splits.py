@@ -41,8 +41,8 @@ def own_rules(data: Dataset) -> dict[str, Any]:
 
 
 def paper_rules(data: Dataset) -> dict[str, Any]:
-    """The paper's protocol: sex and race immutable, all else free and no tiers."""
-    return {"immutable": data.protected}
+    """The paper's protocol: sex and race immutable, all else free, no tiers, its unit of cost."""
+    return {"immutable": data.protected, "central": 1.0}
 
 
 @dataclass(frozen=True)
