@@ -182,7 +182,7 @@ class Question:
 
     def support(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) the support of rows, (m, p), at positions, (m,)."""
-        return self.method.trained.support.of(reached, self.case.goal, idx)
+        return self.method.trained.support(reached, self.case.goal, idx)
 
     def consistency(self, proposal: Proposal, idx: Tensor) -> Tensor:
         """(m, p) double, the consistency of what answers at positions, (m,), act on; else 1."""
@@ -226,7 +226,7 @@ class Question:
             measured[rows, CRITERIA.index(name)] = column
         own = proposal.least[rows].double()
         new = own.isnan()
-        own = own.masked_scatter(new, trained.plausibility.of(self.case.x[rows[new]]).double())
+        own = own.masked_scatter(new, trained.plausibility(self.case.x[rows[new]]).double())
         for name, column in least_values(search, own).items():
             least[rows, CRITERIA.index(name)] = column.double()
         if not tiers and bool((spread.reliance[rows] > 0.0).any()):

@@ -68,7 +68,7 @@ def criteria(
         **measures_of_rows(problem.goal, evidence, wanted.min_agreement),
         **measures_of_actions(problem, evidence, wanted.min_confidence, draws),
     }
-    own = evidence.plausibility.of(problem.x) if own is None else own
+    own = evidence.plausibility(problem.x) if own is None else own
     least = least_values(wanted, own)
     return {name: Criterion(measures[name], least[name]) for name in least if name in measures}
 
@@ -81,12 +81,12 @@ def measures_of_rows(goal: Goal, evidence: Trained, least: float = 0.0) -> dict[
         evidence: what answers are compared with; without copies there is no agreement.
         least: the agreement to reach.
     """
-    asked = evidence.agreement
-    agreement = {"agreement": lambda found: asked.of(found.reached, goal, found.rows, least)}
+    agree = evidence.agreement
+    agreement = {"agreement": lambda found: agree(found.reached, goal, found.rows, least)}
     return {
         **(agreement if evidence.copies else {}),
-        "plausibility": lambda found: (evidence.plausibility.of(found.reached), 0.0),
-        "support": lambda found: (evidence.support.of(found.reached, goal, found.rows), 0.0),
+        "plausibility": lambda found: (evidence.plausibility(found.reached), 0.0),
+        "support": lambda found: (evidence.support(found.reached, goal, found.rows), 0.0),
     }
 
 
@@ -117,6 +117,13 @@ def least_values(search: Search, own: Tensor) -> dict[str, Tensor]:
     if "plausibility" in least:
         least["plausibility"] = least["plausibility"].minimum(own)
     return least
+
+
+def margins(case: Case, search: Search, trained: Trained) -> Tensor:
+    """(n,) the margin that an answer of each row must have, see `Search.margin`."""
+    if not search.margin:
+        return case.aim
+    return case.aim + (search.margin * case.goal.unit(trained.scores)).float()
 
 
 def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor, Tensor]:
@@ -160,7 +167,7 @@ class RowCriteria(Requirement):
         measures = measures_of_rows(case.goal, evidence)
         if not search.required.keys() & measures.keys():
             return None
-        least = least_values(search, evidence.plausibility.of(case.x))
+        least = least_values(search, evidence.plausibility(case.x))
         wanted = {n: Criterion(measures[n], v) for n, v in least.items() if n in measures}
         return cls(wanted, torch.arange(len(case)))
 

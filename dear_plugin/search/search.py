@@ -114,7 +114,7 @@ class SearchRun:
         asked: Callable[[SearchProblem], tuple[Wanted, Wanted]] = _none
         self.own, x = None, self.problem.x
         if self.evidence is not None:
-            self.own = self.evidence.plausibility.of(x)
+            self.own = self.evidence.plausibility(x)
             # Not bound to the answers: a circle would keep the table in memory.
             asked = partial(_both, search=self.search, evidence=self.evidence, own=self.own)
         self.table = SearchTable(

@@ -181,8 +181,8 @@ def test_plausibility_and_support_are_those_of_the_counterfactual():
     unusual, near = world.evidence.plausibility, world.evidence.support
     wanted = criteria(problem, Search(min_support=0.5), world.evidence)
     assert list(wanted) == ["plausibility", "gain", "support", "confidence"]
-    assert torch.equal(wanted["plausibility"].measure(actions)[0], unusual.of(actions.reached))
-    share = near.of(actions.reached, problem.goal, actions.rows)
+    assert torch.equal(wanted["plausibility"].measure(actions)[0], unusual(actions.reached))
+    share = near(actions.reached, problem.goal, actions.rows)
     assert torch.equal(wanted["support"].measure(actions)[0], share)
-    own = unusual.of(problem.x)
+    own = unusual(problem.x)
     assert torch.equal(wanted["plausibility"].least, own.clamp_max(0.05))
