@@ -140,7 +140,7 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     """(n,) the least price below known ones, (n,); infinite where there is none."""
     search = dear.search
     problem = replace(
-        dear._optimizer.problem(case),
+        SearchProblem.of(case, dear.sets, decoders=dear.decoders, classifier=dear.classifier),
         in_steps=search.in_steps,
         resampled=bool(search.min_confidence),
     )

@@ -11,10 +11,12 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.grid import in_steps
 from dear_plugin.data.special_values import is_special
-from dear_plugin.decoders import Decoders
+from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
+from dear_plugin.problem.case import Case
 from dear_plugin.problem.feasible import FeasibleSet
+from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.problem.target import Goal
 
 # Cells of rows in one evaluation: 4 MiB, large enough for the overhead of a call; 16 MiB of
@@ -53,6 +55,15 @@ class SearchProblem:
     resampled: bool = False
     indirect_weight: float = 1.0
     latents_by_set: dict[int, Tensor] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, case: Case, sets: ActionSets, *, decoders: Decoders, classifier: Classifier
+    ) -> SearchProblem:
+        """The problem of the rows of a case on some sets."""
+        seen = replace(case.feasible, seen_pairs=decoders.sample.shared(_seen_pairs))
+        may_act = case.feasible.may_act(sets)
+        return cls(case.x, case.goal, seen, sets, decoders, classifier, may_act)
 
     def __len__(self) -> int:
         """The number of rows (n)."""
@@ -282,3 +293,7 @@ def by_set(sets: Tensor) -> Iterator[tuple[int, Tensor]]:
     """Each set among those of m actions, (m,), and (q,) the positions of its actions."""
     for i in sets.unique().tolist():
         yield i, (sets == i).nonzero()[:, 0]
+
+
+def _seen_pairs(sample: Sample) -> SeenPairs | None:
+    return SeenPairs.of(sample.rows, sample.encoder)

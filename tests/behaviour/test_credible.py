@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from tests.evaluation.test_plausibility import by_definition
 
 from dear_plugin import DEAR, Schema, Search
 from dear_plugin.baselines import NearestAccepted
 from dear_plugin.decoders import Decoders
-from tests.evaluation.test_plausibility import by_definition
 from tests.still import Still
 
 NUMBERS = ["confidence", "reliance", "plausibility"]

@@ -67,6 +67,7 @@ class TestNeighbours:
         distances, _ = near.query(near.rows[:60])
         assert np.abs(distances).max() == 0.0
 
+
 @pytest.fixture(scope="module")
 def rows(mixed):
     return mixed.encoder.rows(mixed.frame)

@@ -10,9 +10,9 @@ from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
 from dear_plugin.data.columns import resolutions
 from dear_plugin.decoders import Decoders, Sample, Transport
 from dear_plugin.methods.base import Case
-from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
+from dear_plugin.search import SearchProblem
 from dear_plugin.search.actions import Candidates
 from dear_plugin.search.values import (
     FIRST,
@@ -51,12 +51,12 @@ def encoder(frame):
 
 
 @pytest.fixture(scope="module")
-def optimizer(frame, encoder):
+def world(frame, encoder):
     sets = ActionSets.of(encoder.schema, SETS)
     model = Classifier(nn.Linear(encoder.d, 1), encoder)
     decoders = Decoders(Transport(), Sample(encoder.rows(frame), encoder), sets.members)
     decoders.fit(sets.members)
-    return Optimizer.of(sets, decoders, model)
+    return {"sets": sets, "decoders": decoders, "classifier": model}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def known(frame, encoder):
 
 
 @pytest.fixture(scope="module")
-def problem(frame, encoder, optimizer):
+def problem(frame, encoder, world):
     """Rows with different ranges, categories and frozen features."""
     factuals = frame.iloc[:300]
     x = encoder.rows(factuals)
@@ -76,7 +76,7 @@ def problem(frame, encoder, optimizer):
     )
     feasible = feasible_set(within, x, encoder, resolutions(encoder.schema, factuals))
     goal = Target.of_class(1).resolve(300, None)
-    return optimizer.problem(Case(x, goal, feasible, goal.aim(1e-4)))
+    return SearchProblem.of(Case(x, goal, feasible, goal.aim(1e-4)), **world)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,148 @@
+"""Proposals: a search problem in; the answers or near misses of each rank out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from dear_plugin._progress import bar
+from dear_plugin.decoders import Sample
+from dear_plugin.evaluation.trained import Trained
+from dear_plugin.paper.descent import descended
+from dear_plugin.problem.case import Case
+from dear_plugin.problem.reasons import Status
+from dear_plugin.results.proposal import ANOTHER, SEVERAL, Proposal, identity_proposal
+from dear_plugin.search import FeatureValues, Ranked, Search, SearchProblem, SearchRun
+from dear_plugin.search.criteria import margins
+from dear_plugin.search.table import SearchTable
+
+# Rows per search; cells of their tried actions, 256 MiB to 512, about as many of each set.
+ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 26, 64
+
+
+def proposals(
+    problem: SearchProblem, case: Case, *, search: Search, trained: Trained, k: int = 1
+) -> list[Proposal]:
+    """The first k answers of every row, one proposal per rank.
+
+    A row without an answer has the nearest miss in the first rank, with the reason; rows with
+    fewer than k answers fail in later ones.
+
+    Args:
+        problem: the rows, the sets and the model.
+        case: the same rows.
+        search: the settings.
+        trained: what answers are compared with.
+        k: the number of ranks.
+    """
+    problem = replace(
+        problem,
+        in_steps=search.in_steps,
+        resampled=bool(search.min_confidence),
+        indirect_weight=search.indirect_weight,
+    )
+    width = problem.sets.positions.shape[1] + 16
+    size = max(1, min(ROWS_A_CHUNK, CELLS_A_CHUNK // (len(problem.sets) * TRIED * width)))
+    chunks = torch.arange(len(case)).split(size)
+    parts = [
+        _searched(problem.select(rows), case.select(rows), search, trained, k)
+        for rows in (bar(chunks, "searching, chunks of rows") if len(chunks) > 1 else chunks)
+    ]
+    return [Proposal.joined(ranks) for ranks in zip(*parts, strict=True)]
+
+
+def _searched(
+    problem: SearchProblem, case: Case, search: Search, trained: Trained, k: int
+) -> list[Proposal]:
+    """As `proposals`, of all rows at once."""
+    evidence, enough = trained if search.has_criteria else None, margins(case, search, trained)
+    known = problem.decoders.sample.shared(_multiples if search.in_steps else _training_values)
+    source = partial(descended, schedule=search.schedule) if search.solver == "paper" else None
+    # The line search needs no derivatives, and small operations are faster in this mode.
+    with torch.inference_mode(source is None):
+        answers = SearchRun(problem, search, evidence, known, case.aim, enough, source)
+        found = [_proposal(problem, answers, rank, i) for i, rank in enumerate(answers.ranked(k))]
+    return [proposal.clone() for proposal in found]
+
+
+def decoded(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Proposal:
+    """The proposal of m actions.
+
+    Args:
+        problem: the search problem of n rows.
+        rows: (m,) the row of each action.
+        sets: (m,) the set acted on.
+        values: (m, w) the new values of its features.
+    """
+    x, direct = problem.x[rows], problem.sets.masks[sets]
+    moved, feasible = problem.decode(rows, sets, values[:, None]), problem.feasible
+    reached = problem.project(moved, rows, sets)
+    expected = feasible.levels.restrict(x, moved, feasible.rounded(x, moved), direct)
+    distance, factual = problem.classifier.encoder.distance, x[:, None]
+    lost = distance(expected, factual) - distance(reached, factual)
+    indirect = torch.where(direct, 0.0, lost[:, 0].clamp_min(0.0)).float()
+    return Proposal(reached[:, 0], direct, indirect.sum(1), [""] * len(rows))
+
+
+def _proposal(problem: SearchProblem, answers: SearchRun, ranked: Ranked, rank: int) -> Proposal:
+    """The proposal of one rank for all rows of a problem, whose sets are the given ones."""
+    m, table = len(problem), answers.table
+    excluded = table.has(table.tried.margin == -torch.inf)
+    none = torch.full((m,), int(Status.NO_MORE if rank else Status.EXCLUDED))
+    least = torch.full((m,), torch.nan) if answers.own is None else answers.own.float()
+    proposal = replace(
+        identity_proposal(problem.x, torch.zeros(m, dtype=torch.bool)),
+        status=none,
+        tried=_tried(problem, excluded),
+        least=least,
+    )
+    if not rank:
+        proposal = replace(proposal, reasons=_why_nothing(problem, excluded, ranked.rows))
+    rows, sets = ranked.rows, table.tried.sets[ranked.at]
+    kept = {
+        "kind": torch.where(table.size[sets] > 1, SEVERAL, ANOTHER),
+        "tried": proposal.tried[rows],
+        "least": least[rows],
+    }
+    return proposal.merged(replace(_explained(table, ranked.at), **kept), rows)
+
+
+def _why_nothing(problem: SearchProblem, excluded: Tensor, ranked: Tensor) -> list[str]:
+    """(n,) the reasons of rows of which no action was tried; "" for others, `ranked` ones too."""
+    acted, names = problem.sets.masks.any(0), problem.classifier.encoder.schema.names
+    reasons, nothing = [""] * len(problem), ~excluded
+    nothing[ranked] = False
+    for i in nothing.nonzero()[:, 0].tolist():
+        reasons[i] = problem.feasible.why_nothing(i, acted, names)
+    return reasons
+
+
+def _explained(table: SearchTable, at: Tensor) -> Proposal:
+    """The proposal of tried actions, with their status and what was measured."""
+    actions, problem = table.tried.part(at), table.problem
+    proposal = decoded(problem, actions.rows, actions.sets, actions.values)
+    own = problem.own(actions.rows, actions.sets)
+    still = (actions.values == own).all(1)
+    status = torch.zeros(len(at), dtype=torch.int64)
+    status[actions.margin < table.enough[actions.rows]] = Status.LESS_MARGIN
+    status[still] = Status.NO_ADVICE
+    status[actions.margin < table.aim[actions.rows]] = Status.UNREACHED
+    return replace(proposal, status=status, measured=actions.measured)
+
+
+def _tried(problem: SearchProblem, excluded: Tensor) -> Tensor:
+    """(n, 3) the features that may act alone, the given groups, and what is left out."""
+    may_act, single = problem.actionable, problem.sets.alone
+    counts = (may_act & single).sum(1), (may_act & ~single).sum(1), excluded.long()
+    return torch.stack(counts, 1)
+
+
+def _training_values(sample: Sample) -> FeatureValues:
+    return FeatureValues.of(sample.rows, sample.encoder)
+
+
+def _multiples(sample: Sample) -> FeatureValues:
+    return FeatureValues.of(sample.rows, sample.encoder, steps=True)
