@@ -15,9 +15,9 @@ from dear_plugin.paper.descent import descended
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status
 from dear_plugin.results.proposal import ANOTHER, SEVERAL, Proposal, identity_proposal
-from dear_plugin.search import FeatureValues, Ranked, Search, SearchProblem, SearchRun
+from dear_plugin.search import FeatureValues, Search, SearchProblem, SearchRun
 from dear_plugin.search.criteria import margins
-from dear_plugin.search.table import SearchTable
+from dear_plugin.search.table import Table
 
 # Rows per search; cells of their tried actions, 256 MiB to 512, about as many of each set.
 ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 26, 64
@@ -87,10 +87,10 @@ def decoded(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) 
     return Proposal(reached[:, 0], direct, indirect.sum(1), [""] * len(rows))
 
 
-def _proposal(problem: SearchProblem, answers: SearchRun, ranked: Ranked, rank: int) -> Proposal:
-    """The proposal of one rank for all rows of a problem, whose sets are the given ones."""
+def _proposal(problem: SearchProblem, answers: SearchRun, at: Tensor, rank: int) -> Proposal:
+    """The proposal of one rank, of lines, (q,), for all rows of a problem."""
     m, table = len(problem), answers.table
-    excluded = table.has(table.tried.margin == -torch.inf)
+    excluded = table.has((table.margin == -torch.inf).nonzero()[:, 0])
     none = torch.full((m,), int(Status.NO_MORE if rank else Status.EXCLUDED))
     least = torch.full((m,), torch.nan) if answers.own is None else answers.own.float()
     proposal = replace(
@@ -99,15 +99,15 @@ def _proposal(problem: SearchProblem, answers: SearchRun, ranked: Ranked, rank: 
         tried=_tried(problem, excluded),
         least=least,
     )
+    rows = table.row[at]
     if not rank:
-        proposal = replace(proposal, reasons=_why_nothing(problem, excluded, ranked.rows))
-    rows, sets = ranked.rows, table.tried.sets[ranked.at]
+        proposal = replace(proposal, reasons=_why_nothing(problem, excluded, rows))
     kept = {
-        "kind": torch.where(table.size[sets] > 1, SEVERAL, ANOTHER),
+        "kind": torch.where(table.size[table.set[at]] > 1, SEVERAL, ANOTHER),
         "tried": proposal.tried[rows],
         "least": least[rows],
     }
-    return proposal.merged(replace(_explained(table, ranked.at), **kept), rows)
+    return proposal.merged(replace(_explained(table, at), **kept), rows)
 
 
 def _why_nothing(problem: SearchProblem, excluded: Tensor, ranked: Tensor) -> list[str]:
@@ -120,17 +120,15 @@ def _why_nothing(problem: SearchProblem, excluded: Tensor, ranked: Tensor) -> li
     return reasons
 
 
-def _explained(table: SearchTable, at: Tensor) -> Proposal:
-    """The proposal of tried actions, with their status and what was measured."""
-    actions, problem = table.tried.part(at), table.problem
-    proposal = decoded(problem, actions.rows, actions.sets, actions.values)
-    own = problem.own(actions.rows, actions.sets)
-    still = (actions.values == own).all(1)
+def _explained(table: Table, at: Tensor) -> Proposal:
+    """The proposal of lines, (q,), with their status and what was measured."""
+    row, sets, values, margin = table.row[at], table.set[at], table.values[at], table.margin[at]
+    proposal = decoded(table.problem, row, sets, values)
     status = torch.zeros(len(at), dtype=torch.int64)
-    status[actions.margin < table.enough[actions.rows]] = Status.LESS_MARGIN
-    status[still] = Status.NO_ADVICE
-    status[actions.margin < table.aim[actions.rows]] = Status.UNREACHED
-    return replace(proposal, status=status, measured=actions.measured)
+    status[margin < table.enough[row]] = Status.LESS_MARGIN
+    status[(values == table.problem.own(row, sets)).all(1)] = Status.NO_ADVICE
+    status[margin < table.aim[row]] = Status.UNREACHED
+    return replace(proposal, status=status, measured=table.measured[at])
 
 
 def _tried(problem: SearchProblem, excluded: Tensor) -> Tensor:

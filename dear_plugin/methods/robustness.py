@@ -12,7 +12,7 @@ from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
-from dear_plugin.search import Decoded, SearchProblem, by_share
+from dear_plugin.search import Decoded, SearchProblem, by_share, together
 from dear_plugin.search.credibility import confirmed, unseen
 
 # `describe` names the features that do not flip whose probability changes most, by how much.
@@ -45,7 +45,8 @@ def spread(
         values = part.rows.gather(1, sets.positions[which])
         actions = Decoded(torch.arange(len(rows)), part.rows, which, values)
         after = problem.resample(actions.rows, actions.sets, actions.values, draws)
-        share, parts = confirmed(problem, actions, after), by_share(problem, actions)
+        asks = confirmed(problem, actions, after), by_share(problem, actions)
+        share, parts = together(problem.scores, asks)
         known = replace(
             Spread.of(problem.x, actions.reached, after, encoder.is_number),
             confidence=share,

@@ -212,7 +212,7 @@ class Question:
         }
         measures: dict[str, Measure] = {
             **measures_of_rows(self.case.goal, trained),
-            "consistency": lambda found: (self.consistency(proposal, found.rows).amin(1), 0.0),
+            "consistency": lambda found: (self.consistency(proposal, found.rows).amin(1), 0.0, {}),
         }
         found = Reached(rows, proposal.rows[rows])
         always = {"plausibility", "consistency", "agreement"}

@@ -1,92 +1,58 @@
-"""One search: for every row, up to k actions of low cost that meet all criteria.
-
-A candidate gives new values to the features of one set. To *try* it costs one decode and one call
-of the model, which give its cost and margin. It is *accepted* from the margin `aim` on. From
-`enough` on, a second call gives the margin without indirect changes: if this is at least
-`aim`, the *price* is the cost / (1 + `Search.prefer_alone`), in all other cases the cost. To
-*vet* an accepted action is to evaluate the criteria of `Search.stricter`. An *answer* is vetted,
-meets all criteria and has the margin `enough`. Where confidence or agreement falls short, further
-actions of the same row and set need a larger margin to be vetted (`SearchTable.need`). Tried
-actions are kept in `table`, candidates that were not tried in the pool of `waves`.
-
-    1. given sets   16 values of each number, all categories; of sets of several features 32
-                    combinations and points on the way to them: tried once. Then 128 values and
-                    neighbours of the factual, and waves, the first of which tries four times
-    2. pairs        of rows with fewer than k answers: sums of two tried actions on given single
-                    features, the first `pair_features`; of each set some, by predicted cost;
-                    waves. If k = 1, more such sums (of a row with an answer, on its sets), waves
-    3. 3, 4, ...    up to `max_features`, of rows with nothing accepted: a tried action on one
-                    feature less, plus one on a given single feature; waves
-       after each   of 2 and 3, of rows with nothing accepted: 256 combinations per set, waves
-    4. settle       of rows without an answer, vet accepted actions with too small a margin
-
-For k > 1 all steps run with k = 1. Then waves with k take what is left in the pool and unvetted,
-and steps 2 to 4 follow, where 2 and 3 leave out the rows that had them.
-
-There are at most seven waves, of size 1, 4, 16, 64, 256, 256, 256. A row leaves when one neither
-tries nor vets an action of it. A wave
-    tries   candidates whose direct cost is below the bound; on one number, values between a tried
-            value and the next one outwards, if that is good; on several features, points from the
-            good actions of the four cheapest sets towards the factual (`closer`)
-    vets    at most size x k good actions of a row, the cheapest first; of a set those at places 0,
-            1, 3, 7, ... by price, or the last of each quarter if the set has an answer
-*Good* are answers, and actions to vet with the margin they need and a price below the k-th answer
-and below the answers on their set and its subsets. The bound is 1 + `prefer_alone` times the k-th
-least price of answers, the cheapest of each set, infinite if there are fewer. In the first two
-waves, and always for values and points between, good actions count like answers: if they fail, the
-bound rises. A set does not count if a subset has a cheaper answer.
-
-Of an answer on several features, each is left out in turn. If the rest has the margin and meets
-the criteria as reported (`Search`, other resamples), the rest replaces it. Ranks are by size, any
-given set being 1, then price; the first for k = 1 stays first. Without an answer: accepted actions
-by the criteria met; with nothing accepted, the largest margin. `solver="paper"`: `source` gives
-all candidates. A row's answers do not depend on other rows, but for decoders of three or more
-features that are trained jointly.
-"""
+"""One search: for every row, up to k actions of low cost that meet all criteria."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations as pairs_of
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
-from dear_plugin._lazy import lazy
 from dear_plugin.evaluation.trained import Trained
-from dear_plugin.search.actions import Candidates, first_of_each, in_order
+from dear_plugin.search.answers import best, ranked
+from dear_plugin.search.asking import Asking, answered, together
+from dear_plugin.search.between import back, on_lines, to_move_back
 from dear_plugin.search.criteria import criteria
-from dear_plugin.search.grow import OTHERS, PLACES, grow
 from dear_plugin.search.problem import SearchProblem
-from dear_plugin.search.ranks import Ranked, best, ranked
 from dear_plugin.search.settings import Search
-from dear_plugin.search.table import SearchTable, Wanted
-from dear_plugin.search.values import FIRST, NEXT, FeatureValues, combinations, of_singles
-from dear_plugin.search.waves import Waves
+from dear_plugin.search.sums import Sums, promising
+from dear_plugin.search.table import Actions, Table, Wanted, places
+from dear_plugin.search.values import FeatureValues, admitted, combinations, singles
 
 logger = logging.getLogger(__name__)
 
-# How often the first wave looks closer at single features.
-LOOKS = 4
-# The first wave of further combinations of a row: others are vetted already.
-LATE = 2
+# Lines of a row that are vetted in each round, for each answer. Of a black box, of which a call
+# costs more than rows, more at once.
+MODULE, BLACK_BOX = (0, 0, 1, 4, 16, 64, 256, 256, 256), (8, 32, 128, 256, 256)
+# In a round of at most so many, what is not vetted yet bounds what is tried; after the next one
+# a row without an answer goes on, and still vets what it has.
+EARLY = 8
+# Of the cheaper actions of a set with an answer, so many evenly spread ones are vetted.
+PARTS = 4
+# The parts of the ways back to the factual.
+WAYS = (8, 64)
 # Combinations of a given set, and of a set where nothing is accepted.
 FEW, MANY = 32, 256
 # Actions that are accepted by too small a margin: of a row without an answer.
 NEARER = 16
+# The sets and places of sums that are tried first and next: of pairs, and of larger sets.
+TRIED = ((6, 8), (32, 32)), ((2, 16), (6, 32))
+# Of the sets of a row that promise no answer, those that are tried all the same.
+BEST = 2
+# Cells of the rows of actions that are decoded at once.
+CELLS = 1 << 22
 
 # What gives the candidates in place of lists of values: the rows, sets and values, (m, w), of a
 # problem, given the least margins and how much more an answer needs.
-Source = Callable[..., tuple[Tensor, Tensor, Tensor]]
+Source = Callable[..., Actions]
 
 
 @dataclass
 class SearchRun:
-    """The search of n rows.
+    """The search of n rows, which can be continued for more answers.
 
     Attributes:
         problem: the rows and the given sets.
@@ -109,148 +75,323 @@ class SearchRun:
     source: Source | None = None
 
     def __post_init__(self) -> None:
-        """Nothing is searched yet."""
-        self.own: Tensor | None
-        asked: Callable[[SearchProblem], tuple[Wanted, Wanted]] = _none
-        self.own, x = None, self.problem.x
-        if self.evidence is not None:
-            self.own = self.evidence.plausibility(x)
-            # Not bound to the answers: a circle would keep the table in memory.
-            asked = partial(_both, search=self.search, evidence=self.evidence, own=self.own)
-        self.table = SearchTable(
-            self.problem, asked, self.aim, self.enough, self.search.prefer_alone
+        """Nothing is tried yet."""
+        self.own = None if self.evidence is None else self.evidence.plausibility(self.problem.x)
+        # Not bound to the run: a circle would keep the table in memory.
+        asked = partial(_asked, search=self.search, evidence=self.evidence, own=self.own)
+        discount = self.search.prefer_alone
+        self.table = Table(
+            self.problem, asked, aim=self.aim, enough=self.enough, discount=discount
         )
-        self.waves = Waves(self.table, self.known, closer=self.source is None)
-        self._grown = torch.zeros(len(x), dtype=torch.bool)
+        n, self._none = len(self.aim), torch.empty(0, dtype=torch.int64)
+        self.k, self._first = 0, self._none
+        self._sizes = torch.tensor(MODULE if self.problem.classifier.is_module else BLACK_BOX)
+        # The size of sets that each row has tried; what is left of single features, and is tried
+        # where it is cheap enough; sums that were not tried; lines that were moved back.
+        self._grown = torch.zeros(n, dtype=torch.int64)
+        self._pool: tuple[Tensor, ...] = ()
+        self._sums: list[Sums] = []
+        self._moved = [self._none for _ in WAYS]
+        # Lines that may do with one change less; pairs of such lines and of their parts to judge.
+        self._doubted, self._judged = self._none, (self._none, self._none)
+        self._asks: list[Asking[None]] = []
 
-    def ranked(self, k: int = 1) -> list[Ranked]:
-        """The first k answers of every row, one table per rank; a nearest miss has rank 0."""
-        if self.source is None:
-            self._first()
-        else:
-            self._from_source(self.problem)
-            self.waves.run(self._every)
-        first = self._continued(1)
-        return first if k == 1 else self._continued(k, first[0])
+    def ranked(self, k: int = 1) -> list[Tensor]:
+        """The lines of the first k answers of every row, by rank; a nearest miss has rank 0."""
+        for goal in dict.fromkeys((1, k)):
+            if goal > self.k:
+                self.k = goal
+                self._run()
+                self._settle()
+                self._first = ranked(self.table, 1)[0] if goal == 1 else self._first
+        return ranked(self.table, k, self._first if k > 1 else None)
 
-    def _first(self) -> None:
-        """The given sets: a few values, and many where these are not too dear."""
-        problem, every = self.problem, self._every
-        self.waves.put(*of_singles(problem, self.known, problem.actionable, FIRST))
-        self.waves.put(combinations(problem, self.known, problem.actionable, FEW))
-        self.waves.tried(every, 0)
-        self.waves.put(*of_singles(problem, self.known, problem.actionable, NEXT))
-        self.waves.run(every, looks=LOOKS)
-
-    def _continued(self, k: int, first: Ranked | None = None) -> list[Ranked]:
-        """The first k answers of every row: all levels."""
-        table, self.waves.k = self.table, k
-        if k > 1:
-            self.waves.run(self._every)
-        rows = (table.bound(k, table.passed) == torch.inf) & ~self._grown
-        self._grown |= rows
-        for size in range(2, self.search.max_features + 1):
-            self._grow(rows, size, PLACES)
-            if size == 2 and k == 1:
-                self._grow(rows, size, OTHERS)
-            rows = rows & ~table.has(table.hits)
-        self._settle()
-        return ranked(table, k, first)
-
-    def _grow(self, rows: Tensor, size: int, places: Tensor) -> None:
-        """Search sets of one feature more, for rows, (n,) bool."""
-        table = self.table
-        if not bool(rows.any()) or len(self.combinable) < size or not len(table.tried):
-            return
-        below = table.bound(self.waves.k, table.passed)
-        every = rows.nonzero()[:, 0]
-        found, mine, sets = grow(table, every, size, self.combinable, below, places)
-        asked = torch.zeros(table.need.shape, dtype=torch.bool)
-        asked[mine, sets] = True
-        if places is OTHERS:
-            # Of a row with an answer, only those on the same set.
-            asked &= (below == torch.inf)[:, None] | (table.prices(table.passed) < torch.inf)
-            found = found.part(asked[found.rows, found.sets])
-        if not bool(asked.any()):
-            return
-        self._fit(asked, size)
-        if self.source is not None:
-            self._from_source(table.problem.only(asked))
-        else:
-            self.waves.put(found)
-        self.waves.run(rows, start=LATE if places is OTHERS else 0)
-        # Margins do not always add up: a model with steps has none to add. What is left of
-        # answers may have brought further sets.
-        asked = pad(asked, (0, table.need.shape[1] - asked.shape[1]))
-        asked &= ~table.has(table.hits)[:, None]
-        if self.source is None and bool(asked.any()):
-            self.waves.put(combinations(table.problem, self.known, asked, MANY))
-            self.waves.run(asked.any(1))
-
-    def _fit(self, asked: Tensor, size: int) -> None:
-        """Fit the decoders of new sets, (n, s) bool, if they are trained together."""
-        decoders, members = self.problem.decoders, self.table.problem.sets.members
-        which = asked.any(0).nonzero()[:, 0].tolist()
-        logger.info("trying %d sets of features for rows that no given set solves", len(which))
-        wanted = [members[i] for i in which]
-        if size == 2:
-            # They depend on each other: always all of them.
-            each = [members[i] for i in self.combinable.tolist()]
-            wanted = [tuple(sorted(one + other)) for one, other in pairs_of(each, 2)]
-        if decoders.decoder.joint:
-            decoders.fit([s for s in wanted if s not in self.problem.sets.members])
+    def _run(self) -> None:
+        """Rounds: each row vets, looks beside what is good, or goes on to its next stage."""
+        table, stages = self.table, self._stages
+        last, turns = len(stages), len(self._sizes)
+        stage = torch.full((len(self.aim),), -1 if self.k == 1 else 0)
+        turn = torch.zeros_like(stage)
+        while bool((stage < last).any()):
+            busy = (stage >= 0) & (stage < last)
+            patience = torch.where(stage == 0, int((self._sizes <= EARLY).sum()) + 1, turns)
+            late = busy & (turn >= patience) & (stage < last - 1) & ~table.has(table.passed)
+            busy &= turn < turns
+            alive = table.alive(self.k)
+            mine = alive[busy[table.row[alive]]]
+            vets, new = self._next(mine, turn), self._beside(busy, alive, turn)
+            waits = table.has(mine) & (self._sizes[turn.clamp_max(turns - 1)] == 0)
+            moving = (stage < last) & (late | ~(self._at_work(vets, new) | waits))
+            while bool(moving.any()):
+                stage[moving] += 1
+                turn[moving] = 0
+                for i in stage[moving & (stage < last)].unique().tolist():
+                    new += stages[i](moving & (stage == i))
+                moving = moving & (stage < last) & ~self._at_work(vets, new)
+            self._round(new, vets)
+            turn += 1
 
     @property
-    def _every(self) -> Tensor:
-        return torch.ones(len(self.problem), dtype=torch.bool)
+    def _stages(self) -> list[Callable[[Tensor], list[Actions]]]:
+        """What a row does in turn, until it has its answers."""
+        stages: list[Callable[[Tensor], list[Actions]]] = [self._singles]
+        for size in range(2, self.search.max_features + 1):
+            stages += [partial(self._larger, size, step) for step in range(2)]
+            stages.append(partial(self._combined, size))
+        return stages
 
-    @lazy
-    def combinable(self) -> Tensor:
-        """(b,) the given sets of one feature that are combined to pairs."""
-        most = self.problem.decoders.decoder.pair_features
-        return self.problem.sets.alone.nonzero()[:most, 0]
+    def _at_work(self, vets: Tensor, new: Sequence[Actions]) -> Tensor:
+        """(n,) bool, the rows with something to do in a round."""
+        busy = self.table.has(torch.cat([vets, self._doubted, self._judged[0]]))
+        return busy.index_fill(0, torch.cat([self._none, *(part[0] for part in new)]), True)
 
-    def _from_source(self, problem: SearchProblem) -> None:
-        """Put the candidates of a source on the sets of a problem into the pool."""
-        if self.source is None:
-            return
-        decoder, schema = problem.decoders.decoder, problem.classifier.encoder.schema
-        parts = [len(decoder.parts(schema, members)) for members in problem.sets.members]
-        # The parts of several tiers are decoded one after another, which no source follows.
-        asked = problem.actionable & (torch.tensor(parts) == 1)
-        if not bool(asked.any()):
-            return
-        problem = problem.only(asked)
-        more = self.enough - self.aim
-        rows, sets, values = self.source(problem, least=self.aim, more=more)
-        which = torch.tensor(self.table.positions_of(problem.sets.members, 1))
-        # An action of size zero succeeds where the decoder's reconstruction is accepted.
-        moved = (values != problem.own(rows, sets)).any(1)
-        new = Candidates(rows, which[sets], values, torch.zeros(len(rows)))
-        self.waves.put(new.part(moved | (self.evidence is None)))
+    def _round(self, new: Sequence[Actions], vets: Tensor) -> None:
+        """Try actions and vet lines, with one call of the model if they are few."""
+        table = self.table
+        # Parts of pairs are tried at once: those of larger sets need further decoders.
+        count = self._count(vets)
+        whole, *parts = self._parts(torch.cat([vets[count == 2], self._doubted]))
+        doubted, (judged, part) = self._doubted, self._judged
+        added = [(row, sets, table.wide(values)) for row, sets, values in [*new, tuple(parts)]]
+        row, sets, values = map(torch.cat, zip(*added, strict=True))
+        size = max(1, CELLS // self.problem.x.shape[1])
+        first, *chunks = torch.arange(len(row)).split(size) or (self._none,)
+        ask = [table.vetting(vets, table.wanted), table.vetting(part, table.reported), *self._asks]
+        self._asks = []
+        mine = table.trying((row[first], sets[first], values[first]))
+        passed = together(table.problem.scores, [*ask, mine])
+        for at in chunks:
+            answered(table.problem.scores, table.trying((row[at], sets[at], values[at])))
+        if len(judged):
+            table.met[judged[table.met[part] >= table.met[judged].floor()]] = 0.0
+        at = torch.arange(len(table) - len(whole), len(table))
+        rows = table.row[whole]
+        enough = table.margin[whole] >= table.enough[rows]
+        kept = table.margin[at] >= table.enough[rows].where(enough, table.aim[rows])
+        kept &= torch.isin(whole, torch.cat([passed[0], doubted]))
+        self._judged = whole[kept], at[kept]
+        again = torch.cat([passed[1], passed[0][self._count(passed[0]) > 2]])
+        self._doubted = again[(table.met[again] == torch.inf) & (self._count(again) > 1)]
+
+    def _count(self, at: Tensor) -> Tensor:
+        """(q,) the number of features, or groups of columns, of lines."""
+        names = self.table.problem.sets.names
+        return torch.tensor([len(each) for each in names])[self.table.set[at]]
+
+    def _parts(self, at: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Lines of several features, each once for each of these; and actions without it."""
+        table, none = self.table, self._none
+        found = [(none, none, none, table.values[:0])]
+        subjects = table.problem.classifier.encoder.schema.subjects
+        for i in table.set[at].unique().tolist():
+            names, members = table.problem.sets.names[i], table.problem.sets.members[i]
+            some, small = at[table.set[at] == i], min(len(names) - 1, int(table.size[i]))
+            for name in names if len(names) > 1 else ():
+                kept = [c for c, j in enumerate(members) if subjects[j] != name]
+                sets = table.sets_of([tuple(members[c] for c in kept)], small).expand(len(some))
+                found.append((some, table.row[some], sets, table.values[some][:, kept]))
+        wide = [(*part[:3], table.wide(part[3])) for part in found]
+        whole, row, sets, values = map(torch.cat, zip(*wide, strict=True))
+        return whole, row, sets, values
 
     def _settle(self) -> None:
         """Vet what is accepted by too small a margin; what is proposed needs each change."""
-        table, k = self.table, self.waves.k
+        table, kept = self.table, self._none
         need, table.need = table.need, self.aim[:, None].expand(table.need.shape).clone()
-        table.vet(self.waves.next(~table.has(table.passed), NEARER))
-        table.need = need
-        for _ in range(table.width):
-            at = best(table)
-            at = at[in_order(table.tried.rows[at], -table.tried.met[at])]
-            if not len(table.drop_needless(at[first_of_each(table.tried.rows[at], k)])):
-                return
+        alive = table.alive(self.k)
+        vets = self._next(alive[~table.has(table.passed)[table.row[alive]]])
+        self._round([], vets)
+        table.need = torch.cat([need, table.need[:, need.shape[1] :]], 1)
+        for _ in range(2 * table.values.shape[1]):
+            if not (len(self._judged[0]) or len(self._doubted)):
+                at = best(table, self.k)
+                at = at[(table.met[at] != 0.0) & (self._count(at) > 1) & ~torch.isin(at, kept)]
+                self._doubted, kept = at, torch.cat([kept, at])
+                if not len(at):
+                    return
+            self._round([], self._none)
+
+    def _next(self, at: Tensor, turn: Tensor | None = None) -> Tensor:
+        """(q,) the lines to vet, of some: a number of each row, the cheapest first.
+
+        Of a set, those at places 0, 1, 3, 7, ... in the order of price: neighbouring values
+        mostly meet the same criteria. Of a set with an answer, those after each quarter.
+        """
+        table = self.table
+        at = table.sorted(at, table.set[at])
+        pair = table.pair(at)
+        place = places(pair)
+        _, which, count = pair.unique_consecutive(return_inverse=True, return_counts=True)
+        part = (place + 1) * PARTS // count[which] > place * PARTS // count[which]
+        solved = (table.prices(table.passed) < torch.inf).view(-1)[pair]
+        at = at[torch.where(solved, part, (place + 1) & place == 0)]
+        at = table.sorted(at, table.price[at])
+        most = torch.full_like(self._grown, NEARER)
+        if turn is not None:
+            most = self._sizes[turn.clamp_max(len(self._sizes) - 1)]
+        return at[places(table.row[at]) < (most * self.k)[table.row[at]]]
+
+    def _beside(self, rows: Tensor, alive: Tensor, turn: Tensor) -> list[Actions]:
+        """What is cheap enough of the pool, and actions beside good lines, of rows, (n,) bool."""
+        table = self.table
+        good = torch.cat([table.passed, alive])
+        bound = table.bound(self.k, good) * (1.0 + table.discount)
+        found = []
+        if self._pool:
+            early = self._sizes[turn.clamp_max(len(self._sizes) - 1)] <= EARLY
+            sure = torch.cat([table.passed, alive[early[table.row[alive]]]])
+            most = table.bound(self.k, sure) * (1.0 + table.discount)
+            found.append(self._taken(self._pool[3] < most.where(rows, 0.0)[self._pool[0]]))
+        looking = rows & (turn < len(self._sizes) - 1)
+        if self.source is not None or not bool(looking.any()):
+            return found
+        # A dear action may lie beside a cheap one: indirect changes have steps.
+        far = table.hits[(table.met[table.hits] < 0.0) | (table.met[table.hits] == torch.inf)]
+        far = far[table.margin[far] >= table.need.view(-1)[table.pair(far)]]
+        lines = on_lines(
+            table, self.known, far[looking[table.row[far]]], bound / (1.0 + table.discount)
+        )
+        new = [lines, *self._back(good[looking[table.row[good]]])]
+        for row, sets, values in new:
+            cheap = table.problem.direct_cost(row, sets, values[:, None])[:, 0] < bound[row]
+            found.append((row[cheap], sets[cheap], values[cheap]))
+        return found
+
+    def _back(self, good: Tensor) -> list[Actions]:
+        """Actions from good lines on several features towards the factual."""
+        found, best = [], to_move_back(self.table, good)
+        for step, way in enumerate(WAYS):
+            at = best[~torch.isin(best, self._moved[step])]
+            self._moved[step] = torch.cat([self._moved[step], at])
+            found.append(back(self.table, at, way))
+        return found
+
+    # Stages.
+
+    def _singles(self, rows: Tensor) -> list[Actions]:
+        """All values of single features, and some combinations on given sets of several."""
+        self._asks.append(self._factual())
+        if self.source is not None:
+            return self._from_source(self.problem.actionable)
+        given = combinations(self.problem, self.known, self.problem.actionable, FEW)
+        (row, sets, values), first = singles(self.problem, self.known)
+        direct = self.problem.direct_cost(row, sets, values[:, None])[:, 0]
+        self._pool = row, sets, values, direct
+        return [self._taken(first | (not self.problem.classifier.is_module)), given]
+
+    def _factual(self) -> Asking[None]:
+        scores = yield self.problem.x
+        self.table.before = self.problem.goal.margin(
+            scores, torch.arange(len(self.problem))
+        ).float()
+
+    def _taken(self, mask: Tensor) -> Actions:
+        """Actions of the pool, (m,) bool, which leave it."""
+        row, sets, values, _ = (column[mask] for column in self._pool)
+        self._pool = tuple(column[~mask] for column in self._pool)
+        return row, sets, values
+
+    def _larger(self, size: int, step: int, rows: Tensor) -> list[Actions]:
+        """Sums on sets of a size, the most promising first, the others in a second step.
+
+        Pairs are for rows with too few answers; more features only where nothing is accepted.
+        """
+        table, single = self.table, self._single
+        rows = rows & (table.bound(self.k, table.passed) == torch.inf)
+        rows = (
+            rows
+            & table.has(torch.arange(len(table)))
+            & (self._grown == size if step else self._grown < size)
+        )
+        rows = rows if size == 2 else rows & ~table.has(table.hits)
+        if len(single) < size or (self.k > 1 and (size > 2 or step)) or not bool(rows.any()):
+            return []
+        if not step:
+            self._grown[rows] = size
+            ask = promising(table, rows, single, size=size, best=BEST * self.k)
+            offered = answered(table.problem.scores, ask)
+            self._sums.append(offered)
+        found = []
+        for every in self._sums:
+            sets, limit = TRIED[size > 2][step]
+            sets *= self.k
+            some = rows[table.row[every.first]] & (every.rank < sets) & (every.place < limit)
+            if step:
+                sets, limit = TRIED[size > 2][0]
+                some &= (every.rank >= sets) | (every.place >= limit)
+            found.append(every.part(some))
+        return [action for sums in found for action in self._both(sums, size)]
+
+    def _both(self, sums: Sums, size: int) -> list[Actions]:
+        """The actions of sums, on sets that join the table, and are fitted if need be."""
+        table = self.table
+        if not len(sums.first):
+            return []
+        members, which = sums.members(table)
+        values = sums.values(table)
+        sets, row = table.sets_of(members, size)[which], table.row[sums.first]
+        self._fit(members, size)
+        if self.source is not None:
+            asked = torch.zeros(table.need.shape, dtype=torch.bool)
+            asked[row, sets] = True
+            return self._from_source(asked)
+        values = values.gather(1, table.problem.sets.positions[sets])
+        return [admitted(table.problem, row, sets, values[:, None])]
+
+    def _combined(self, size: int, rows: Tensor) -> list[Actions]:
+        """Combinations on the sets of a size that rows with nothing accepted have tried.
+
+        Margins do not always add up: a model with steps has none to add.
+        """
+        table = self.table
+        rows = rows & ~table.has(table.hits)
+        asked = torch.zeros(table.need.shape, dtype=torch.bool)
+        at = ((table.size[table.set] == size) & rows[table.row]).nonzero()[:, 0]
+        asked[table.row[at], table.set[at]] = True
+        if self.source is not None or not len(at):
+            return []
+        return [combinations(table.problem, self.known, asked, MANY)]
+
+    @property
+    def _single(self) -> Tensor:
+        """(b,) the given sets of one feature that are combined."""
+        most = self.problem.decoders.decoder.pair_features
+        return self.problem.sets.alone.nonzero()[:most, 0]
+
+    def _fit(self, members: Sequence[tuple[int, ...]], size: int) -> None:
+        """Fit the decoders of new sets, if they are trained together: of pairs always all."""
+        decoders, known = self.problem.decoders, set(self.problem.sets.members)
+        logger.info("trying %d sets of features for rows that no given set solves", len(members))
+        if not decoders.decoder.joint:
+            return
+        if size == 2:
+            # They depend on each other.
+            each = [self.problem.sets.members[i] for i in self._single.tolist()]
+            members = [tuple(sorted(one + other)) for one, other in pairs_of(each, 2)]
+        decoders.fit([each for each in members if each not in known])
+
+    def _from_source(self, asked: Tensor) -> list[Actions]:
+        """What a source gives for sets, (n, s) bool."""
+        problem = self.table.problem
+        decoder, schema = problem.decoders.decoder, problem.classifier.encoder.schema
+        parts = [len(decoder.parts(schema, members)) for members in problem.sets.members]
+        # The parts of several tiers are decoded one after another, which no source follows.
+        asked = asked & problem.actionable & (torch.tensor(parts) == 1)
+        if self.source is None or not bool(asked.any()):
+            return []
+        part = problem.only(asked)
+        row, sets, values = self.source(part, least=self.aim, more=self.enough - self.aim)
+        # An action of size zero succeeds where the decoder's reconstruction is accepted.
+        some = (values != part.own(row, sets)).any(1) | (self.evidence is None)
+        sets = self.table.sets_of(part.sets.members, 1)[sets]
+        return [(row[some], sets[some], values[some])]
 
 
-def _both(
-    problem: SearchProblem, *, search: Search, evidence: Trained, own: Tensor
+def _asked(
+    problem: SearchProblem, *, search: Search, evidence: Trained | None, own: Tensor | None
 ) -> tuple[Wanted, Wanted]:
     """What a search asks of answers, and what is reported of them."""
-    return (
-        criteria(problem, search, evidence, own),
-        criteria(problem, search, evidence, own, reported=True),
-    )
-
-
-def _none(problem: SearchProblem) -> tuple[Wanted, Wanted]:
-    return {}, {}
+    if evidence is None:
+        return {}, {}
+    each = partial(criteria, problem, search, evidence, own)
+    return each(), each(reported=True)

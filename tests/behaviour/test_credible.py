@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tests.evaluation.test_plausibility import by_definition
+from tests.evaluation.test_trained import by_definition
 
 from dear_plugin import DEAR, Schema, Search
 from dear_plugin.baselines import NearestAccepted
