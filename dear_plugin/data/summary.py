@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dear_plugin import _html
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.graph import Causes
 from dear_plugin.data.relations import Lookup, Relation, told
 from dear_plugin.data.tiers import Tiers, ranks
 
@@ -15,9 +16,12 @@ MOST_LEVELS = 6
 
 
 def in_a_line(
-    features: Sequence[Feature], tiers: Tiers, relations: Sequence[Relation | Lookup]
+    features: Sequence[Feature],
+    tiers: Tiers,
+    causes: Causes,
+    relations: Sequence[Relation | Lookup],
 ) -> str:
-    """How many features of each kind, which are restricted, the tiers and the relations."""
+    """How many features of each kind, which are restricted, the order and the relations."""
     kinds = Counter(str(feature.kind) for feature in features)
     parts = [f"{len(features)} features ({', '.join(f'{n} {kind}' for kind, n in kinds.items())})"]
     restricted = {
@@ -28,6 +32,7 @@ def in_a_line(
         "costs": [f"{f.name} {f.cost:g}" for f in features if f.cost != 1.0],
         "levels in order": [f.name for f in features if f.is_number and f.levels],
         "only some values": [f.name for f in features if f.holds_numbers and f.observed],
+        "causes of": [f"{name} ({', '.join(own)})" for name, own in causes if own],
     }
     parts += [f"{what}: {', '.join(names)}" for what, names in restricted.items() if names]
     if tiers:
@@ -41,14 +46,14 @@ def in_a_line(
     return "; ".join(parts)
 
 
-def as_table(features: Sequence[Feature], tiers: Tiers) -> str:
-    """An HTML table of the features; with tiers, the number of each one's tier."""
+def as_table(features: Sequence[Feature], tiers: Tiers, causes: Causes) -> str:
+    """An HTML table of the features; with tiers the number of each one's, or else its causes."""
     rows = [(_name(f), f.kind, _values(f), _may_change(f)) for f in features]
-    if not tiers:
-        return _html.STYLE + _html.table(COLUMNS, rows)
-    numbers = ranks(tiers, [f.name for f in features])
-    ranked = [(*row, str(number + 1)) for row, number in zip(rows, numbers, strict=True)]
-    return _html.STYLE + _html.table((*COLUMNS, "tier"), ranked)
+    numbers = ranks(tiers, [f.name for f in features]) if tiers else []
+    more = {"tier": [str(n + 1) for n in numbers], "causes": [", ".join(c) for _, c in causes]}
+    shown = {heading: column for heading, column in more.items() if column}
+    table = [tuple(row) for row in zip(*zip(*rows, strict=True), *shown.values(), strict=True)]
+    return _html.STYLE + _html.table((*COLUMNS, *shown), table)
 
 
 def _name(feature: Feature) -> str:

@@ -1,6 +1,6 @@
 """Costs: Lemma 1, direct and indirect costs (Proposition 1), closed forms (2), alignment.
 
-All in scaled units. Without tiers of the schema, indirect costs are of associations.
+All in scaled units. Without an order of causes, indirect costs are of associations.
 """
 
 from __future__ import annotations

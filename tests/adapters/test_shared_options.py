@@ -113,7 +113,8 @@ def test_no_feature_of_an_earlier_tier_than_the_action_changes(host, tiers):
     for (_, old), (_, new), acted in zip(
         before.iterrows(), after.iterrows(), actions["acted_on"], strict=True
     ):
-        held = [schema.names[j] for j in schema.held(schema.index(acted.split(" + ")))]
+        members = schema.index(acted.split(" + "))
+        held = [schema.names[j] for j in schema.causal_order.held(members)]
         assert old[held].tolist() == new[held].tolist()
 
 
