@@ -81,10 +81,11 @@ def checked(
     known = [*names, *(group.name for group in groups)]
     if absent := [name for name in dict.fromkeys(used) if name not in known]:
         raise SchemaError(f"causes: {unknown('features', absent, known)}")
-    found: dict[str, set[str]] = {name: set() for name in names}
+    # Dictionaries, of which the order is the same in every process.
+    found: dict[str, dict[str, None]] = {name: {} for name in names}
     for name, causes in given.items():
         for column in with_columns([name], groups, names):
-            found[column] |= {*with_columns(causes, groups, names)}
+            found[column] |= dict.fromkeys(with_columns(causes, groups, names))
     try:
         TopologicalSorter(found).prepare()
     except CycleError as error:
