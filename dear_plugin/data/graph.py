@@ -8,6 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from dear_plugin.data.groups import Group, with_columns
+from dear_plugin.data.relations import Lookup, Relation
 from dear_plugin.errors import SchemaError, shown, unknown
 
 # Each feature with its causes, all in frame order.
@@ -59,14 +60,19 @@ def causes_of(stated: Stated | None) -> Causes:
 
 
 def checked(
-    stated: Stated | None, names: Sequence[str], groups: Sequence[Group], target: str | None
+    stated: Stated | None,
+    names: Sequence[str],
+    *,
+    known: tuple[Sequence[Group], Iterable[Relation | Lookup]] = ((), ()),
+    target: str | None = None,
 ) -> Causes:
     """The causes of every feature; a group stands for its columns, and a column for its group.
 
     Args:
         stated: the causes of some features; the target may be one of these.
         names: the features.
-        groups: the groups of columns of which exactly one is 1.
+        known: the groups of columns of which exactly one is 1; and the relations of columns: a
+            definition states the causes of a column that the graph leaves out.
         target: the column that is no feature.
 
     Raises:
@@ -78,14 +84,16 @@ def checked(
     used = [*given, *(cause for causes in given.values() for cause in causes)]
     if target in used:
         raise SchemaError(f"causes: {target!r} is the target, which is no cause of a feature")
-    known = [*names, *(group.name for group in groups)]
-    if absent := [name for name in dict.fromkeys(used) if name not in known]:
-        raise SchemaError(f"causes: {unknown('features', absent, known)}")
+    groups, relations = known
+    choices = [*names, *(group.name for group in groups)]
+    if absent := [name for name in dict.fromkeys(used) if name not in choices]:
+        raise SchemaError(f"causes: {unknown('features', absent, choices)}")
     # Dictionaries, of which the order is the same in every process.
     found: dict[str, dict[str, None]] = {name: {} for name in names}
     for name, causes in given.items():
         for column in with_columns([name], groups, names):
             found[column] |= dict.fromkeys(with_columns(causes, groups, names))
+    _add_definitions(found, relations)
     try:
         TopologicalSorter(found).prepare()
     except CycleError as error:
@@ -98,6 +106,24 @@ def checked(
 
 def tell_of_isolated(causes: Causes) -> None:
     """Say which features a graph connects with no other one."""
-    used = {name for effect, own in causes for name in own and (effect, *own)}
-    if alone := [name for name, _ in causes if name not in used]:
+    connected = _connected(dict(causes))
+    if alone := [name for name, _ in causes if name not in connected]:
         logger.info("causes= names no cause or effect of %s: only actions move them", alone)
+
+
+def _add_definitions(
+    causes: dict[str, dict[str, None]], relations: Iterable[Relation | Lookup]
+) -> None:
+    """Set the causes of columns that a graph leaves out and others define."""
+    connected = _connected(causes)
+    defined = {each.name: each.members[1:] for each in relations if each.is_definition}
+    for name, others in defined.items():
+        # Of two columns that define each other, neither is set.
+        if name not in connected and not {*others} & (defined.keys() - connected):
+            causes[name] = dict.fromkeys(others)
+            connected |= {name, *others}
+
+
+def _connected(causes: Mapping[str, Iterable[str]]) -> set[str]:
+    """The features that have a cause, or are one."""
+    return {name for effect, own in causes.items() for name in own and (effect, *own)}

@@ -116,8 +116,7 @@ class Schema:
             rules: callables, frame of the features -> (n,) bool, True for a possible row.
             tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
                 an action changes no feature of an earlier tier.
-            causes: instead, `{feature: its causes}`, or a `networkx.DiGraph`: an action changes
-                only what follows from it.
+            causes: instead, `{feature: its causes}` or a `networkx.DiGraph`; only effects follow.
             exactly_one: lists of binary columns of which exactly one is 1; None infers them.
             orders: pairs (a, b) of numbers with a <= b in every row; None infers them.
             definitions: `{feature: others}` that determine it, `{"total": ["part", "rest"],
@@ -173,7 +172,8 @@ class Schema:
         one = one_hot.checked(self.exactly_one, self.features)
         vars(self).update(exactly_one=one, features=one_hot.with_whole_groups(self.features, one))
         tiers = in_tiers.checked(self.tiers, self.names, self.target)
-        edges = graph.checked(self.causes, self.names, self.groups, self.target)
+        known, target = (self.groups, self.relations), self.target
+        edges = graph.checked(self.causes, self.names, known=known, target=target)
         if tiers and edges:
             raise SchemaError("both tiers and causes are given: state the order by one of them")
         vars(self).update(tiers=in_tiers.with_whole_groups(tiers, one), causes=edges)

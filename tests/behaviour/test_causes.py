@@ -1,4 +1,4 @@
-"""Causes: with a graph only consequences follow, by the effects that adjusting for parents gives."""
+"""Causes: with a graph only consequences follow, by the effects among rows of equal causes."""
 
 import numpy as np
 import pandas as pd
@@ -69,7 +69,7 @@ class TestKnownEffects:
         assert told(frame, {"x": 1.0}, **stated)["y"] == pytest.approx(1.0, abs=0.1)
 
     def test_an_earlier_feature_that_is_no_cause_of_the_action_is_not_conditioned_on(self):
-        """m shares one hidden cause with x and another one with y; tiers have to condition on it."""
+        """m shares a hidden cause with x, and another one with y; tiers condition on it."""
         u = noise("h", "k", "m", "x", "y")
         x = u.h + 0.3 * u.x
         frame = pd.DataFrame({"m": u.h + u.k + 0.3 * u.m, "x": x, "y": x + 2.0 * u.k + 0.3 * u.y})

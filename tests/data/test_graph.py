@@ -64,6 +64,13 @@ class TestStated:
         assert not schema(nothing).causal_order.is_stated
         assert schema(nothing).causes == ()
 
+    def test_a_definition_states_the_causes_of_a_column_that_the_graph_leaves_out(self):
+        """Or else no action on a part of a sum would keep it."""
+        frame = FRAME.assign(both=FRAME["school"] + FRAME["wage"], half=FRAME["age"] / 2)
+        found = dict(Schema.infer(frame, causes={"wage": ["age"], "half": ["wage"]}).causes)
+        assert found["both"] == ("school", "wage")
+        assert found["half"] == ("wage",)
+
     def test_what_it_does_not_connect_is_told_once(self, caplog):
         with caplog.at_level(logging.INFO, "dear_plugin.data.graph"):
             schema({"wage": ["age"]}).replace("wage", precision=0)
@@ -80,7 +87,10 @@ class TestChecks:
             (nx.DiGraph([("talent", "wage")]), "causes: unknown features: 'talent'"),
             ({"wage": ["paid"]}, "'paid' is the target, which is no cause"),
             ({"wage": ["wage"]}, "wage -> wage is a cycle"),
-            ({"wage": ["school"], "school": ["age"], "age": ["wage"]}, "age -> school -> wage -> age is"),
+            (
+                {"wage": ["school"], "school": ["age"], "age": ["wage"]},
+                "age -> school -> wage -> age is",
+            ),
             ({"job_cook": ["wage"], "wage": ["job_nurse"]}, "is a cycle.*in one tier"),
             ({"job_cook": ["job_nurse"]}, "is a cycle"),
             ({"wage": "age"}, "causes must be {feature: its causes}.*got 'age' for 'wage'"),
