@@ -104,11 +104,17 @@ def checked(
     return tuple((n, tuple(c for c in names if c in found[n])) for n in names)
 
 
-def tell_of_isolated(causes: Causes) -> None:
-    """Say which features a graph connects with no other one."""
+def tell(causes: Causes, mutable: Sequence[str]) -> None:
+    """Say which features a graph connects with no other one, and which stop what follows."""
     connected = _connected(dict(causes))
     if alone := [name for name, _ in causes if name not in connected]:
         logger.info("causes= names no cause or effect of %s: only actions move them", alone)
+    if stops := [n for n, own in causes if n not in mutable and {*own} & {*mutable}]:
+        logger.info(
+            "%s have causes and are immutable: nothing follows through them; to let one follow,"
+            " make it mutable and leave it out of act_on",
+            stops,
+        )
 
 
 def _add_definitions(

@@ -157,7 +157,7 @@ class Schema:
         features = without_followers(marked, relations)
         order = in_tiers.checked(tiers, names, target), found, graph.causes_of(causes)
         schema = cls(features, target, relations, tuple(rules), *order)
-        graph.tell_of_isolated(schema.causes)
+        graph.tell(schema.causes, schema.mutable)
         return schema
 
     def __post_init__(self) -> None:

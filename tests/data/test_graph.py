@@ -71,11 +71,20 @@ class TestStated:
         assert found["both"] == ("school", "wage")
         assert found["half"] == ("wage",)
 
-    def test_what_it_does_not_connect_is_told_once(self, caplog):
+    @pytest.mark.parametrize(
+        ("causes", "named"),
+        [
+            ({"wage": ["age"]}, ["school", *JOBS]),
+            ({"wage": ["age", "school"], "job": ["wage"]}, ["wage"]),
+        ],
+        ids=["not connected", "immutable, with causes"],
+    )
+    def test_what_does_not_follow_is_told_once(self, causes, named, caplog):
         with caplog.at_level(logging.INFO, "dear_plugin.data.graph"):
-            schema({"wage": ["age"]}).replace("wage", precision=0)
+            immutable = ["wage"] if "job" in causes else ["age"]
+            schema(causes, immutable=immutable).replace("wage", precision=0)
         (record,) = (r for r in caplog.records if r.name == "dear_plugin.data.graph")
-        assert str(["school", *JOBS]) in record.getMessage()
+        assert str(named) in record.getMessage()
 
 
 class TestChecks:
