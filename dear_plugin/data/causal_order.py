@@ -34,14 +34,17 @@ class CausalOrder:
     """
 
     def __init__(self, features: Sequence[Feature], tiers: Tiers, causes: Causes) -> None:
-        names, graph = [feature.name for feature in features], dict(causes)
+        names = [feature.name for feature in features]
         self.is_stated = bool(tiers or causes)
         self._mutable = np.array([not feature.immutable for feature in features], dtype=bool)
         rank = np.array(ranks(tiers, names))
         # Whether the feature of a row may be a cause of that of a column.
         self._may_cause: Mask = rank[:, None] <= rank
         if causes:
-            self._may_cause = np.array([[i in graph[j] for j in names] for i in names], dtype=bool)
+            self._may_cause = np.zeros_like(self._may_cause)
+            at = {name: i for i, name in enumerate(names)}
+            for name, own in causes:
+                self._may_cause[[at[cause] for cause in own], at[name]] = True
 
     def held(self, members: Iterable[int]) -> tuple[int, ...]:
         """The positions of the features that do not move with an action set, ascending.
@@ -102,10 +105,10 @@ class CausalOrder:
 
 def _reached(edges: Mask, start: Mask, through: Mask) -> Mask:
     """(p,) bool, what edges, (p, p), lead to from some features, through some."""
-    found, new = np.zeros_like(start), start
-    while new.any():
-        new = edges[new].any(0) & through & ~found
-        found |= new
+    found, new = np.zeros_like(start), np.flatnonzero(start)
+    while len(new) and len(left := np.flatnonzero(through & ~found)):
+        new = left[edges[np.ix_(new, left)].any(0)]
+        found[new] = True
     return found
 
 
