@@ -35,8 +35,8 @@ class DEAR(Explainer, FitMixin):
     """Which feature to act on, by how much, and which other changes are expected to follow.
 
     It takes the arguments of Alibi's `CounterfactualRLTabular`, but no autoencoder. `fit` does not
-    depend on the predictor, the target or the conditions of a call. Without `tiers`, indirect
-    changes are associations in the data, not causal effects.
+    depend on the predictor, the target or the conditions of a call. Without `tiers` or `causes`,
+    indirect changes are associations in the data, not causal effects.
 
     Args:
         predictor: a torch module, or a function of label-encoded rows (n, p) to probabilities
@@ -48,6 +48,7 @@ class DEAR(Explainer, FitMixin):
         ranges: `{numeric feature: [low, high]}`, its largest change in any call, as fractions of
             its width in the training rows: low in [-1, 0], high in [0, 1]. [0, 1] may only grow.
         tiers: features in tiers, the earliest causes first, as for `Schema.infer`.
+        causes: instead, `{feature: its causes}` or a `networkx.DiGraph`, as for `Schema.infer`.
         ordered: names of features of the category map whose codes have an order, the least first.
         labels: `{feature: text}`, what texts call it.
         units: `{feature: text}`, the unit of a number in texts.
@@ -83,6 +84,7 @@ class DEAR(Explainer, FitMixin):
         immutable_features: Sequence[str] | None = None,
         ranges: Ranges | None = None,
         tiers: Sequence[Sequence[str]] | None = None,
+        causes: Any = None,
         ordered: Sequence[str] = (),
         labels: Mapping[str, str] | None = None,
         units: Mapping[str, str] | None = None,
@@ -99,7 +101,8 @@ class DEAR(Explainer, FitMixin):
             of_others, decoder = {"decoder": decoder, **of_others}, "transport"
         check_ignored(DEAR.__init__, of_others)
         stated = {"label": labels, "unit": units, "cost": costs, "step": steps}
-        self._table = Table.of(feature_names, category_map, tiers, stated, ordered)
+        order = (() if tiers is None else tiers, causes)
+        self._table = Table.of(feature_names, category_map, order, stated, ordered)
         self._always = AlibiConstraints.of(self._table.declared, immutable_features, ranges)
         self._output = output
         self._options = {"act_on": act_on, "decoder": decoder, "search": search}

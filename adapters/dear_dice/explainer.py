@@ -57,6 +57,8 @@ class DiceDEAR(Importances):
             `permitted_range` allows.
         tiers: features in tiers, the earliest causes first: an action changes no feature of an
             earlier tier; features that are not named form one more tier at the end.
+        causes: instead, `{feature: its causes}` or a `networkx.DiGraph` of features: an action
+            changes only what follows from it.
         labels: `{feature: text}`, what texts call it.
         units: `{feature: text}`, the unit of a number in texts.
         costs: `{feature: number}`, what a unit of it, or another category, costs a person.
@@ -101,6 +103,7 @@ class DiceDEAR(Importances):
         ordered: Mapping[str, Sequence[Any]] | None = None,
         ranges: Mapping[str, tuple[float, float]] | None = None,
         tiers: Sequence[Sequence[str]] = (),
+        causes: Any = None,
         labels: Mapping[str, str] | None = None,
         units: Mapping[str, str] | None = None,
         costs: Mapping[str, float] | None = None,
@@ -116,6 +119,7 @@ class DiceDEAR(Importances):
             ordered=ordered,
             ranges=ranges,
             tiers=tiers,
+            causes=causes,
             labels=labels,
             units=units,
             costs=costs,

@@ -40,8 +40,8 @@ class DEAR(Trying):
     Pawelczyk, Tiyavorabun and Kasneci, "Decomposing Counterfactual Explanations for Consequential
     Decision Making", arXiv 2211.02151. A change is split into a direct action d_S on chosen
     features S and the indirect change of the rest, `x_cf = g(v, x_S + d_S)`. Indirect changes
-    are associations in the data; where the schema has tiers they are estimates of effects, if
-    the stated order is right and nothing unobserved causes both.
+    are associations in the data; where the schema has tiers or causes they are estimates of
+    effects, if the stated order is right and nothing unobserved causes both.
 
     `logging.getLogger("dear_plugin").setLevel("INFO")` shows a progress bar of longer work.
 

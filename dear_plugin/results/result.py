@@ -196,8 +196,9 @@ class Result:
     def repaired(self, rows: Tensor, told: Tensor | bool = False) -> Tensor:
         """(n, p) the same rows, of which is set what actions, and what is told, (n, p), force."""
         case, still = self.question.case, self.proposal.direct.clone()
-        for acted in still.unique(dim=0) if self.encoder.schema.tiers else ():
-            held = list(self.encoder.schema.held(acted.nonzero()[:, 0].tolist()))
+        order = self.encoder.schema.causal_order
+        for acted in still.unique(dim=0) if order.is_stated else ():
+            held = list(order.held(acted.nonzero()[:, 0].tolist()))
             still[:, held] |= (self.proposal.direct == acted).all(1)[:, None]
         every, still = torch.arange(len(self)), still | torch.as_tensor(told)
         return case.feasible.repair(case.x, rows[:, None], still, every, forced=True)[:, 0]

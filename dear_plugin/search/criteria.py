@@ -102,7 +102,7 @@ def measures_of_actions(
 
     return {
         "consistency": lambda actions: (consistency(actions), 0.0),
-        **({} if problem.has_tiers else {"gain": lambda a: (by_share(problem, a).gain, 0.0)}),
+        **({} if problem.has_order else {"gain": lambda a: (by_share(problem, a).gain, 0.0)}),
         "reliance": lambda actions: (1.0 - by_share(problem, actions).reliance, 0.0),
         "confidence": lambda actions: confidence(problem, actions, least, draws),
     }

@@ -64,9 +64,9 @@ class SearchProblem:
         return self.classifier.encoder.is_number
 
     @property
-    def has_tiers(self) -> bool:
+    def has_order(self) -> bool:
         """Whether the schema states an order of causes."""
-        return bool(self.classifier.encoder.schema.tiers)
+        return self.classifier.encoder.schema.causal_order.is_stated
 
     @lazy
     def acting(self) -> FeasibleSet:
@@ -77,9 +77,10 @@ class SearchProblem:
     @lazy
     def held(self) -> Tensor:
         """(s, p) bool, the features that do not move with each set."""
-        schema, held = self.classifier.encoder.schema, torch.zeros_like(self.sets.masks)
+        order = self.classifier.encoder.schema.causal_order
+        held = torch.zeros_like(self.sets.masks)
         for row, members in zip(held, self.sets.members, strict=True):
-            row[list(schema.held(members))] = True
+            row[list(order.held(members))] = True
         return held
 
     def select(self, rows: Tensor) -> SearchProblem:
@@ -140,7 +141,7 @@ class SearchProblem:
 
     def project(self, moved: Tensor, rows: Tensor, sets: Tensor) -> Tensor:
         """(m, c, p) decoded rows, projected onto A_d; arguments as of `FeasibleSet.project`."""
-        held = self.held[sets] if self.has_tiers else None
+        held = self.held[sets] if self.has_order else None
         x = self.x.index_select(0, rows)
         return self.feasible.project(x, moved, rows, self.sets.masks[sets], held)
 
@@ -149,7 +150,7 @@ class SearchProblem:
     ) -> Tensor:
         """(m, c, p) projected rows, of which what is not acted on keeps relations of columns."""
         still = self.sets.masks[sets]
-        if self.has_tiers:
+        if self.has_order:
             still = still | self.held[sets]
         x = self.x.index_select(0, rows)
         return self.feasible.repair(x, reached, still, rows, forced=forced)

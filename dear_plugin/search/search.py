@@ -216,7 +216,7 @@ class SearchRun:
             return
         decoder, schema = problem.decoders.decoder, problem.classifier.encoder.schema
         parts = [len(decoder.parts(schema, members)) for members in problem.sets.members]
-        # The parts of several tiers are decoded one after another, which no source follows.
+        # Several parts are decoded one after another, which no source follows.
         asked = problem.actionable & (torch.tensor(parts) == 1)
         if not bool(asked.any()):
             return

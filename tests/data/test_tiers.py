@@ -27,7 +27,7 @@ def schema(tiers=TIERS, **marks) -> Schema:
 
 
 def held(of: Schema, *names: str) -> list[str]:
-    return [of.names[j] for j in of.held(of.index(names))]
+    return [of.names[j] for j in of.causal_order.held(of.index(names))]
 
 
 HELD = {
@@ -52,7 +52,7 @@ class TestHeld:
 
     def test_the_positions_ascend_in_any_order_of_the_set(self):
         of = schema()
-        assert of.held((4, 2)) == of.held(iter([2, 4])) == (0, 1)
+        assert of.causal_order.held((4, 2)) == of.causal_order.held(iter([2, 4])) == (0, 1)
 
 
 class TestChecks:
