@@ -66,7 +66,7 @@ class DEAR(Trying):
         >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
         >>> model = lambda rows: rows["savings"] / 60  # a pipeline, a torch module, any function
         >>> DEAR(model, schema, act_on=["income", "savings"]).fit(frame).generate(frame.head(5))
-        Recourses(5 of 5 rows solved, median cost 0.303)
+        Recourses(5 of 5 rows solved, median cost 0.402)
     """
 
     def __init__(

@@ -51,7 +51,7 @@ class Recourses(Result):
         >>> recourses.outcome["acted_on"].tolist()
         ['', 'savings', 'savings', 'savings', 'savings']
         >>> recourses[1]
-        Recourses(1 of 1 rows solved, median cost 0.29)
+        Recourses(1 of 1 rows solved, median cost 0.385)
     """
 
     def __getitem__(self, index: Hashable | Iterable[Hashable]) -> Recourses:
