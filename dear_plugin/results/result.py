@@ -180,7 +180,7 @@ class Result:
         out, question, worth = torch.zeros_like(self.changed), self.question, self.credibility
         if not (self.proposal.searched and question.method.search.has_criteria):
             return out
-        asked = ~worth.credible & ~question.accepted
+        asked = ~worth.credible & ~question.accepted & (self.proposal.status != Status.NO_MORE)
         asked[question.unreadable != ""] = False
         at_fault = worth.lacks[:, OF_ACTIONS].any(1) | (self.proposal.status == Status.NO_ADVICE)
         for swapped in (False, True):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Constraints, Schema, Search
+from dear_plugin.problem.reasons import Reason
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,13 @@ def test_columns_of_a_group_are_named_by_the_group(debtors):
 def test_a_search_without_criteria_has_none(debtors):
     result = dear_of(debtors, Search.cheapest()).generate(debtors.head(40))
     assert (result.obstacles == "").all()
+
+
+def test_that_there_is_no_further_answer_has_none(mixed):
+    last = DEAR(mixed.net, mixed.schema).fit(mixed.frame).ways(mixed.refused(40), k=4)[-1]
+    none = last.outcome["reason"] == Reason.NO_MORE
+    assert none.any()
+    assert (last.obstacles[none] == "").all()
 
 
 def test_no_rows_have_none(result):
