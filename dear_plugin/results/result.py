@@ -181,7 +181,8 @@ class Result:
         if not (self.proposal.searched and question.method.search.has_criteria):
             return out
         asked = ~worth.credible & ~question.accepted & (self.proposal.status != Status.NO_MORE)
-        asked[question.unreadable != ""] = False
+        # The others' reasons say it: what cannot be read, or nothing that may be acted on.
+        asked &= torch.from_numpy(self.proposal.reasons == "")
         at_fault = worth.lacks[:, OF_ACTIONS].any(1) | (self.proposal.status == Status.NO_ADVICE)
         for swapped in (False, True):
             start = torch.where((at_fault ^ swapped)[:, None], self.x, self.proposal.rows)

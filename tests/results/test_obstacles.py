@@ -17,12 +17,12 @@ def debtors():
     return pd.DataFrame({"income": income, "late": late, "age": rng.integers(20, 70, 600)})
 
 
-def dear_of(frame, search=None, **options):
+def dear_of(frame, search=None, immutable=("age", "late"), act_on=("income",), **options):
     def model(rows):
         return 1 / (1 + np.exp(-(rows["income"] - 5 * rows["late"] - 30) / 5))
 
-    schema = Schema.infer(frame, immutable=["age", "late"], **options)
-    return DEAR(model, schema, act_on=["income"], search=search).fit(frame)
+    schema = Schema.infer(frame, immutable=immutable, **options)
+    return DEAR(model, schema, act_on=act_on, search=search).fit(frame)
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +58,15 @@ def test_a_row_with_an_answer_and_an_accepted_row_have_none(result):
 
 
 def test_what_a_call_freezes_counts(debtors):
-    dear = dear_of(debtors.assign(late=0))
-    poor = debtors.head(5).assign(late=0, income=10)
-    frozen = dear.generate(poor, within=Constraints(frozen=["income"]))
-    assert not frozen.actions["success"].any()
-    assert (frozen.obstacles == "income").all()
+    dear = dear_of(debtors, immutable=["age"], act_on=["income", "late"])
+    result = dear.generate(debtors.head(30), within=Constraints(frozen=["late"]))
+    assert (result.obstacles == "late").mean() > 0.5
+
+
+def test_where_nothing_may_be_acted_on_the_reason_says_so(debtors):
+    result = dear_of(debtors).generate(debtors.head(5), within=Constraints(frozen=["income"]))
+    assert (result.obstacles == "").all()
+    assert (result.actions["reason"] == Reason.NOTHING_ADMISSIBLE).all()
 
 
 def test_columns_of_a_group_are_named_by_the_group(debtors):
