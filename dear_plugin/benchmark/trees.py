@@ -36,13 +36,13 @@ from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.data.columns import resolutions
 from dear_plugin.data.special_values import without_special
 from dear_plugin.methods.dear import DEAR
-from dear_plugin.methods.optimizer import margins
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import goal_of
 from dear_plugin.results.writing import PAST
 from dear_plugin.search import Search, SearchProblem, criteria
 from dear_plugin.search.actions import Candidates, first_of_each, in_order
+from dear_plugin.search.criteria import margins
 from dear_plugin.search.table import SearchTable
 from dear_plugin.search.values import FIRST, FeatureValues, candidates, of_singles
 

@@ -81,15 +81,15 @@ class Trained:
     @lazy
     def consistency(self) -> Consistency:
         """Whether the model rewards a kind of change in general."""
-        return Consistency(self._scored[0], self.classifier)
+        return Consistency(self.scored[0], self.classifier)
 
     @property
     def scores(self) -> Tensor:
         """(m, c) scores of some of them; their spread is the unit of the margin."""
-        return self._scored[1]
+        return self.scored[1]
 
     @lazy
-    def _scored(self) -> tuple[Tensor, Tensor]:
+    def scored(self) -> tuple[Tensor, Tensor]:
         """(m, p) some of them in random order, complete ones if need be, and their scores."""
         rng = torch.Generator().manual_seed(0)
         some = self.rows[torch.randperm(len(self.rows), generator=rng)[:SCORED_ROWS]]

@@ -25,6 +25,7 @@ from dear_plugin.search import (
     SearchProblem,
     SearchRun,
 )
+from dear_plugin.search.criteria import margins
 from dear_plugin.search.table import SearchTable
 
 # Rows per search; cells of their tried actions, 256 MiB to 512, about as many of each set.
@@ -185,13 +186,6 @@ class Optimizer:
         may_act, single = case.feasible.may_act(self.sets), self.sets.alone
         counts = (may_act & single).sum(1), (may_act & ~single).sum(1), excluded.long()
         return torch.stack(counts, 1)
-
-
-def margins(case: Case, search: Search, trained: Trained) -> Tensor:
-    """(n,) the margin that an answer of each row must have, see `Search.margin`."""
-    if not search.margin:
-        return case.aim
-    return case.aim + (search.margin * case.goal.unit(trained.scores)).float()
 
 
 def _training_values(sample: Sample) -> FeatureValues:

@@ -16,12 +16,16 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.evaluation.costs import split
-from dear_plugin.results.explained import reasons, with_lacking
+from dear_plugin.problem.reasons import Status
+from dear_plugin.results.explained import in_the_way, in_words, reasons, with_lacking
+from dear_plugin.results.obstacles import obstacles
 from dear_plugin.results.proposal import KINDS, Proposal
 from dear_plugin.results.question import Credibility, Question, Written
 from dear_plugin.results.spread import Spread
 from dear_plugin.search.settings import CRITERIA
 
+# The positions of the criteria that depend on more than the counterfactual.
+OF_ACTIONS = [CRITERIA.index(n) for n in ("consistency", "gain", "reliance", "confidence")]
 TEXT_COLUMNS = ("reason", "acted_on", "kind")
 
 
@@ -144,6 +148,7 @@ class Result:
         if self.proposal.searched:
             required = self.question.method.search.has_criteria
             texts = with_lacking(reason.tolist(), worth, success, required=required)
+            texts = in_the_way(texts.tolist(), self._obstacles, self.encoder.schema)
             reason = pd.Series(texts, reason.index, dtype=reason.dtype)
         return self.outcome.assign(**columns, credible=worth.credible.numpy(), reason=reason)
 
@@ -156,6 +161,34 @@ class Result:
     def credibility(self) -> Credibility:
         """What the answers are worth, by the criteria of the method."""
         return self.question.credibility(self.proposal, self.solved, self.spread)
+
+    @lazy
+    def obstacles(self) -> pd.Series:
+        """The features that stand in the way of a credible answer, and cannot be acted on.
+
+        Joined by " + "; "" where there is a credible answer, or where nothing is found. In a trial
+        they take the values of a usual accepted training row: then the nearest attempt has the
+        margin and the criteria of counterfactuals; or the factual has, if its action is at fault.
+        """
+        each = in_words(self._obstacles, self.encoder.schema.subjects)
+        names = [" + ".join(parts) for parts in each]
+        return pd.Series(names, self.factuals.index, dtype=str, name="obstacles")
+
+    @lazy
+    def _obstacles(self) -> Tensor:
+        """(n, p) bool, the same."""
+        out, question, worth = torch.zeros_like(self.changed), self.question, self.credibility
+        if not (self.proposal.searched and question.method.search.has_criteria):
+            return out
+        asked = ~worth.credible & ~question.accepted & (self.proposal.status != Status.NO_MORE)
+        # The others' reasons say it: what cannot be read, or nothing that may be acted on.
+        asked &= torch.from_numpy(self.proposal.reasons == "")
+        at_fault = worth.lacks[:, OF_ACTIONS].any(1) | (self.proposal.status == Status.NO_ADVICE)
+        for swapped in (False, True):
+            start = torch.where((at_fault ^ swapped)[:, None], self.x, self.proposal.rows)
+            rows = (asked & ~out.any(1)).nonzero()[:, 0]
+            out[rows] = obstacles(question.select(rows), start[rows]) if len(rows) else out[rows]
+        return out
 
     @lazy
     def support(self) -> pd.Series:

@@ -119,6 +119,13 @@ def least_values(search: Search, own: Tensor) -> dict[str, Tensor]:
     return least
 
 
+def margins(case: Case, search: Search, trained: Trained) -> Tensor:
+    """(n,) the margin that an answer of each row must have, see `Search.margin`."""
+    if not search.margin:
+        return case.aim
+    return case.aim + (search.margin * case.goal.unit(trained.scores)).float()
+
+
 def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor, Tensor]:
     """Evaluate criteria of m actions in order; one that is not met ends the evaluation.
 
