@@ -27,6 +27,8 @@ from dear_plugin.search.settings import CRITERIA
 # The positions of the criteria that depend on more than the counterfactual.
 OF_ACTIONS = [CRITERIA.index(n) for n in ("consistency", "gain", "reliance", "confidence")]
 TEXT_COLUMNS = ("reason", "acted_on", "kind")
+# Cells of the trials of `obstacles` at once, 32 MiB.
+CELLS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,8 @@ class Result:
         for swapped in (False, True):
             start = torch.where((at_fault ^ swapped)[:, None], self.x, self.proposal.rows)
             rows = (asked & ~out.any(1)).nonzero()[:, 0]
-            out[rows] = obstacles(question.select(rows), start[rows]) if len(rows) else out[rows]
+            for at in rows.split(max(1, CELLS // out.shape[1] ** 2)) if len(rows) else ():
+                out[at] = obstacles(question.select(at), start[at])
         return out
 
     @lazy
