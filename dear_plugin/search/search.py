@@ -178,7 +178,7 @@ class SearchRun:
             self._from_source(table.problem.only(asked))
         else:
             self.waves.put(found)
-        self.waves.run(rows, start=LATE if places is OTHERS else 0)
+        self.waves.run(asked.any(1), start=LATE if places is OTHERS else 0)
         # Margins do not always add up: a model with steps has none to add. What is left of
         # answers may have brought further sets.
         asked = pad(asked, (0, table.need.shape[1] - asked.shape[1]))
