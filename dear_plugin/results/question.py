@@ -102,6 +102,7 @@ class Question:
         scores: (n, c) their scores, NaN for those that cannot be read.
         accepted: (n,) bool, whether the model's decision is the wanted one.
         unreadable: (n,) why a row cannot be read; "" where it can.
+        n_jobs: the number of processes that search the rows, as in joblib.
     """
 
     method: Method
@@ -110,6 +111,7 @@ class Question:
     scores: Tensor
     accepted: Tensor
     unreadable: npt.NDArray[np.object_]
+    n_jobs: int = 1
 
     def select(self, idx: Tensor) -> Question:
         """The question of the rows at positions (q,)."""
