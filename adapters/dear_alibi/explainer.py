@@ -61,6 +61,7 @@ class DEAR(Explainer, FitMixin):
             `dear_plugin.Decoder`. Any other object is one of `of_others`.
         search: how to search; None is for credible answers, `Search.cheapest()` the cheapest.
         copies: predictors of the same kind, trained again, that should accept an answer, too.
+        n_jobs: the number of processes that search the rows of a call; -1 for all cores.
         **of_others: other arguments of `CounterfactualRLTabular`, such as its `decoder`, as in
             `fit` and `explain`: logged and ignored.
 
@@ -95,6 +96,7 @@ class DEAR(Explainer, FitMixin):
         decoder: Any = "transport",
         search: Search | None = None,
         copies: Sequence[Any] = (),
+        n_jobs: int = 1,
         **of_others: Any,
     ) -> None:
         if not isinstance(decoder, str | Decoder | type):
@@ -104,7 +106,7 @@ class DEAR(Explainer, FitMixin):
         order = (() if tiers is None else tiers, causes)
         self._table = Table.of(feature_names, category_map, order, stated, ordered)
         self._always = AlibiConstraints.of(self._table.declared, immutable_features, ranges)
-        self._output = output
+        self._output, self._n_jobs = output, n_jobs
         self._options = {"act_on": act_on, "decoder": decoder, "search": search}
         self._engine: Engine | None = None
         self._dtype = np.dtype(np.float64)
@@ -274,7 +276,7 @@ class DEAR(Explainer, FitMixin):
         before = Prediction.of(engine, frame)
         target = resolve_targets(wanted, before.classes, before.proba.shape[1])
         asked = frame, Target.of_class(target[:, 0], least_probability(target_proba))
-        how: Any = {"within": within, "on_error": "raise"}
+        how: Any = {"within": within, "on_error": "raise", "n_jobs": self._n_jobs}
         found = engine.ways(*asked, k=k, **how) if k > 1 else [engine.generate(*asked, **how)]
         return found, before, target
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Constraints, Search
+from dear_plugin.results import jobs
 
 CAUSES = {"education": ["age"], "income": ["education"], "savings": ["gender", "income"]}
 EDGES = [(cause, name) for name, own in CAUSES.items() for cause in own]
@@ -95,6 +96,18 @@ def test_criteria_reach_the_search(host):
     *_, actions = host.ask(explainer)
     assert (actions["reliance"] == 0.0)[actions["credible"]].all()
     assert actions["credible"].mean() > 0.5
+
+
+def test_several_processes_give_the_same_answers(host, monkeypatch):
+    monkeypatch.setattr(jobs, "FEWEST_ROWS", 2)
+    one, two = (host.ask(host.make(n_jobs=n_jobs)) for n_jobs in (1, 2))
+    for here, there in zip(one, two, strict=True):
+        pd.testing.assert_frame_equal(here, there)
+
+
+def test_steps_are_those_of_the_schema(host):
+    schema = host.engine(host.make(steps={"income": 5.0, "savings": None})).schema
+    assert schema.steps["income"] == 5.0 and "savings" not in schema.steps
 
 
 @pytest.mark.parametrize("act_on", [["income", "savings"], ["income", ("savings", "duration")]])
