@@ -35,8 +35,8 @@ class DEAR(Explainer, FitMixin):
     """Which feature to act on, by how much, and which other changes are expected to follow.
 
     It takes the arguments of Alibi's `CounterfactualRLTabular`, but no autoencoder. `fit` does not
-    depend on the predictor, the target or the conditions of a call. Without `tiers`, indirect
-    changes are associations in the data, not causal effects.
+    depend on the predictor, the target or the conditions of a call. Without `tiers` or `causes`,
+    indirect changes are associations in the data, not causal effects.
 
     Args:
         predictor: a torch module, or a function of label-encoded rows (n, p) to probabilities
@@ -48,6 +48,7 @@ class DEAR(Explainer, FitMixin):
         ranges: `{numeric feature: [low, high]}`, its largest change in any call, as fractions of
             its width in the training rows: low in [-1, 0], high in [0, 1]. [0, 1] may only grow.
         tiers: features in tiers, the earliest causes first, as for `Schema.infer`.
+        causes: instead, `{feature: its causes}` or a `networkx.DiGraph`, as for `Schema.infer`.
         ordered: names of features of the category map whose codes have an order, the least first.
         labels: `{feature: text}`, what texts call it.
         units: `{feature: text}`, the unit of a number in texts.
@@ -60,6 +61,7 @@ class DEAR(Explainer, FitMixin):
             `dear_plugin.Decoder`. Any other object is one of `of_others`.
         search: how to search; None is for credible answers, `Search.cheapest()` the cheapest.
         copies: predictors of the same kind, trained again, that should accept an answer, too.
+        n_jobs: the number of processes that search the rows of a call; -1 for all cores.
         **of_others: other arguments of `CounterfactualRLTabular`, such as its `decoder`, as in
             `fit` and `explain`: logged and ignored.
 
@@ -83,6 +85,7 @@ class DEAR(Explainer, FitMixin):
         immutable_features: Sequence[str] | None = None,
         ranges: Ranges | None = None,
         tiers: Sequence[Sequence[str]] | None = None,
+        causes: Any = None,
         ordered: Sequence[str] = (),
         labels: Mapping[str, str] | None = None,
         units: Mapping[str, str] | None = None,
@@ -93,15 +96,17 @@ class DEAR(Explainer, FitMixin):
         decoder: Any = "transport",
         search: Search | None = None,
         copies: Sequence[Any] = (),
+        n_jobs: int = 1,
         **of_others: Any,
     ) -> None:
         if not isinstance(decoder, str | Decoder | type):
             of_others, decoder = {"decoder": decoder, **of_others}, "transport"
         check_ignored(DEAR.__init__, of_others)
         stated = {"label": labels, "unit": units, "cost": costs, "step": steps}
-        self._table = Table.of(feature_names, category_map, tiers, stated, ordered)
+        order = (() if tiers is None else tiers, causes)
+        self._table = Table.of(feature_names, category_map, order, stated, ordered)
         self._always = AlibiConstraints.of(self._table.declared, immutable_features, ranges)
-        self._output = output
+        self._output, self._n_jobs = output, n_jobs
         self._options = {"act_on": act_on, "decoder": decoder, "search": search}
         self._engine: Engine | None = None
         self._dtype = np.dtype(np.float64)
@@ -271,7 +276,7 @@ class DEAR(Explainer, FitMixin):
         before = Prediction.of(engine, frame)
         target = resolve_targets(wanted, before.classes, before.proba.shape[1])
         asked = frame, Target.of_class(target[:, 0], least_probability(target_proba))
-        how: Any = {"within": within, "on_error": "raise"}
+        how: Any = {"within": within, "on_error": "raise", "n_jobs": self._n_jobs}
         found = engine.ways(*asked, k=k, **how) if k > 1 else [engine.generate(*asked, **how)]
         return found, before, target
 

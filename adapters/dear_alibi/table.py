@@ -27,7 +27,7 @@ class Table:
     Attributes:
         declared: the features as the user described them: a column of the category map has all
             its categories, seen in training or not; every other column is numeric;
-            with the tiers and what else is stated.
+            with the tiers or causes, and what else is stated.
     """
 
     declared: Schema
@@ -37,7 +37,7 @@ class Table:
         cls,
         feature_names: Sequence[str],
         category_map: Mapping[int, Sequence[str]] | None,
-        tiers: Any = None,
+        order: tuple[Any, Any] = ((), None),
         stated: Mapping[str, Mapping[str, Any] | None] | None = None,
         ordered: Sequence[str] = (),
     ) -> Table:
@@ -46,7 +46,7 @@ class Table:
         Args:
             feature_names: of the columns.
             category_map: of the columns that are no numbers.
-            tiers: see `Schema.infer`.
+            order: the tiers and the causes, see `Schema.infer`.
             stated: what is stated of features, by the attribute of `Feature`.
             ordered: names of columns of the category map whose codes have an order.
         """
@@ -57,7 +57,7 @@ class Table:
                 f"category_map: {unknown} are no columns; there are 0 ... {p - 1}"
             )
         features = tuple(_declare(n, levels.get(j)) for j, n in enumerate(feature_names))
-        declared = Schema(features, tiers=() if tiers is None else tiers)
+        declared = Schema(features, tiers=order[0], causes=order[1] or ())
         for attribute, given in (stated or {}).items():
             for name, value in (given or {}).items():
                 # Of steps None is any value.
@@ -102,7 +102,10 @@ class Table:
             else _with_marks(own, seen)
             for own, seen in zip(self.declared, inferred, strict=True)
         )
-        return dataclasses.replace(inferred, features=features, tiers=self.declared.tiers)
+        declared = self.declared
+        return dataclasses.replace(
+            inferred, features=features, tiers=declared.tiers, causes=declared.causes
+        )
 
     def array_of(self, X: Any) -> Array:
         """X as an array (n, p) of int, float or object; `InputError` if it is none."""

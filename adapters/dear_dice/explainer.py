@@ -57,11 +57,14 @@ class DiceDEAR(Importances):
             `permitted_range` allows.
         tiers: features in tiers, the earliest causes first: an action changes no feature of an
             earlier tier; features that are not named form one more tier at the end.
+        causes: instead, `{feature: its causes}` or a `networkx.DiGraph` of features: an action
+            changes only what follows from it.
         labels: `{feature: text}`, what texts call it.
         units: `{feature: text}`, the unit of a number in texts.
         costs: `{feature: number}`, what a unit of it, or another category, costs a person.
         steps: `{feature: step}`, of which actions set multiples; None for any value.
         copies: `dice_ml.Model(...)` of the same kind, trained again, that should accept an answer.
+        n_jobs: the number of processes that search the rows of a query; -1 for all cores.
 
     Attributes:
         dear: the fitted engine; its features hold categories as text, as DiCE's data do.
@@ -101,13 +104,16 @@ class DiceDEAR(Importances):
         ordered: Mapping[str, Sequence[Any]] | None = None,
         ranges: Mapping[str, tuple[float, float]] | None = None,
         tiers: Sequence[Sequence[str]] = (),
+        causes: Any = None,
         labels: Mapping[str, str] | None = None,
         units: Mapping[str, str] | None = None,
         costs: Mapping[str, float] | None = None,
         steps: Mapping[str, float | None] | None = None,
         copies: Sequence[Any] = (),
+        n_jobs: int = 1,
     ) -> None:
         super().__init__(data_interface)
+        self._n_jobs = n_jobs
         self._interface = Interface(
             data_interface,
             immutable=immutable,
@@ -116,6 +122,7 @@ class DiceDEAR(Importances):
             ordered=ordered,
             ranges=ranges,
             tiers=tiers,
+            causes=causes,
             labels=labels,
             units=units,
             costs=costs,
@@ -294,7 +301,8 @@ class DiceDEAR(Importances):
         within = self._interface.constraints(*asked)
         with as_configuration_error():
             target = query.desired.target
-            return dear.ways(query.read, target, within=within, k=k, on_error="raise")
+            how: dict[str, Any] = {"k": k, "on_error": "raise", "n_jobs": self._n_jobs}
+            return dear.ways(query.read, target, within=within, **how)
 
     def _engine(self, query_format: QueryFormat) -> DEAR:
         """The engine, which passes rows to a black box in the format of the query."""

@@ -41,7 +41,9 @@ class Examples(CounterfactualExamples):
     Attributes:
         actions: one row per row of `final_cfs_df`: the columns of `Recourses.actions` without
             `success`, and `kind`: "first", or how an alternative differs from the first. Indirect
-            changes are associations in the data, unless tiers are given.
+            changes are associations in the data, unless tiers or causes are given. A cost of 1 is
+            a changed category, or a change of a number by the range of its central training
+            values (98 %): .07 is 7 % of it.
         acted: the same rows, with a bool per feature: whether it is acted on.
         reason: why the row has no counterfactual; "" if it has one.
         origins: per row of `final_cfs_df`, the engine's result and the position in it; empty when

@@ -39,6 +39,13 @@ def whole(least: int) -> Rule:
     return _rule
 
 
+def jobs(name: str, value: Any) -> int:
+    """A number of processes: from 1, or below 0, counted from all cores: -1 for all."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not value:
+        raise SettingError(f"{name} must be a whole number from 1, or -1, got {shown(value)}")
+    return int(value)
+
+
 def number(high: float = math.inf) -> Rule:
     """A finite number from 0 to `high`."""
     expected = "a finite number from 0" if high == math.inf else f"a number from 0 to {high:g}"

@@ -11,9 +11,10 @@ import pandas as pd
 
 from dear_plugin._lazy import lazy
 from dear_plugin._threads import one_thread
+from dear_plugin.data import graph, summary
 from dear_plugin.data import groups as one_hot
-from dear_plugin.data import summary
-from dear_plugin.data import tiers as order
+from dear_plugin.data import tiers as in_tiers
+from dear_plugin.data.causal_order import CausalOrder
 from dear_plugin.data.definitions import infer_relations
 from dear_plugin.data.exclusion import without
 from dear_plugin.data.feature import Feature, Kind
@@ -43,6 +44,7 @@ class Schema:
             anything in an earlier one. The other features form one more tier at the end.
         exactly_one: groups of binary features of which exactly one is 1, as in one-hot tables.
             What holds one of them, such as immutable, holds all.
+        causes: each feature with its causes, if they are stated in place of tiers.
 
     Example:
         >>> from dear_plugin import Schema
@@ -58,6 +60,7 @@ class Schema:
     rules: tuple[Rule, ...] = ()
     tiers: Tiers = ()
     exactly_one: tuple[tuple[str, ...], ...] = ()
+    causes: graph.Causes = ()
 
     @classmethod
     @one_thread()
@@ -75,6 +78,7 @@ class Schema:
         special: Mapping[str, Sequence[Any]] | None = None,
         rules: Iterable[Rule] = (),
         tiers: Iterable[Iterable[str]] = (),
+        causes: graph.Stated | None = None,
         exactly_one: Iterable[Iterable[str]] | None = None,
         orders: Iterable[tuple[str, str]] | None = None,
         definitions: Mapping[str, Sequence[str]] | None = None,
@@ -114,6 +118,7 @@ class Schema:
             rules: callables, frame of the features -> (n,) bool, True for a possible row.
             tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
                 an action changes no feature of an earlier tier.
+            causes: instead, `{feature: its causes}` or a `networkx.DiGraph`; only effects follow.
             exactly_one: lists of binary columns of which exactly one is 1; None infers them.
             orders: pairs (a, b) of numbers with a <= b in every row; None infers them.
             definitions: `{feature: others}` that determine it, `{"total": ["part", "rest"],
@@ -159,12 +164,14 @@ class Schema:
         others = [feature for feature in marked if not feature.identifier]
         relations = infer_relations(frame, others, found, pairs=orders, stated=definitions)
         features = without_followers(marked, relations)
-        ranked = order.checked(tiers, names, target)
-        return cls(features, target, relations, tuple(rules), ranked, found)
+        order = in_tiers.checked(tiers, names, target), found, graph.causes_of(causes)
+        schema = cls(features, target, relations, tuple(rules), *order)
+        graph.tell(schema.causes, schema.mutable)
+        return schema
 
     def __post_init__(self) -> None:
-        """Check that the features, relations, rules and tiers are consistent."""
-        object.__setattr__(self, "relations", checked(self.relations, self.features))
+        """Check that the features, relations, rules and causes are consistent."""
+        vars(self).update(relations=checked(self.relations, self.features))
         if not all(callable(rule) for rule in self.rules):
             raise SchemaError(
                 f"rules must be callables of a frame that return a mask, got {shown(self.rules)}"
@@ -172,10 +179,13 @@ class Schema:
         if twice := {n for n in self.names if self.names.count(n) > 1}:
             raise SchemaError(f"duplicate feature names: {sorted(twice)}; rename them")
         one = one_hot.checked(self.exactly_one, self.features)
-        object.__setattr__(self, "exactly_one", one)
-        object.__setattr__(self, "features", one_hot.with_whole_groups(self.features, one))
-        tiers = order.checked(self.tiers, self.names, self.target)
-        object.__setattr__(self, "tiers", order.with_whole_groups(tiers, one))
+        vars(self).update(exactly_one=one, features=one_hot.with_whole_groups(self.features, one))
+        tiers = in_tiers.checked(self.tiers, self.names, self.target)
+        known, target = (self.groups, self.relations), self.target
+        edges = graph.checked(self.causes, self.names, known=known, target=target)
+        if tiers and edges:
+            raise SchemaError("both tiers and causes are given: state the order by one of them")
+        vars(self).update(tiers=in_tiers.with_whole_groups(tiers, one), causes=edges)
 
     def __len__(self) -> int:
         """The number of features (p)."""
@@ -183,11 +193,12 @@ class Schema:
 
     def __repr__(self) -> str:
         """The features in a line; a notebook shows them as a table."""
-        return f"Schema({summary.in_a_line(self.features, self.tiers, self.relations)})"
+        order = self.tiers, self.causes
+        return f"Schema({summary.in_a_line(self.features, *order, self.relations)})"
 
     def _repr_html_(self) -> str:
         """The features as a table, for notebooks."""
-        return summary.as_table(self.features, self.tiers)
+        return summary.as_table(self.features, self.tiers, self.causes)
 
     def __iter__(self) -> Iterator[Feature]:
         """The features in frame order."""
@@ -218,18 +229,10 @@ class Schema:
         """The pairs (a, b) of the relations `a <= b`."""
         return tuple((each.members[1], each.name) for each in self.relations if each.is_order)
 
-    def held(self, members: Iterable[int]) -> tuple[int, ...]:
-        """The positions of the features that do not move with an action set, ascending.
-
-        They are the immutable features and all features of tiers before the earliest of the set.
-
-        Args:
-            members: the positions of the features of the set.
-        """
-        acted, tier = set(members), order.ranks(self.tiers, self.names)
-        first = min((tier[j] for j in acted), default=0)
-        still = (f.immutable or tier[j] < first for j, f in enumerate(self.features))
-        return tuple(j for j, holds in enumerate(still) if holds and j not in acted)
+    @lazy
+    def causal_order(self) -> CausalOrder:
+        """What may follow an action set, and what it is conditioned on, by tiers or causes."""
+        return CausalOrder(self.features, self.tiers, self.causes)
 
     @lazy
     def groups(self) -> tuple[Group, ...]:
@@ -287,15 +290,13 @@ class Schema:
         return frame.assign(**{n: cells[n].map(str, na_action="ignore") for n in other})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, without the rules, which are code.
-
-        JSON has no infinity: an open end of a range is None.
-        """
+        """Plain values for JSON, without infinity, which is None, and rules, which are code."""
         return {
             "target": self.target,
             "features": [feature.to_dict() for feature in self.features],
             "exactly_one": [list(group) for group in self.exactly_one],
             "tiers": [list(tier) for tier in self.tiers],
+            "causes": {name: list(causes) for name, causes in self.causes},
             "relations": [relation.to_dict() for relation in self.relations],
         }
 
@@ -309,5 +310,5 @@ class Schema:
         """
         features = tuple(map(Feature.from_dict, values["features"]))
         relations = tuple(map(from_dict, values.get("relations", ())))
-        tiers, groups = values.get("tiers", ()), values.get("exactly_one", ())
-        return cls(features, values["target"], relations, tuple(rules), tiers, groups)
+        order = {k: values.get(k, ()) for k in ("tiers", "exactly_one", "causes")}
+        return cls(features, values["target"], relations, tuple(rules), **order)

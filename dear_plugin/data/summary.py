@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dear_plugin import _html
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.graph import Causes
 from dear_plugin.data.relations import Lookup, Relation, told
 from dear_plugin.data.tiers import Tiers, ranks
 
@@ -17,9 +18,12 @@ HEAVY = 3.0
 
 
 def in_a_line(
-    features: Sequence[Feature], tiers: Tiers, relations: Sequence[Relation | Lookup]
+    features: Sequence[Feature],
+    tiers: Tiers,
+    causes: Causes,
+    relations: Sequence[Relation | Lookup],
 ) -> str:
-    """How many features of each kind, which are restricted, the tiers and the relations."""
+    """How many features of each kind, which are restricted, the order and the relations."""
     kinds = Counter(str(feature.kind) for feature in features)
     parts = [f"{len(features)} features ({', '.join(f'{n} {kind}' for kind, n in kinds.items())})"]
     restricted = {
@@ -33,6 +37,7 @@ def in_a_line(
         "ranges": [f"{f.name} {_values(f)}" for f in features if f.limits],
         "steps": [f"{f.name} {f.action_step:g}" for f in features if _is_coarse(f)],
         "heavy tails": [text for f in features for text in _tails(f)],
+        "causes of": [f"{name} ({', '.join(own)})" for name, own in causes if own],
     }
     parts += [f"{what}: {', '.join(names)}" for what, names in restricted.items() if names]
     if tiers:
@@ -46,16 +51,16 @@ def in_a_line(
     return "; ".join(parts)
 
 
-def as_table(features: Sequence[Feature], tiers: Tiers) -> str:
-    """An HTML table of the features; with tiers, the number of each one's tier."""
+def as_table(features: Sequence[Feature], tiers: Tiers, causes: Causes) -> str:
+    """An HTML table of the features; with tiers the number of each one's, or else its causes."""
     rows = [
         (_name(f), f.kind, _values(f), _steps(f), _costs_1(f), _may_change(f)) for f in features
     ]
-    if not tiers:
-        return _html.STYLE + _html.table(COLUMNS, rows)
-    numbers = ranks(tiers, [f.name for f in features])
-    ranked = [(*row, str(number + 1)) for row, number in zip(rows, numbers, strict=True)]
-    return _html.STYLE + _html.table((*COLUMNS, "tier"), ranked)
+    numbers = ranks(tiers, [f.name for f in features]) if tiers else []
+    more = {"tier": [str(n + 1) for n in numbers], "causes": [", ".join(c) for _, c in causes]}
+    shown = {heading: column for heading, column in more.items() if column}
+    table = [tuple(row) for row in zip(*zip(*rows, strict=True), *shown.values(), strict=True)]
+    return _html.STYLE + _html.table((*COLUMNS, *shown), table)
 
 
 def _name(feature: Feature) -> str:

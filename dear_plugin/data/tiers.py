@@ -1,4 +1,4 @@
-"""Tiers: an order of causes among features; names in, ranks and the parts of an action set out.
+"""Tiers: an order of causes among features; names in, ranks out.
 
 Nothing in a tier is a cause of anything in an earlier one. Features that no tier names form one
 more tier at the end.
@@ -70,20 +70,3 @@ def ranks(tiers: Tiers, names: Sequence[str]) -> list[int]:
     """(p,) the tier of each feature, from 0; the last one for those that no tier names."""
     at = {name: i for i, tier in enumerate(tiers) for name in tier}
     return [at.get(name, len(tiers)) for name in names]
-
-
-def parts(
-    tiers: Tiers, names: Sequence[str], members: tuple[int, ...]
-) -> tuple[tuple[int, ...], ...]:
-    """The features of an action set, one part for each of their tiers, the earliest first.
-
-    Args:
-        tiers: the tiers.
-        names: the features.
-        members: the positions of the features of the set.
-    """
-    if not tiers or len(members) == 1:
-        return (members,)
-    rank = ranks(tiers, names)
-    used = sorted({rank[j] for j in members})
-    return tuple(tuple(j for j in members if rank[j] == each) for each in used)

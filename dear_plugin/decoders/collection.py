@@ -1,6 +1,6 @@
 """Decoders: one per action set; `fit` fits several at once, `of` any other when first needed.
 
-A set with features of several tiers is decoded one tier after another, see `InOrder`.
+A set with features that follow from others of it is decoded in parts, see `InOrder`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class Decoders:
 
     A decoder depends on the training rows and its set, not on what was asked before. The given
     sets are fitted on at most `MOST_ROWS` of the rows, other sets on `FEWER_ROWS`. A set with
-    features of several tiers has no decoder of its own, but those of its parts; see `InOrder`.
+    features of several tiers, or with a feature and what follows from it, has no decoder of its
+    own, but those of its parts; see `InOrder`.
 
     Attributes:
         given: the given sets, or their parts.
@@ -78,8 +79,12 @@ class Decoders:
         return self._at(acted, 0) if len(parts) == 1 else InOrder(self, acted, parts)
 
     def held(self, acted: Members) -> Members:
-        """The features that the decoder of a set conditions on, and does not move."""
+        """The features that the decoder of a set does not move."""
         return self.decoder.held(self.sample.encoder.schema, acted)
+
+    def conditioned(self, acted: Members) -> Members:
+        """The held features that the decoder of a set conditions on."""
+        return self.decoder.conditioned(self.sample.encoder.schema, acted)
 
     def resample(self, acted: Members, x: Tensor, values: Tensor, draws: Tensor) -> Tensor:
         """The rows, (m, r, p), that follow under some resamples; see `Decoder.resample`."""
@@ -154,10 +159,10 @@ def most_entries() -> int:
 
 
 class InOrder(Decoder):
-    """The parts of a set, one for each tier, decoded one after another, the earliest first.
+    """The parts of a set, decoded one after another: causes before what may follow from them.
 
     A later part starts from the rows that follow from the earlier ones. Decoded at once, it would
-    move the features between two tiers, which may be causes of it and are no consequences.
+    move the features between two parts, which may be causes of it and are no consequences.
 
     Args:
         decoders: of all sets.

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from dear_plugin._validation.settings import Named
-from dear_plugin.data import tiers
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.errors import FileFormatError, unknown
@@ -24,7 +23,7 @@ class Fit(NamedTuple):
     Attributes:
         sample: the training rows.
         acted: the positions of the features of S.
-        held: the positions of the features that do not move with S and are conditioned on.
+        held: the positions of the features that do not move with S.
 
     Example:
         >>> from dear_plugin import Encoder, Schema, Transport
@@ -44,7 +43,7 @@ class Fit(NamedTuple):
 
 
 class Decoder(Named, ABC):
-    """Indirect changes that follow a change of x_S: an association, see `Schema.tiers`.
+    """Indirect changes that follow a change of x_S: an association, see `Schema.infer`.
 
     A decoder is configured by its constructor and learns in `fit`, for one action set. A subclass
     implements `settings`, `fit`, `encode` and `decode`. At `values = x_S`, `decode` returns x
@@ -81,12 +80,16 @@ class Decoder(Named, ABC):
         return type(self).with_settings(self.settings())
 
     def held(self, schema: Schema, acted: Members) -> Members:
-        """The features that this decoder conditions on for a set, and does not move."""
-        return schema.held(acted)
+        """The features that this decoder does not move for a set."""
+        return schema.causal_order.held(acted)
+
+    def conditioned(self, schema: Schema, acted: Members) -> Members:
+        """The held features that it conditions on; with tiers, and without an order, all."""
+        return schema.causal_order.conditioned(acted)
 
     def parts(self, schema: Schema, acted: Members) -> tuple[Members, ...]:
-        """The parts of a set that are decoded one after another, one for each tier."""
-        return tiers.parts(schema.tiers, schema.names, acted)
+        """The parts of a set that are decoded one after another, causes first."""
+        return schema.causal_order.parts(acted)
 
     @abstractmethod
     def fit(self, sample: Sample, acted: Members, held: Members) -> None:
@@ -95,7 +98,8 @@ class Decoder(Named, ABC):
         Args:
             sample: the training rows; `sample.shared` computes once what all sets need.
             acted: the positions of the features of S, ascending or as given by the user.
-            held: the positions of the features that keep their value, to be conditioned on.
+            held: the positions of the features that keep their value; `conditioned` names those
+                to be conditioned on.
         """
 
     @abstractmethod

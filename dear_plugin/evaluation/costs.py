@@ -1,7 +1,7 @@
 """Costs: Lemma 1, direct and indirect costs (Proposition 1), closed forms (2), alignment.
 
-Lemma 1 and the closed forms are in scaled units, `split` is in units of cost. Without tiers of the
-schema, indirect costs are of associations.
+Lemma 1 and the closed forms are in scaled units, `split` is in units of cost. Without an order of
+causes, indirect costs are of associations.
 """
 
 from __future__ import annotations

@@ -103,8 +103,9 @@ def draw(
     n = len(rows)
     real = encoder.expand(encoder.grid.round(rows))
     destinations, tie = torch.arange(n).repeat(SOURCES), None if as_displayed else rng
-    held = [decoders.held(members) for members in sets.members]
+    held = [decoders.conditioned(members) for members in sets.members]
     columns = {each: torch.isin(encoder.feature_of, torch.tensor(each)) for each in held}
+    kept = [torch.tensor([*members, *decoders.held(members)]) for members in sets.members]
     candidates = {
         each: _candidates(real[:, own & encoder.compared], rng) for each, own in columns.items()
     }
@@ -128,7 +129,7 @@ def draw(
         torch.stack([bins_of(encoder, rows, m) for m in sets.members]),
         torch.stack(sources),
         torch.stack(generated),
-        sets.masks[:, encoder.feature_of] | torch.stack([columns[each] for each in held]),
+        torch.stack([torch.isin(encoder.feature_of, each) for each in kept]),
         any(held),
         float(np.mean(trips)),
     )

@@ -76,9 +76,9 @@ def misfits(
 
 
 def is_tested(decoders: Decoders, encoder: Encoder, members: Members) -> bool:
-    """Whether a set can be tested: all its features are in one tier.
+    """Whether a set can be tested: none of its features may follow from another one.
 
-    Between two tiers, what follows the first part is a cause of the second, and is not held.
+    Between two parts, what follows the first part is a cause of the second, and is not held.
     """
     return len(decoders.decoder.parts(encoder.schema, members)) == 1
 
@@ -87,7 +87,7 @@ def _tests(
     decoders: Decoders, encoder: Encoder, rows: Tensor, members: Members, rng: torch.Generator
 ) -> Iterator[tuple[str, str, str, float, float]]:
     """`feature, of, within, misfit, p` of each test of a set."""
-    held, schema = decoders.held(members), encoder.schema
+    held, schema = decoders.conditioned(members), encoder.schema
     bins = _merged(bins_of(encoder, rows, members))
     at, controls = one_hot(bins).double(), _controls(encoder, rows, held, bins)
     told, features = _told(decoders, encoder, rows, members, rng)

@@ -50,7 +50,7 @@ class Report:
             identity, uncompared, misfit`. `uncompared` is the share of training rows that are
             compared with rows that differ in some held feature, as too few agree in all of them;
             `misfit` is the largest of the set, 0 without one, NaN where a set is not tested
-            because it has features of several tiers.
+            because some of its features may follow from others.
         misfits: where these rows contradict what is told to follow, the largest first: `set,
             feature, of, within, misfit`. The mean or the spread of the feature is off by `misfit`
             standard deviations, in all rows or within groups of a held feature.

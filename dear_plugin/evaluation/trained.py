@@ -221,7 +221,8 @@ class Trained:
         """Advise to state tiers; once, on first access."""
         logger.warning(
             "some answers count on indirect changes, which are associations unless"
-            " tiers=[[...], [...]] (in Schema.infer, DiCE and Alibi) states an order of causes"
+            " tiers=[[...], [...]] or causes={...} (in Schema.infer, DiCE and Alibi) states an"
+            " order of causes"
         )
         return True
 

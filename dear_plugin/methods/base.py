@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from dear_plugin import _html
 from dear_plugin._threads import one_thread
-from dear_plugin._validation.settings import Named, one_of, require_instance
+from dear_plugin._validation.settings import Named, jobs, one_of, require_instance
 from dear_plugin.data.columns import resolutions
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
@@ -135,6 +136,7 @@ class RecourseMethod(Named, Parameters, ABC):
         *,
         within: Constraints | None = None,
         on_error: Literal["report", "raise"] = "report",
+        n_jobs: int = 1,
     ) -> Recourses:
         """Recourse for n rows; an accepted row is returned unchanged.
 
@@ -146,6 +148,9 @@ class RecourseMethod(Named, Parameters, ABC):
             on_error: "report" returns a row that cannot be read unchanged, with success False and
                 the reason; "raise" raises an error. A category that no training row has cannot
                 be read where it may be acted on; elsewhere it is kept, and passed to the model.
+            n_jobs: the number of processes that search the rows, and later alternatives of them;
+                -1 for all cores. The answers are the same. A process has its own copy of the
+                model; it takes some seconds to start, once.
 
         Raises:
             NotFittedError: `fit` was not called.
@@ -153,6 +158,7 @@ class RecourseMethod(Named, Parameters, ABC):
             ModelError: the model returns no scores.
         """
         question = self._question(frame, target, within, self._acts, on_error)
+        question = replace(question, n_jobs=jobs("n_jobs", n_jobs))
         return Recourses.of(question, next(settled(question)))
 
     @one_thread()
@@ -164,6 +170,7 @@ class RecourseMethod(Named, Parameters, ABC):
         within: Constraints | None = None,
         k: int = 4,
         on_error: Literal["report", "raise"] = "report",
+        n_jobs: int = 1,
     ) -> list[Recourses]:
         """Up to k results over the same rows: their first answers, their second ones, ...
 
@@ -175,12 +182,14 @@ class RecourseMethod(Named, Parameters, ABC):
             within: see `generate`.
             k: the largest number of results.
             on_error: see `generate`.
+            n_jobs: see `generate`.
 
         Raises:
             NotFittedError, InputError, TargetError, ConstraintError, ModelError: see `generate`;
                 k is no whole number from 1.
         """
         question = self._question(frame, target, within, self._acts, on_error)
+        question = replace(question, n_jobs=jobs("n_jobs", n_jobs))
         return [Recourses.of(question, each, kinds=True) for each in settled(question, k)]
 
     def _question(

@@ -50,8 +50,8 @@ class DEAR(RecourseMethod):
     Pawelczyk, Tiyavorabun and Kasneci, "Decomposing Counterfactual Explanations for Consequential
     Decision Making", arXiv 2211.02151. A change is split into a direct action d_S on chosen
     features S and the indirect change of the rest, `x_cf = g(v, x_S + d_S)`. Indirect changes
-    are associations in the data; where the schema has tiers they are estimates of effects, if
-    the stated order is right and nothing unobserved causes both.
+    are associations in the data; where the schema has tiers or causes they are estimates of
+    effects, if the stated order is right and nothing unobserved causes both.
 
     `logging.getLogger("dear_plugin").setLevel("INFO")` shows a progress bar of longer work.
 
@@ -76,7 +76,7 @@ class DEAR(RecourseMethod):
         >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
         >>> model = lambda rows: rows["savings"] / 60  # a pipeline, a torch module, any function
         >>> DEAR(model, schema, act_on=["income", "savings"]).fit(frame).generate(frame.head(5))
-        Recourses(5 of 5 rows solved, median cost 0.303)
+        Recourses(5 of 5 rows solved, median cost 0.402)
     """
 
     def __init__(

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import joblib
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone, is_classifier
 
 from dear_plugin._validation.settings import whole
 from dear_plugin.errors import ModelError
@@ -47,6 +45,10 @@ def bootstrap_copies(
         >>> [round(copy.predict_proba([[25.0]])[0, 1], 2) > 0.5 for copy in copies]
         [True, True, True]
     """
+    # Their import takes as long as that of everything else.
+    import joblib
+    from sklearn.base import clone, is_classifier
+
     whole(1)("n", n)
     try:
         fresh = [_reseeded(clone(model), seed + i) for i in range(n)]

@@ -1,7 +1,7 @@
 """Plots: frames in, figures out, readable in black and white; only this package uses matplotlib.
 
-Indirect changes are associations in the data, or with tiers effects on conditions: the line under
-figures of them, `Recourses.note`, says which.
+Indirect changes are associations in the data, or with an order of causes effects on conditions:
+the line under figures of them, `Recourses.note`, says which.
 """
 
 from __future__ import annotations

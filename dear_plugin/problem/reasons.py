@@ -50,6 +50,7 @@ class Reason(StrEnum):
 
     # What an answer lacks.
     LACKING = "no credible action was found; the nearest has {}"
+    IN_THE_WAY = "{}; what cannot be acted on stands in the way: {}"
     LESS_MARGIN = "accepted, but by less than the required margin"
     LESS_FAR = "accepted, though less far past the boundary than the search aimed"
     NO_ADVICE = "the decoder's reconstruction of the row alone is accepted, which is no advice"

@@ -18,7 +18,6 @@ from dear_plugin.data.groups import Group
 from dear_plugin.evaluation.consistency import CLEAR
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.reasons import Reason
-from dear_plugin.results.explained import lacking
 from dear_plugin.results.result import Result
 from dear_plugin.results.wording import (
     ENOUGH,
@@ -42,11 +41,12 @@ COLUMNS = ("feature", "values", "kind", "change", "low", "high")
 
 def describe(result: Result, positions: Sequence[int]) -> list[str]:
     """The texts of the rows at m positions; what they share is computed once."""
-    words = {at: _without_action(result, at) for at in positions}
-    acting = [at for at, text in words.items() if text is None]
-    each = zip(acting, answered(result, acting), strict=True)
-    words |= {at: row.text for at, row in each}
-    return [words[at] or "" for at in positions]
+    part = _part(result, positions)
+    words = [_without_action(part, at) for at in range(len(part))]
+    acting = [at for at, text in enumerate(words) if text is None]
+    each = zip(acting, answered(part, acting), strict=True)
+    known = {at: row.text for at, row in each}
+    return [known.get(at) or text or "" for at, text in enumerate(words)]
 
 
 def panel(result: Result, position: int) -> tuple[pd.DataFrame, str, str]:
@@ -139,7 +139,7 @@ def _without_action(result: Result, position: int) -> str | None:
     """The text of a row without an action; None where it has one."""
     row, reason = result.outcome.iloc[position], result.outcome["reason"].iloc[position]
     if not row["success"] and result.proposal.searched:
-        return f"no recourse found: {reason}"
+        return f"no recourse found: {result.actions['reason'].iloc[position]}"
     if result.acts[position]:
         return None
     moves = bool(result.changed[position].any())
@@ -151,11 +151,14 @@ def _without_action(result: Result, position: int) -> str | None:
 
 def answered(result: Result, positions: Sequence[int]) -> list[Answered]:
     """The rows at positions, all of which act, with what is known of their answers."""
-    if not positions:
-        return []
+    part = _part(result, positions) if positions else result
+    return [Answered(part, place) for place in range(len(positions))]
+
+
+def _part(result: Result, positions: Sequence[int]) -> Result:
+    """The rows at positions as a result of their own."""
     every = list(positions) == list(range(len(result)))
-    part = result if every else result.select(torch.tensor(positions))
-    return [Answered(part, place) for place in range(len(part))]
+    return result if every else result.select(torch.tensor(positions, dtype=torch.int64))
 
 
 @dataclass(frozen=True)
@@ -194,7 +197,7 @@ class Answered:
         """What is known of the action besides its changes: `certainty`, or its reason."""
         row = self.result.outcome.iloc[self.at]
         if not row["success"]:
-            return f"Not solved: {row['reason']}."
+            return f"Not solved: {self.result.actions['reason'].iloc[self.at]}."
         if self._is_credible:
             return " ".join(self._certainty)
         return " ".join([*self._certainty, f"Weak answer: {self._lacks}."])
@@ -321,7 +324,4 @@ class Answered:
     @property
     def _lacks(self) -> str:
         """What the answer lacks."""
-        return (
-            lacking(self.result.credibility, self.at)
-            or self.result.outcome["reason"].iloc[self.at]
-        )
+        return str(self.result.actions["reason"].iloc[self.at]).removeprefix(Reason.LACKING.start)

@@ -10,13 +10,23 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
+from dear_plugin.data.schema import Schema
 from dear_plugin.problem.reasons import Reason, Status
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Credibility, Question
 from dear_plugin.results.wording import join
 from dear_plugin.search.settings import CRITERIA
 
-NO_GAIN = "an action that does not help by itself: only what goes along, an association, does"
+# What an answer has that does not meet a criterion, and what is said of the required value.
+WORDS = {
+    "consistency": "a change that the model does not clearly favour",
+    "plausibility": "values that hardly anybody has",
+    "gain": "an action that does not help by itself: only what goes along, an association, does",
+    "reliance": "reliance on more of what follows than is allowed",
+    "support": "too few accepted neighbours",
+    "agreement": "too few copies of the model that accept it",
+    "confidence": "success in too few resamples",
+}
 
 Texts = npt.NDArray[Any]
 # The words of an answer that is no answer of a search.
@@ -118,17 +128,32 @@ def lacking(worth: Credibility, i: int) -> str:
 
 
 def short_of(name: str, share: float, least: float) -> str:
-    """The value of a criterion that an answer does not meet, and the required value.
+    """What an answer has that does not meet a criterion, with figures where they differ as told.
 
     Args:
         name: of the criterion.
         share: its value, from 0 to 1; for reliance, one minus it.
         least: the required value; for reliance, one minus it.
     """
+    ends, bound = (share, least), "at least"
     if name == "reliance":
-        return f"reliance {1.0 - share:.2g} (at most {1.0 - least:.2g} is required)"
-    if name == "gain":
-        return NO_GAIN
-    # 0.0497 is not 0.05, and .0122 is not .0124.
-    digits = next((d for d in (2, 3) if f"{share:.{d}g}" != f"{least:.{d}g}"), 4)
-    return f"{name} {share:.{digits}g} (at least {least:.{digits}g} is required)"
+        ends, bound = (1.0 - share, 1.0 - least), "at most"
+    value, wanted = (f"{end:.2g}" for end in ends)
+    if name == "gain" or value == wanted:
+        return WORDS[name]
+    return f"{WORDS[name]} ({name} {value}, {bound} {wanted} is required)"
+
+
+def in_the_way(known: Sequence[str], found: Tensor, schema: Schema) -> Texts:
+    """(n,) the reasons `known` with the obstacles, (n, p) bool, where there are some."""
+    pairs = zip(schema, schema.subjects, strict=True)
+    each = in_words(found, [f.called if f.name == own else own for f, own in pairs])
+    texts = np.array(known, dtype=object)
+    for i, names in enumerate(each):
+        texts[i] = Reason.IN_THE_WAY.format(known[i], join(names)) if names else known[i]
+    return texts
+
+
+def in_words(found: Tensor, names: Sequence[str]) -> list[list[str]]:
+    """(n,) the names, (p,), of the features in found, (n, p) bool, each once."""
+    return [[*dict.fromkeys(compress(names, row))] for row in found.tolist()]

@@ -38,11 +38,11 @@ class LetterTemplate:
         changed: an action on a category, or to or from a special value.
         by_definition: what the action changes by a rule between columns.
         enough: said where nothing else has to change.
-        along: with tiers, what usually follows.
+        along: with an order of causes, what usually follows.
         rises: a number that follows.
         falls: likewise.
         becomes: a category that follows.
-        associated: without tiers, what usually goes along.
+        associated: without one, what usually goes along.
         being: a category that goes along.
         about: a number that goes along.
         only_if: what must follow.
@@ -172,7 +172,7 @@ def letters(result: Result, positions: Sequence[int], template: LetterTemplate) 
     """The letters of the rows at m positions; what they share is computed once."""
     known = {at: _without_advice(result, at, template) for at in positions}
     acting = [at for at in positions if known[at] == ""]
-    effects = bool(result.encoder.schema.tiers)
+    effects = result.encoder.schema.causal_order.is_stated
     none = template.none if result.proposal.searched else template.unsure
     for at, what in zip(acting, said(result, acting), strict=True):
         known[at] = none if what is None else template.write(what, effects=effects)

@@ -102,6 +102,7 @@ class Question:
         scores: (n, c) their scores, NaN for those that cannot be read.
         accepted: (n,) bool, whether the model's decision is the wanted one.
         unreadable: (n,) why a row cannot be read; "" where it can.
+        n_jobs: the number of processes that search the rows, as in joblib.
     """
 
     method: Method
@@ -110,6 +111,7 @@ class Question:
     scores: Tensor
     accepted: Tensor
     unreadable: npt.NDArray[np.object_]
+    n_jobs: int = 1
 
     def select(self, idx: Tensor) -> Question:
         """The question of the rows at positions (q,)."""
@@ -203,10 +205,10 @@ class Question:
         """What the answers of a proposal, where it has `success`, (n,) bool, are worth."""
         rows, trained = success.nonzero()[:, 0], self.method.trained
         search = self.method.search if self.method.search.has_criteria else Search()
-        tiers, gain = self.method.encoder.schema.tiers, spread.gain[rows]
+        gain, order = spread.gain[rows], self.method.encoder.schema.causal_order
         values = {
-            # With tiers, what follows is an effect of the action.
-            "gain": torch.ones_like(gain) if tiers else gain,
+            # With an order of causes, what follows is an effect of the action.
+            "gain": torch.ones_like(gain) if order.is_stated else gain,
             "reliance": 1.0 - spread.reliance[rows],
             "confidence": spread.confidence[rows],
         }
@@ -229,7 +231,7 @@ class Question:
         own = own.masked_scatter(new, trained.plausibility(self.case.x[rows[new]]).double())
         for name, column in least_values(search, own).items():
             least[rows, CRITERIA.index(name)] = column.double()
-        if not tiers and bool((spread.reliance[rows] > 0.0).any()):
+        if not order.is_stated and bool((spread.reliance[rows] > 0.0).any()):
             _ = trained.advised
         weak = (Status.LESS_MARGIN, Status.NO_ADVICE)
         good = success & ~proposal.failed & ~torch.isin(proposal.status, torch.tensor(weak))

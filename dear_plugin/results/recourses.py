@@ -51,7 +51,7 @@ class Recourses(Result):
         >>> recourses.outcome["acted_on"].tolist()
         ['', 'savings', 'savings', 'savings', 'savings']
         >>> recourses[1]
-        Recourses(1 of 1 rows solved, median cost 0.29)
+        Recourses(1 of 1 rows solved, median cost 0.385)
     """
 
     def __getitem__(self, index: Hashable | Iterable[Hashable]) -> Recourses:
@@ -96,8 +96,8 @@ class Recourses(Result):
         A row: each changed feature with its old and new value, direct and indirect changes apart,
         ranges over resamples of the training rows, whether the action alone is enough, and in how
         many resamples the answer still succeeds. All rows: the one that changes most features,
-        next to the costs by features acted on. Indirect changes are associations; with tiers see
-        `Schema`.
+        next to the costs by features acted on. Indirect changes are associations; with tiers or
+        causes see `Schema`.
 
         Args:
             index: a label of the frame's index; without one, all rows.
@@ -187,8 +187,8 @@ class Recourses(Result):
 
         The text has the action; the expected indirect changes, as ranges where resamples of the
         training rows do not agree; whether the action alone is enough, or what must follow; and in
-        how many resamples the answer still succeeds. Without tiers, indirect changes are
-        associations, not effects.
+        how many resamples the answer still succeeds. Without tiers or causes, indirect
+        changes are associations, not effects.
 
         Args:
             index: a label of the frame's index; without one, all rows are described, as a series

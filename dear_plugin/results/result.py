@@ -16,13 +16,19 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.evaluation.costs import split
-from dear_plugin.results.explained import reasons, with_lacking
+from dear_plugin.problem.reasons import Status
+from dear_plugin.results.explained import in_the_way, in_words, reasons, with_lacking
+from dear_plugin.results.obstacles import obstacles
 from dear_plugin.results.proposal import KINDS, Proposal
 from dear_plugin.results.question import Credibility, Question, Written
 from dear_plugin.results.spread import Spread
 from dear_plugin.search.settings import CRITERIA
 
+# The positions of the criteria that depend on more than the counterfactual.
+OF_ACTIONS = [CRITERIA.index(n) for n in ("consistency", "gain", "reliance", "confidence")]
 TEXT_COLUMNS = ("reason", "acted_on", "kind")
+# Cells of the trials of `obstacles` at once, 32 MiB.
+CELLS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -144,6 +150,7 @@ class Result:
         if self.proposal.searched:
             required = self.question.method.search.has_criteria
             texts = with_lacking(reason.tolist(), worth, success, required=required)
+            texts = in_the_way(texts.tolist(), self._obstacles, self.encoder.schema)
             reason = pd.Series(texts, reason.index, dtype=reason.dtype)
         return self.outcome.assign(**columns, credible=worth.credible.numpy(), reason=reason)
 
@@ -156,6 +163,35 @@ class Result:
     def credibility(self) -> Credibility:
         """What the answers are worth, by the criteria of the method."""
         return self.question.credibility(self.proposal, self.solved, self.spread)
+
+    @lazy
+    def obstacles(self) -> pd.Series:
+        """The features that stand in the way of a credible answer, and cannot be acted on.
+
+        Joined by " + "; "" where there is a credible answer, or where nothing is found. In a trial
+        they take the values of a usual accepted training row: then the nearest attempt has the
+        margin and the criteria of counterfactuals; or the factual has, if its action is at fault.
+        """
+        each = in_words(self._obstacles, self.encoder.schema.subjects)
+        names = [" + ".join(parts) for parts in each]
+        return pd.Series(names, self.factuals.index, dtype=str, name="obstacles")
+
+    @lazy
+    def _obstacles(self) -> Tensor:
+        """(n, p) bool, the same."""
+        out, question, worth = torch.zeros_like(self.changed), self.question, self.credibility
+        if not (self.proposal.searched and question.method.search.has_criteria):
+            return out
+        asked = ~worth.credible & ~question.accepted & (self.proposal.status != Status.NO_MORE)
+        # The others' reasons say it: what cannot be read, or nothing that may be acted on.
+        asked &= torch.from_numpy(self.proposal.reasons == "")
+        at_fault = worth.lacks[:, OF_ACTIONS].any(1) | (self.proposal.status == Status.NO_ADVICE)
+        for swapped in (False, True):
+            start = torch.where((at_fault ^ swapped)[:, None], self.x, self.proposal.rows)
+            rows = (asked & ~out.any(1)).nonzero()[:, 0]
+            for at in rows.split(max(1, CELLS // out.shape[1] ** 2)) if len(rows) else ():
+                out[at] = obstacles(question.select(at), start[at])
+        return out
 
     @lazy
     def support(self) -> pd.Series:
@@ -196,8 +232,9 @@ class Result:
     def repaired(self, rows: Tensor, told: Tensor | bool = False) -> Tensor:
         """(n, p) the same rows, of which is set what actions, and what is told, (n, p), force."""
         case, still = self.question.case, self.proposal.direct.clone()
-        for acted in still.unique(dim=0) if self.encoder.schema.tiers else ():
-            held = list(self.encoder.schema.held(acted.nonzero()[:, 0].tolist()))
+        order = self.encoder.schema.causal_order
+        for acted in still.unique(dim=0) if order.is_stated else ():
+            held = list(order.held(acted.nonzero()[:, 0].tolist()))
             still[:, held] |= (self.proposal.direct == acted).all(1)[:, None]
         every, still = torch.arange(len(self)), still | torch.as_tensor(told)
         return case.feasible.repair(case.x, rows[:, None], still, every, forced=True)[:, 0]

@@ -94,8 +94,8 @@ def _can_be_recommended(row: Answered) -> bool:
     """
     if not row.relies:
         return True
-    needed, tiers = row.needed, row.result.encoder.schema.tiers
-    told = all(not m.is_open and (tiers or _is_chosen(row, m)) for m in needed)
+    needed, effects = row.needed, row.result.encoder.schema.causal_order.is_stated
+    told = all(not m.is_open and (effects or _is_chosen(row, m)) for m in needed)
     return told and not bool(row.result.spread.alone[row.at])
 
 

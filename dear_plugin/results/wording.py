@@ -1,7 +1,7 @@
 """Wording: changes of features and what is known of them in; sentences out.
 
-An indirect change is "expected". Without tiers it is an association in the data and no causal
-effect; with tiers it is an effect on conditions, which `claim` names.
+An indirect change is "expected". Without an order of causes it is an association in the data and
+no causal effect; with one it is an effect on conditions, which `claim` names.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Claim:
     short: str
 
 
-# Of a schema without tiers, and of one with tiers.
+# Of a schema without an order of causes, and of one with it.
 ASSOCIATED = Claim(
     "Expected to follow (association)",
     ASSOCIATION,
@@ -57,7 +57,7 @@ ORDERED = Claim("Expected to follow", EFFECT, EFFECT)
 
 def claim(schema: Schema) -> Claim:
     """What indirect changes are by a schema: associations, or effects on conditions."""
-    return ORDERED if schema.tiers else ASSOCIATED
+    return ORDERED if schema.causal_order.is_stated else ASSOCIATED
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from dear_plugin.errors import InputError, shown
 from dear_plugin.problem.reasons import Status
+from dear_plugin.results.jobs import proposed
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Question, Written
 
@@ -49,11 +50,11 @@ def settled(question: Question, k: int = 1) -> Iterator[Written]:
         # A copy: a method may change the rows of its case.
         part = replace(case, x=case.x.clone()) if len(todo) == len(case) else case.select(todo)
         part = replace(part, aim=part.goal.aim(past, surely=past == PAST[-1]))
-        found = method._alternatives(part, k)
-        ranks = [
-            (rank or no_more).merged(new or no_more.select(todo), todo)
-            for rank, new in zip_longest(ranks, found)
-        ]
+        for at, found in proposed(method, part, k, question.n_jobs):
+            ranks = [
+                (rank or no_more).merged(new or no_more.select(todo[at]), todo[at])
+                for rank, new in zip_longest(ranks, found)
+            ]
         written = question.write(ranks[0], todo, (written.scores, written.success))
         # Rows without a proposal are not tried again.
         open_rows = open_rows & ~(written.success | ranks[0].failed)

@@ -113,7 +113,7 @@ def measures_of_actions(
     def confident(actions: Decoded) -> Asking[Measured]:
         return (*(yield from confidence(problem, actions, least, draws)), {})
 
-    own = {} if problem.has_tiers else {"gain": gain}
+    own = {} if problem.has_order else {"gain": gain}
     return {"consistency": consistency, **own, "reliance": reliance, "confidence": confident}
 
 

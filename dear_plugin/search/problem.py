@@ -81,9 +81,9 @@ class SearchProblem:
         return self.classifier.encoder.is_number
 
     @property
-    def has_tiers(self) -> bool:
+    def has_order(self) -> bool:
         """Whether the schema states an order of causes."""
-        return bool(self.classifier.encoder.schema.tiers)
+        return self.classifier.encoder.schema.causal_order.is_stated
 
     @lazy
     def acting(self) -> FeasibleSet:
@@ -94,9 +94,10 @@ class SearchProblem:
     @lazy
     def held(self) -> Tensor:
         """(s, p) bool, the features that do not move with each set."""
-        schema, held = self.classifier.encoder.schema, torch.zeros_like(self.sets.masks)
+        order = self.classifier.encoder.schema.causal_order
+        held = torch.zeros_like(self.sets.masks)
         for row, members in zip(held, self.sets.members, strict=True):
-            row[list(schema.held(members))] = True
+            row[list(order.held(members))] = True
         return held
 
     def select(self, rows: Tensor) -> SearchProblem:
@@ -157,7 +158,7 @@ class SearchProblem:
 
     def project(self, moved: Tensor, rows: Tensor, sets: Tensor) -> Tensor:
         """(m, c, p) decoded rows, projected onto A_d; arguments as of `FeasibleSet.project`."""
-        held = self.held[sets] if self.has_tiers else None
+        held = self.held[sets] if self.has_order else None
         x = self.x.index_select(0, rows)
         return self.feasible.project(x, moved, rows, self.sets.masks[sets], held)
 
@@ -301,7 +302,7 @@ class SearchProblem:
     def still(self, sets: Tensor) -> Tensor:
         """(m, p) bool, what is acted on, and what does not move with it."""
         acted = self.sets.masks[sets]
-        return acted | self.held[sets] if self.has_tiers else acted
+        return acted | self.held[sets] if self.has_order else acted
 
     def alone(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m, p) the factuals with actions alone, and what these force; see `evaluation`."""

@@ -375,7 +375,7 @@ class SearchRun:
         problem = self.table.problem
         decoder, schema = problem.decoders.decoder, problem.classifier.encoder.schema
         parts = [len(decoder.parts(schema, members)) for members in problem.sets.members]
-        # The parts of several tiers are decoded one after another, which no source follows.
+        # Several parts are decoded one after another, which no source follows.
         asked = asked & problem.actionable & (torch.tensor(parts) == 1)
         if self.source is None or not bool(asked.any()):
             return []

@@ -92,8 +92,9 @@ class Search(Named):
             less; 0 requires none.
         max_reliance: the largest share of the indirect change that an answer may need; at 0 the
             direct change alone must suffice.
-        own_gain: whether, without tiers, the action of an answer that counts on what follows must
-            help: by itself it does not lower the score, and without it what follows is refused.
+        own_gain: whether, without an order of causes, the action of an answer that counts on what
+            follows must help: by itself it does not lower the score, and without it what follows
+            is refused.
         prefer_alone: how much more an answer that needs no indirect change may cost, as a share.
         indirect_weight: what a unit of indirect change counts for when answers are compared: 1 as
             in the paper, 0 to compare by what has to be done. Reported costs do not depend on it.

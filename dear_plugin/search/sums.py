@@ -104,7 +104,7 @@ def _predicted(table: Table, sums: Sums) -> Asking[tuple[Tensor, Tensor]]:
     moved = torch.where(number, one + other - x, torch.where(one != x, one, other))
     wanted = sums.values(table)
     moved = torch.where(acted, wanted, moved)[:, None]
-    held = problem.held[sets[0]] & problem.held[sets[1]] if problem.has_tiers else None
+    held = problem.held[sets[0]] & problem.held[sets[1]] if problem.has_order else None
     reached = problem.feasible.project(x, moved, row, acted, held)[:, 0]
     still = acted, acted if held is None else acted | held
     least = (table.aim, table.enough) if table.discount else None

@@ -30,7 +30,7 @@ RANKS = 4 ** torch.arange(5)
 BETWEEN = 7
 # Of the first combinations of several features, the shares of the way to them that are tried.
 WITH_WAYS, SHARES = 32, (0.25, 0.5)
-# With tiers, the least change of each of several features acted on together, in units of cost.
+# With an order of causes, the least change of each of several features, in units of cost.
 LEAST_TOGETHER = 0.02
 
 
@@ -194,11 +194,11 @@ def admissible(
     values = values.expand(-1, -1, problem.sets.positions.shape[1])
     own, positions = problem.own(rows, sets), problem.sets.positions[sets]
     change, one_hot = (values - own[:, None]).abs(), problem.feasible.rules.one_hot
-    # With tiers each feature acted on moves: held at its value, it would change what follows.
-    least = problem.classifier.encoder.unit[positions] * LEAST_TOGETHER * problem.has_tiers
+    # With an order each feature acted on moves: held at its value, it would change what follows.
+    least = problem.classifier.encoder.unit[positions] * LEAST_TOGETHER * problem.has_order
     moves = change > least.masked_fill(problem.sets.alone[sets, None], 0.0)[:, None]
     every = one_hot.together(moves, positions).all(2)
-    fits = one_hot.holds(values, own, positions) & (every if problem.has_tiers else moves.any(2))
+    fits = one_hot.holds(values, own, positions) & (every if problem.has_order else moves.any(2))
     at, place = fits.nonzero(as_tuple=True)
     once = _once(rows[at], sets[at], values[at, place])
     return at[once], place[once]

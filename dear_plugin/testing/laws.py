@@ -87,10 +87,10 @@ def exactly_one_of_a_group_stays_so(subject: Subject) -> None:
 
 
 def what_an_action_holds_stays(subject: Subject) -> None:
-    """Immutable features, and features of tiers before the earliest of the action."""
+    """Immutable features, and what cannot follow the action by the order of causes."""
     schema, result = subject.method.schema, subject.result
     for direct, changed in zip(result.proposal.direct, result.changed, strict=True):
-        held = schema.held(direct.nonzero()[:, 0].tolist())
+        held = schema.causal_order.held(direct.nonzero()[:, 0].tolist())
         moved = [schema.names[j] for j in held if changed[j]]
         _require(not moved, f"{moved} are held for an action and change")
 

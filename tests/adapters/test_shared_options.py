@@ -2,12 +2,16 @@
 
 from types import SimpleNamespace
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 
 from dear_plugin import Constraints, Search
+from dear_plugin.results import jobs
 
+CAUSES = {"education": ["age"], "income": ["education"], "savings": ["gender", "income"]}
+EDGES = [(cause, name) for name, own in CAUSES.items() for cause in own]
 TIERS = [["gender", "age"], ["education"], ["loan_amount", "income"]]
 
 
@@ -94,6 +98,18 @@ def test_criteria_reach_the_search(host):
     assert actions["credible"].mean() > 0.5
 
 
+def test_several_processes_give_the_same_answers(host, monkeypatch):
+    monkeypatch.setattr(jobs, "FEWEST_ROWS", 2)
+    one, two = (host.ask(host.make(n_jobs=n_jobs)) for n_jobs in (1, 2))
+    for here, there in zip(one, two, strict=True):
+        pd.testing.assert_frame_equal(here, there)
+
+
+def test_steps_are_those_of_the_schema(host):
+    schema = host.engine(host.make(steps={"income": 5.0, "savings": None})).schema
+    assert schema.steps["income"] == 5.0 and "savings" not in schema.steps
+
+
 @pytest.mark.parametrize("act_on", [["income", "savings"], ["income", ("savings", "duration")]])
 def test_only_features_and_groups_in_act_on_are_acted_on(host, act_on):
     explainer = host.make(act_on=act_on)
@@ -104,16 +120,24 @@ def test_only_features_and_groups_in_act_on_are_acted_on(host, act_on):
     assert {*map(frozenset, host.engine(explainer).sets.names)} == {*map(frozenset, groups)}
 
 
-@pytest.mark.parametrize("tiers", [[], TIERS], ids=["no tiers", "tiers"])
-def test_no_feature_of_an_earlier_tier_than_the_action_changes(host, tiers):
-    explainer = host.make(tiers=tiers, **host.restricted)
+@pytest.mark.parametrize(
+    "order",
+    [{"tiers": []}, {"tiers": TIERS}, {"causes": CAUSES}, {"causes": nx.DiGraph(EDGES)}],
+    ids=["no order", "tiers", "causes", "graph"],
+)
+def test_what_cannot_follow_the_action_by_the_order_of_causes_does_not_change(host, order):
+    explainer = host.make(**order, **host.restricted)
     schema = host.engine(explainer).schema
-    assert schema.tiers == tuple(map(tuple, tiers))
+    assert schema.tiers == tuple(map(tuple, order.get("tiers", ())))
+    assert {name: list(own) for name, own in schema.causes if own} == (
+        CAUSES if "causes" in order else {}
+    )
     before, after, actions = host.ask(explainer)
     for (_, old), (_, new), acted in zip(
         before.iterrows(), after.iterrows(), actions["acted_on"], strict=True
     ):
-        held = [schema.names[j] for j in schema.held(schema.index(acted.split(" + ")))]
+        members = schema.index(acted.split(" + "))
+        held = [schema.names[j] for j in schema.causal_order.held(members)]
         assert old[held].tolist() == new[held].tolist()
 
 

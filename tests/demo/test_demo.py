@@ -89,7 +89,7 @@ class TestSummary:
         assert table.nunique() == 2
 
     def test_rows_are_the_same_where_both_routes_have_none_or_equal_ones(self, dear, experiment):
-        recourses = dear.generate(experiment.refused, within=Constraints(act_on=["education"]))
+        recourses = dear.generate(experiment.refused, within=Constraints(act_on=["duration"]))
         failed = ~recourses.actions["success"]
         assert 0 < failed.sum() < len(failed)
         attempts, factuals = recourses.counterfactuals, experiment.refused

@@ -75,7 +75,7 @@ class TestAgreement:
         actions = never.generate(refused).actions
         assert not actions["credible"].any()
         assert (actions["agreement"] == 0.0).all()
-        assert actions["reason"].str.contains("agreement 0 ").any()
+        assert actions["reason"].str.contains("agreement 0,").any()
 
     def test_regression(self, study):
         frame = study[0]

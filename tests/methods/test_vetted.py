@@ -142,7 +142,7 @@ class TestNotes:
         assert lacking.any()
         reasons = reasons[lacking]
         assert reasons.str.startswith(Reason.LACKING.start).all()
-        assert reasons.str.contains(r"plausibility 0\.\d+ \(at least 0\.\d+ is required\)").all()
+        assert reasons.str.contains(r"\(plausibility 0\.\d+, at least 0\.\d+ is required\)").all()
         assert "Weak answer" in result.describe_row(int(lacking.to_numpy().argmax()))
 
 

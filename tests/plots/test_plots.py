@@ -142,7 +142,7 @@ class TestRow:
 
     def test_bars_are_as_long_as_the_change(self, recourses, axes, position):
         numbers = np.array([f.kind is Kind.NUMERIC for f in recourses.encoder.schema])
-        step = (recourses.proposal.rows - recourses.x)[position] / recourses.encoder.width
+        step = (recourses.proposal.rows - recourses.x)[position] / recourses.encoder.unit
         names = list(recourses.encoder.schema.names)
         for bar, name in zip(axes.patches, labels(axes), strict=True):
             j = names.index(name)

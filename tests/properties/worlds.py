@@ -260,16 +260,19 @@ def schemas(draw, frame: pd.DataFrame) -> Schema:
             for f in plain
             if f.name in draw(some(_numbers(plain)))
         },
-        tiers=draw(tiers(plain.names)),
+        **draw(orders(plain)),
     )
 
 
 @st.composite
-def tiers(draw, names) -> list[list[str]]:
-    """Some features in one or two tiers, or no tiers."""
+def orders(draw, schema: Schema) -> dict[str, Any]:
+    """No order of causes, some features in one or two tiers, or a graph."""
+    names = [*dict.fromkeys(schema.subjects)]
+    if draw(st.booleans()):
+        return {"causes": {name: draw(some(names[:i])) for i, name in enumerate(names)}}
     named = draw(some(names))
     cut = draw(st.integers(0, len(named)))
-    return [tier for tier in (named[:cut], named[cut:]) if tier]
+    return {"tiers": [tier for tier in (named[:cut], named[cut:]) if tier]}
 
 
 def _numbers(schema: Schema) -> list[str]:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Feature, Kind, Schema
-from dear_plugin.results.explained import short_of
+from dear_plugin.results.explained import WORDS, short_of
 from dear_plugin.results.wording import (
     ASSOCIATION,
     Move,
@@ -20,6 +20,7 @@ from dear_plugin.results.wording import (
     unclear,
     weak,
 )
+from dear_plugin.search.settings import CRITERIA
 
 HOURS = Feature("hours", Kind.NUMERIC)
 GAIN = Feature("gain", Kind.NUMERIC)
@@ -197,14 +198,20 @@ def test_a_description_says_expected_and_never_caused(fitted, mixed):
     assert not any("will" in words or "cause" in words for words in texts)
 
 
-def test_a_value_that_is_not_met_differs_from_the_required_one_in_a_digit():
-    assert (
-        short_of("plausibility", 0.0497, 0.05) == "plausibility 0.0497 (at least 0.05 is required)"
+def test_what_is_lacking_is_said_in_words_with_figures_that_differ():
+    assert short_of("confidence", 0.8125, 0.9) == (
+        "success in too few resamples (confidence 0.81, at least 0.9 is required)"
     )
-    assert short_of("confidence", 0.8125, 0.9) == "confidence 0.81 (at least 0.9 is required)"
-    assert short_of("plausibility", 0.0122, 0.0124) == (
-        "plausibility 0.0122 (at least 0.0124 is required)"
+    assert short_of("reliance", 0.25, 0.5) == (
+        "reliance on more of what follows than is allowed (reliance 0.75, at most 0.5 is required)"
     )
+    assert short_of("plausibility", 0.0122, 0.0124) == "values that hardly anybody has"
+    assert short_of("plausibility", 0.049701, 0.05) == "values that hardly anybody has"
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_every_criterion_has_words(name):
+    assert short_of(name, 0.5, 0.5) == WORDS[name]
 
 
 def test_of_one_training_row_16_of_16_resamples_tell_nothing():

@@ -114,6 +114,10 @@ class Autoencoder(DifferentiableDecoder):
         return self.design.reconstruct != "paper"
 
     def held(self, schema: Schema, acted: Members) -> Members:
+        """None: constraints put back what does not move."""
+        return ()
+
+    def conditioned(self, schema: Schema, acted: Members) -> Members:
         """None: it conditions on nothing but x_S and v."""
         return ()
 

@@ -45,7 +45,7 @@ class Transport(Decoder):
 
     Args:
         given: features that are conditioned on besides x_S and do not move, for every set; None
-            takes those that the schema holds for a set (`Schema.held`), () none.
+            takes those of the schema's order for a set (`CausalOrder.conditioned`), () none.
 
     Example:
         >>> from dear_plugin import DEAR, Schema, Transport
@@ -75,7 +75,7 @@ class Transport(Decoder):
             SchemaError: an unknown given feature.
         """
         if self.given is None:
-            return schema.held(acted)
+            return super().held(schema, acted)
         held = schema.index(self.given)
         if both := [schema.names[j] for j in sorted({*held} & {*acted})]:
             raise ConstraintError(
@@ -84,14 +84,21 @@ class Transport(Decoder):
             )
         return held
 
+    def conditioned(self, schema: Schema, acted: Members) -> Members:
+        """The held features that it conditions on; see `Decoder.conditioned`."""
+        named = self.given is not None
+        return self.held(schema, acted) if named else super().conditioned(schema, acted)
+
     def parts(self, schema: Schema, acted: Members) -> tuple[Members, ...]:
-        """The parts of a set; see `Decoder.parts`. With `given` the tiers have no effect."""
+        """The parts of a set; see `Decoder.parts`. With `given` an order has no effect."""
         return super().parts(schema, acted) if self.given is None else (acted,)
 
     def fit(self, sample: Sample, acted: Members, held: Members) -> None:
         """Estimate the conditional distributions of the training rows for a set."""
         sample.shared(_warn_of_few_rows)
-        self._estimate = Estimate(sample, acted, held)
+        conditioned = {*self.conditioned(sample.encoder.schema, acted)}
+        given = tuple(j for j in held if j in conditioned)
+        self._estimate = Estimate(sample, acted, given, still=held)
         _tell_of_cells(sample, self._fitted.cells.uncut_shares)
 
     def encode(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
@@ -175,4 +182,4 @@ def _tell_of_cells(sample: Sample, uncut: Mapping[int, float]) -> None:
             f" {'these' if dropped == held else named(dropped)};"
             " Transport(given=[...]) names fewer, given=() none"
         )
-        logger.log(logging.INFO if schema.tiers else logging.WARNING, told[0])
+        logger.log(logging.INFO if schema.causal_order.is_stated else logging.WARNING, told[0])

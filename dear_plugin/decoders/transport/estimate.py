@@ -34,7 +34,8 @@ class Estimate:
     Args:
         sample: the training rows.
         acted: the features of the set.
-        held: the features that do not move and, but for identifiers, are conditioned on.
+        held: the features that, but for identifiers, are conditioned on.
+        still: the features that do not move, those that are held among them.
 
     Attributes:
         acted: (w,) the features of the set.
@@ -43,12 +44,12 @@ class Estimate:
         point: the counted and the smooth features that move, in the training rows.
     """
 
-    def __init__(self, sample: Sample, acted: Members, held: Members) -> None:
+    def __init__(self, sample: Sample, acted: Members, held: Members, *, still: Members) -> None:
         held = tuple(j for j in held if not sample.encoder.schema.features[j].identifier)
         self._sample, self.acted, self._held = sample, torch.tensor(acted), held
         self.cells, self.axis = cells_of(sample, acted, held), axis_of(sample, acted)
         others = torch.ones(sample.encoder.p, dtype=torch.bool)
-        others[[*acted, *held]] = False
+        others[[*acted, *still]] = False
         others &= sample.encoder.shares > 0.0
         self._tested = max(int(others.sum()), 1)
         # Linear functions of one of S, its place in S, and the slope.

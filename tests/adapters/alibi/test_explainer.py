@@ -163,6 +163,7 @@ class TestDiversity:
     [
         ({"tiers": [["sex"]]}, "tiers: unknown features: 'sex'"),
         ({"tiers": ["age"]}, "must be a list"),
+        ({"causes": {"income": ["sex"]}}, "causes: unknown features: 'sex'"),
         ({"act_on": ["sex"]}, "sex"),
         ({"decoder": "magic"}, "magic"),
         ({"decoder": dear_plugin.Transport}, "unknown decoder"),

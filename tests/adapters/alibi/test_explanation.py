@@ -86,6 +86,7 @@ def test_meta_is_complete_and_not_shared(explainer, explanation, data):
     assert params["immutable_features"] == ["gender"]
     assert params["ranges"] == {"age": [0.0, 1.0]}
     assert params["tiers"] == []
+    assert params["causes"] == {}
     assert params["fitted_rows"] == len(data.X)
     assert (explanation.name, explanation.type) == ("DEAR", ["blackbox"])
     assert explainer.params is explainer.meta["params"]

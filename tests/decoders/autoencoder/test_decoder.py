@@ -129,7 +129,7 @@ class TestRoundTrip:
     def test_nothing_is_conditioned_on(self, mixed):
         """Constraints restore the features that may not change."""
         (income,) = mixed.schema.index(["income"])
-        assert mixed.schema.held((income,))
+        assert mixed.schema.causal_order.held((income,))
         assert Autoencoder().held(mixed.schema, (income,)) == ()
 
 

@@ -1,0 +1,99 @@
+"""Obstacles: the features that cannot be acted on and stand in the way of a credible answer."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import DEAR, Constraints, Schema, Search
+from dear_plugin.problem.reasons import Reason
+
+
+@pytest.fixture(scope="module")
+def debtors():
+    """Of 600 people 30 paid late; all of these have a low income, and are refused."""
+    rng, late = np.random.default_rng(0), np.zeros(600, dtype=int)
+    late[:30] = rng.integers(5, 9, 30)
+    income = np.where(late > 0, rng.normal(20, 2, 600), rng.normal(60, 10, 600)).round()
+    return pd.DataFrame({"income": income, "late": late, "age": rng.integers(20, 70, 600)})
+
+
+def dear_of(frame, search=None, immutable=("age", "late"), act_on=("income",), **options):
+    def model(rows):
+        return 1 / (1 + np.exp(-(rows["income"] - 5 * rows["late"] - 30) / 5))
+
+    schema = Schema.infer(frame, immutable=immutable, **options)
+    return DEAR(model, schema, act_on=act_on, search=search).fit(frame)
+
+
+@pytest.fixture(scope="module")
+def result(debtors):
+    return dear_of(debtors, labels={"late": "late payments"}).generate(debtors.head(60))
+
+
+def test_what_cannot_be_acted_on_is_named(result, debtors):
+    weak = ~result.actions["credible"] & (debtors["late"] > 0)[:60]
+    assert weak.sum() >= 20
+    assert (result.obstacles[weak] == "late").all()
+
+
+def test_the_same_rows_with_usual_values_there_have_a_credible_answer(result, debtors):
+    named = result.obstacles == "late"
+    again = result.question.method.generate(debtors.head(60)[named].assign(late=0))
+    assert again.actions["credible"].all()
+
+
+def test_the_reason_and_the_description_say_it_by_its_label(result):
+    some = result.obstacles == "late"
+    words = "; what cannot be acted on stands in the way: late payments"
+    assert result.actions["reason"][some].str.endswith(words).all()
+    assert result.describe()[some].str.contains(words, regex=False).all()
+    first = some[some].index[0]
+    assert words in result.describe(first)
+
+
+def test_a_row_with_an_answer_and_an_accepted_row_have_none(result):
+    fine = result.actions["credible"] | (result.factuals["late"] == 0)
+    assert fine.any()
+    assert (result.obstacles[fine] == "").all()
+
+
+def test_what_a_call_freezes_counts(debtors):
+    dear = dear_of(debtors, immutable=["age"], act_on=["income", "late"])
+    result = dear.generate(debtors.head(30), within=Constraints(frozen=["late"]))
+    assert (result.obstacles == "late").mean() > 0.5
+
+
+def test_where_nothing_may_be_acted_on_the_reason_says_so(debtors):
+    result = dear_of(debtors).generate(debtors.head(5), within=Constraints(frozen=["income"]))
+    assert (result.obstacles == "").all()
+    assert (result.actions["reason"] == Reason.NOTHING_ADMISSIBLE).all()
+
+
+def test_columns_of_a_group_are_named_by_the_group(debtors):
+    often = debtors["late"] > 0
+    columns = {"paid_late": often.astype(int), "paid_in_time": (~often).astype(int)}
+    frame = debtors.drop(columns="late").assign(**columns)
+
+    def model(rows):
+        return 1 / (1 + np.exp(-(rows["income"] - 40 * rows["paid_late"] - 30) / 5))
+
+    schema = Schema.infer(frame, immutable=["age", *columns], exactly_one=[list(columns)])
+    (group,) = schema.groups
+    found = DEAR(model, schema, act_on=["income"]).fit(frame).generate(frame[often]).obstacles
+    assert (found == group.name).mean() > 0.5
+
+
+def test_a_search_without_criteria_has_none(debtors):
+    result = dear_of(debtors, Search.cheapest()).generate(debtors.head(40))
+    assert (result.obstacles == "").all()
+
+
+def test_that_there_is_no_further_answer_has_none(mixed):
+    last = DEAR(mixed.net, mixed.schema).fit(mixed.frame).ways(mixed.refused(40), k=4)[-1]
+    none = last.outcome["reason"] == Reason.NO_MORE
+    assert none.any()
+    assert (last.obstacles[none] == "").all()
+
+
+def test_no_rows_have_none(result):
+    assert len(result[[]].obstacles) == 0
