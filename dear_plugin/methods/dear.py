@@ -22,7 +22,7 @@ from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods import saving
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.curve import curve_of
-from dear_plugin.methods.proposals import proposals
+from dear_plugin.methods.proposals import proposals, searching
 from dear_plugin.methods.robustness import flip_probabilities, spread
 from dear_plugin.methods.what_if import Actions, named_values, outcome
 from dear_plugin.models.classifier import Classifier, Output
@@ -33,6 +33,7 @@ from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.target import Label, Target
 from dear_plugin.results.letter import LetterTemplate
 from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.question import Attempt
 from dear_plugin.results.recourses import LETTER, Recourses
 from dear_plugin.results.spread import Spread
 from dear_plugin.search import Search, SearchProblem
@@ -325,16 +326,19 @@ class DEAR(RecourseMethod):
     def _propose(self, case: Case) -> Proposal:
         return self._proposals(case, 1)[0]
 
-    def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
+    def _alternatives(
+        self, case: Case, k: int, attempt: Attempt | None = None
+    ) -> Sequence[Proposal]:
         # Ranks that no row has are dropped.
-        first, *others = self._proposals(case, min(k, MOST))
+        first, *others = self._proposals(case, min(k, MOST), attempt)
         return [first, *(other for other in others if not bool(other.failed.all()))]
 
-    def _proposals(self, case: Case, k: int) -> list[Proposal]:
+    def _proposals(self, case: Case, k: int, attempt: Attempt | None = None) -> list[Proposal]:
         problem = SearchProblem.of(
             case, self.sets, decoders=self.decoders, classifier=self.classifier
         )
-        return proposals(problem, case, search=self.search, trained=self.trained, k=k)
+        start = partial(searching, search=self.search, trained=self.trained)
+        return proposals(problem, case, start=start, k=k, attempt=attempt)
 
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int

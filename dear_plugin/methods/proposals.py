@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -15,16 +17,18 @@ from dear_plugin.paper.descent import descended
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status
 from dear_plugin.results.proposal import ANOTHER, SEVERAL, Proposal, identity_proposal
+from dear_plugin.results.question import Attempt
 from dear_plugin.search import FeatureValues, Search, SearchProblem, SearchRun
 from dear_plugin.search.criteria import margins
 from dear_plugin.search.table import Table
 
 # Rows per search; cells of their tried actions, 256 MiB to 512, about as many of each set.
 ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 26, 64
+Start: TypeAlias = Callable[[SearchProblem, Case], Callable[[int], list[Proposal]]]
 
 
 def proposals(
-    problem: SearchProblem, case: Case, *, search: Search, trained: Trained, k: int = 1
+    problem: SearchProblem, case: Case, *, start: Start, k: int = 1, attempt: Attempt | None
 ) -> list[Proposal]:
     """The first k answers of every row, one proposal per rank.
 
@@ -34,9 +38,36 @@ def proposals(
     Args:
         problem: the rows, the sets and the model.
         case: the same rows.
+        start: `searching` with its settings.
+        k: the number of ranks.
+        attempt: a search of these rows that is continued, if they are few; None for none.
+    """
+    width = problem.sets.positions.shape[1] + 16
+    size = max(1, min(ROWS_A_CHUNK, CELLS_A_CHUNK // (len(problem.sets) * TRIED * width)))
+    if len(case) > size:
+        chunks = bar(torch.arange(len(case)).split(size), "searching, chunks of rows")
+        parts = [start(problem.select(rows), case.select(rows))(k) for rows in chunks]
+        return [Proposal.joined(ranks) for ranks in zip(*parts, strict=True)]
+    kept = [] if attempt is None else attempt.more
+    try:
+        more = kept.pop()  # Two threads may not continue the same search.
+    except IndexError:
+        more = start(problem, case)
+    found = more(k)
+    kept[:] = [more]
+    return found
+
+
+def searching(
+    problem: SearchProblem, case: Case, *, search: Search, trained: Trained
+) -> Callable[[int], list[Proposal]]:
+    """What gives the first k answers of every row, one proposal per rank; it can be continued.
+
+    Args:
+        problem: the rows, the sets and the model.
+        case: the same rows.
         search: the settings.
         trained: what answers are compared with.
-        k: the number of ranks.
     """
     problem = replace(
         problem,
@@ -44,28 +75,19 @@ def proposals(
         resampled=bool(search.min_confidence),
         indirect_weight=search.indirect_weight,
     )
-    width = problem.sets.positions.shape[1] + 16
-    size = max(1, min(ROWS_A_CHUNK, CELLS_A_CHUNK // (len(problem.sets) * TRIED * width)))
-    chunks = torch.arange(len(case)).split(size)
-    parts = [
-        _searched(problem.select(rows), case.select(rows), search, trained, k)
-        for rows in (bar(chunks, "searching, chunks of rows") if len(chunks) > 1 else chunks)
-    ]
-    return [Proposal.joined(ranks) for ranks in zip(*parts, strict=True)]
-
-
-def _searched(
-    problem: SearchProblem, case: Case, search: Search, trained: Trained, k: int
-) -> list[Proposal]:
-    """As `proposals`, of all rows at once."""
     evidence, enough = trained if search.has_criteria else None, margins(case, search, trained)
     known = problem.decoders.sample.shared(_multiples if search.in_steps else _training_values)
     source = partial(descended, schedule=search.schedule) if search.solver == "paper" else None
     # The line search needs no derivatives, and small operations are faster in this mode.
     with torch.inference_mode(source is None):
-        answers = SearchRun(problem, search, evidence, known, case.aim, enough, source)
-        found = [_proposal(problem, answers, rank, i) for i, rank in enumerate(answers.ranked(k))]
-    return [proposal.clone() for proposal in found]
+        run = SearchRun(problem, search, evidence, known, case.aim, enough, source)
+
+    def more(k: int) -> list[Proposal]:
+        with torch.inference_mode(source is None):
+            found = [_proposal(problem, run, lines, i) for i, lines in enumerate(run.ranked(k))]
+        return [proposal.clone() for proposal in found]
+
+    return more
 
 
 def decoded(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Proposal:

@@ -1,4 +1,52 @@
-"""One search: for every row, up to k actions of low cost that meet all criteria."""
+"""One search: for every row, up to k actions of low cost that meet all criteria.
+
+An *action* gives new values to the features of one set. Every action that was tried is a line of
+one `Table`, and all that is known of a row is read off its lines:
+
+    tried     decoded and scored once, which gives its cost and its margin
+    accepted  the margin is at least `aim`
+    price     the cost; divided by 1 + `Search.prefer_alone` if the margin is at least `enough`,
+              and that of the action alone at least `aim`
+    vetted    accepted, and the criteria of `Search.stricter` were evaluated
+    answer    vetted, all criteria are met and the margin is at least `enough`
+    good      an answer; or to be vetted, with the margin that it needs and a price below the k-th
+              answer and the answers on its set and subsets. Where confidence or agreement fell
+              short, further actions of the same row and set need more margin
+
+A search goes in *rounds*. In each, every row vets some good actions and tries new ones, and all
+that is asked of the model, for all rows and purposes, is one call (`asking`): a call costs as much
+as many rows. A row
+
+    vets    at most as many as the round says, the cheapest first; of a set those at places 0, 1,
+            3, 7, ... by price, or the last of each quarter if the set has an answer
+    tries   values of single features whose direct cost is below the bound; values of a number
+            between a tried one and the next one outwards, if that is good; points from good
+            actions of the four cheapest sets of several features towards the factual (`between`)
+
+The *bound* is 1 + `prefer_alone` times the k-th least price of good actions over sets of which no
+subset is cheaper. For values of single features, actions to vet count only in the rounds that vet
+up to eight. A row with nothing to do goes on to its next *stage*, and one without an answer does
+so after these rounds and one more:
+
+    singles       values of single features, all at once for a black box; 32 combinations of given
+                  sets of several
+    sums of two   of rows with fewer than k answers: the model scores the rows that are expected
+                  of sums of two tried actions (`sums`); decoders are fitted, and sums tried, only
+                  of sets that promise an answer or are the best. More of them in a second step
+    combinations  256 on these sets, of rows with nothing accepted
+    3, 4, 5       the same with one feature more, of rows with nothing accepted
+
+Of an action on several features, each is left out in turn. If the rest has the margin and meets
+the criteria as reported (`Search`, other resamples), the rest replaces it. In the end, rows
+without an answer vet what is accepted by too small a margin.
+
+More answers continue the same table: the k-th answer is the bound, values that were too dear are
+tried, and rows that had no sums of two get them. *Ranks* are by size, any given set being 1, then
+price; the first for k = 1 stays first (`answers`). Without an answer: accepted actions by the
+criteria met; with nothing accepted, the largest margin. With `solver="paper"` `source` gives all
+actions. A row's answers do not depend on other rows, but for decoders of three or more features
+that are trained jointly.
+"""
 
 from __future__ import annotations
 
@@ -91,6 +139,8 @@ class SearchRun:
         self._grown = torch.zeros(n, dtype=torch.int64)
         self._pool: tuple[Tensor, ...] = ()
         self._sums: list[Sums] = []
+        # Rows and sets of several features that were tried, also where no value was admissible.
+        self._asked = self._none, self._none
         self._moved = [self._none for _ in WAYS]
         # Lines that may do with one change less; pairs of such lines and of their parts to judge.
         self._doubted, self._judged = self._none, (self._none, self._none)
@@ -331,6 +381,8 @@ class SearchRun:
         values = sums.values(table)
         sets, row = table.sets_of(members, size)[which], table.row[sums.first]
         self._fit(members, size)
+        known, every = self._asked
+        self._asked = torch.cat([known, row]), torch.cat([every, sets])
         if self.source is not None:
             asked = torch.zeros(table.need.shape, dtype=torch.bool)
             asked[row, sets] = True
@@ -345,11 +397,12 @@ class SearchRun:
         """
         table = self.table
         rows = rows & ~table.has(table.hits)
-        asked = torch.zeros(table.need.shape, dtype=torch.bool)
-        at = ((table.size[table.set] == size) & rows[table.row]).nonzero()[:, 0]
-        asked[table.row[at], table.set[at]] = True
-        if self.source is not None or not len(at):
+        row, sets = self._asked
+        some = (table.size[sets] == size) & rows[row]
+        if self.source is not None or not bool(some.any()):
             return []
+        asked = torch.zeros(table.need.shape, dtype=torch.bool)
+        asked[row[some], sets[some]] = True
         return [combinations(table.problem, self.known, asked, MANY)]
 
     @property

@@ -18,7 +18,7 @@ from dear_plugin.search.settings import CRITERIA
 Wanted: TypeAlias = Mapping[str, Criterion]
 # Rows, sets and values, (m, w), of m actions.
 Actions: TypeAlias = tuple[Tensor, Tensor, Tensor]
-# The share by which an action must be cheaper than an answer to be of use.
+# The share by which an action must be cheaper than an answer to be worth its criteria.
 CHEAPER = 0.002
 
 
@@ -160,7 +160,8 @@ class Table:
     def alive(self, k: int) -> Tensor:
         """(q,) the lines to vet that may become one of the first k answers."""
         passed = self.passed
-        limit = self.limits(passed).minimum(self.bound(k, passed)[:, None]) * (1.0 - CHEAPER)
+        limit = self.limits(passed).minimum(self.bound(k, passed)[:, None])
+        limit = limit * (1.0 - CHEAPER) if self.wanted else limit
         at = self.hits[self.met[self.hits] < 0.0]
         pair = self.pair(at)
         useful = self.margin[at] >= self.need.view(-1)[pair]

@@ -97,7 +97,7 @@ class SecondTry(RecourseMethod):
     def _propose(self, case):
         return self._alternatives(case, 1)[0]
 
-    def _alternatives(self, case, k):
+    def _alternatives(self, case, k, attempt=None):
         self.searches += 1
         value, ranks = 3.0 if self.searches == 1 else 10.0, []
         for j in range(min(k, self.searches + 1)):
