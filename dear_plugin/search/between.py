@@ -12,6 +12,44 @@ from dear_plugin.search.values import FeatureValues, admitted
 
 # The cheapest sets of several features of a row whose actions are moved back.
 FEW_SETS = 4
+# The parts of the ways back to the factual.
+WAYS = (8, 64)
+
+
+class Between:
+    """What lies between tried actions, and was not tried.
+
+    Args:
+        table: what was tried.
+        known: the lists of values.
+    """
+
+    def __init__(self, table: Table, known: FeatureValues) -> None:
+        self.table, self._known = table, known
+        # Lines that were moved back.
+        self._moved = [table.row for _ in WAYS]
+
+    def of(self, good: Tensor, rows: Tensor, bound: Tensor) -> list[Actions]:
+        """Actions beside good lines, (q,), of rows, (n,) bool, that may cost less than a bound."""
+        table, found = self.table, []
+        # A dear action may lie beside a cheap one: indirect changes have steps.
+        far = table.hits[(table.met[table.hits] < 0.0) | (table.met[table.hits] == torch.inf)]
+        far = far[table.margin[far] >= table.need.view(-1)[table.pair(far)]]
+        limit = bound / (1.0 + table.discount)
+        lines = on_lines(table, self._known, far[rows[table.row[far]]], limit)
+        for row, sets, values in (lines, *self._back(good[rows[table.row[good]]])):
+            cheap = table.problem.direct_cost(row, sets, values[:, None])[:, 0] < bound[row]
+            found.append((row[cheap], sets[cheap], values[cheap]))
+        return found
+
+    def _back(self, good: Tensor) -> list[Actions]:
+        """Actions from good lines on several features towards the factual, once for each line."""
+        found, cheapest = [], to_move_back(self.table, good)
+        for step, way in enumerate(WAYS):
+            at = cheapest[~torch.isin(cheapest, self._moved[step])]
+            self._moved[step] = torch.cat([self._moved[step], at])
+            found.append(back(self.table, at, way))
+        return found
 
 
 def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) -> Actions:

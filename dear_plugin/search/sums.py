@@ -33,12 +33,14 @@ class Sums:
         second: (m,) the line of the other.
         rank: (m,) the place of the set among those of the row, the most promising first.
         place: (m,) the place of the sum among those of its set.
+        promises: (m,) bool, whether the best sum of the set is expected to be an answer.
     """
 
     first: Tensor
     second: Tensor
     rank: Tensor
     place: Tensor
+    promises: Tensor
 
     def part(self, at: Tensor) -> Sums:
         """Those at positions (q,), or where a mask, (m,) bool, is true."""
@@ -62,21 +64,20 @@ class Sums:
         return members, torch.tensor([places_of[member] for member in found])[which]
 
 
-def promising(table: Table, rows: Tensor, single: Tensor, *, size: int, best: int) -> Asking[Sums]:
-    """The sums on sets of a size, of rows, (n,) bool, that promise an answer or are the best.
+def offered(table: Table, rows: Tensor, single: Tensor, size: int) -> Asking[Sums]:
+    """The sums on sets of a size, of rows, (n,) bool.
 
     Args:
         table: what was tried, also on sets of one feature less.
         rows: the rows.
         single: (b,) the sets of one feature each that may be added.
         size: the number of features.
-        best: the sets of a row that are taken even where they promise none.
     """
     most = max(1, CELLS // (len(single) * PARTS) ** 2)
     found = [sums(table, part, single, size) for part in rows.nonzero()[:, 0].split(most)]
     first, second = map(torch.cat, zip(*found, strict=True))
     blank = torch.zeros_like(first)
-    every = Sums(first, second, blank, blank)
+    every = Sums(first, second, blank, blank, blank.bool())
     if not len(first):
         return every
     price, margin = yield from _predicted(table, every)
@@ -89,8 +90,7 @@ def promising(table: Table, rows: Tensor, single: Tensor, *, size: int, best: in
     rank = torch.empty_like(place)
     rank[heads] = places(row[heads])
     start = torch.arange(len(own)) - place
-    ranked = Sums(first[order], second[order], rank[start], place)
-    return ranked.part((key[start] < FAILS) | (ranked.rank < best))
+    return Sums(first[order], second[order], rank[start], place, key[start] < FAILS)
 
 
 def _predicted(table: Table, sums: Sums) -> Asking[tuple[Tensor, Tensor]]:

@@ -97,7 +97,29 @@ class Table:
         more = self.problem.sets.positions.shape[1] - values.shape[1]
         return torch.cat([values, values[:, :1].expand(-1, more)], 1) if more > 0 else values
 
+    @property
+    def nothing(self) -> Actions:
+        """No actions."""
+        return self.row[:0], self.set[:0], self.values[:0]
+
+    def joined(self, parts: Sequence[Actions]) -> Actions:
+        """The actions of several parts, of sets of different sizes."""
+        wide = [(row, sets, self.wide(values)) for row, sets, values in parts]
+        row, sets, values = map(torch.cat, zip(*wide, strict=True))
+        return row, sets, values
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether there are no criteria, so that an accepted action is an answer."""
+        return not self.wanted and not self.discount
+
     # What asks the model.
+
+    def factual(self) -> Asking[None]:
+        """The margins of the factuals, `before`."""
+        scores = yield self.problem.x
+        every = torch.arange(len(self.problem))
+        self.before = self.problem.goal.margin(scores, every).float()
 
     def trying(self, new: Actions) -> Asking[Tensor]:
         """(q,) the lines of new actions, which are evaluated."""

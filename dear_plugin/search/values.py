@@ -2,10 +2,10 @@
 
 A feature is a list of values: of a number the multiples of its step, in the central range and at
 training values outside of it, or without steps the distinct training values; of a category its
-levels. 128 places of the list are tried, 16 of them first; they are all values of a short list. A
-row also tries its neighbours at ranks 1, 4, 16, 64 and 256 on both sides, the ends of its range,
-and special levels that it may enter; then the places between two tried values, and where there are
-none, steps of the grid. Places and ranks need no scale.
+levels. 128 places of the list are tried, which are all values of a short list, and of each row its
+neighbours at ranks 1, 4, 16, 64 and 256 on both sides, the ends of its range, and special levels
+that it may enter; then the places between two tried values, and where there are none, steps of the
+grid. Places and ranks need no scale.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ from dear_plugin.data.special_values import is_special, row_value, without_speci
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.table import Actions
 
-# Places of a number that are tried before the others, and all of them.
-FEW, MANY = 16, 128
+# Places of a number that are tried.
+MANY = 128
 # The ranks of the neighbours of the factual.
 RANKS = 4 ** torch.arange(5)
 # Values between two that were tried.
 BETWEEN = 7
 # Of the first combinations of several features, the shares of the way to them that are tried.
 WITH_WAYS, SHARES = 32, (0.25, 0.5)
+# One in so many combinations holds a feature.
+HELD = 16
 # With an order of causes, the least change of each of several features, in units of cost.
 LEAST_TOGETHER = 0.02
 
@@ -107,44 +109,31 @@ def places(values: Tensor, count: int) -> Tensor:
     return values[torch.cat([even, near]).unique()]
 
 
-def singles(problem: SearchProblem, known: FeatureValues) -> tuple[Actions, Tensor]:
-    """The actions on given sets of one feature, and groups of columns, and those tried first.
-
-    Returns:
-        Their rows, sets and values, (m, w); (m,) bool.
-    """
-    width, parts = problem.sets.positions.shape[1], []
+def singles(problem: SearchProblem, known: FeatureValues) -> Actions:
+    """The actions on given sets of one feature, and groups of columns, each once."""
+    width, none = problem.sets.positions.shape[1], torch.empty(0, dtype=torch.int64)
+    parts = [(none, none, problem.x.new_empty(0, width))]
     for i in (problem.actionable.any(0) & problem.sets.alone).nonzero()[:, 0].tolist():
         rows = problem.actionable[:, i].nonzero()[:, 0]
         every, count = torch.full_like(rows, i), len(problem.sets.members[i])
         if count == 1:
-            values, first = _ladder(problem, known, rows, i)
+            values = _values_of(problem, known, rows, i)
         else:
-            values = torch.eye(count).to(problem.x)[:, torch.arange(width) % count]
-            values[:, count:] = values[:, :1]
-            values = problem.snapped(rows, every, values.expand(len(rows), -1, -1))
-            first = torch.ones(values.shape[:2], dtype=torch.bool)
+            levels = torch.eye(count).to(problem.x)[:, torch.arange(width) % count]
+            levels[:, count:] = levels[:, :1]
+            values = problem.snapped(rows, every, levels.expand(len(rows), -1, -1))
         at, place = admissible(problem, rows, every, values)
-        wide = values.expand(-1, -1, width)[at, place]
-        parts.append((rows[at], every[at], wide, first[at, place]))
-    none = torch.empty(0, dtype=torch.int64)
-    parts.append((none, none, problem.x.new_empty(0, width), none.bool()))
-    row, sets, values, first = map(torch.cat, zip(*parts, strict=True))
-    return (row, sets, values), first
+        parts.append((rows[at], every[at], values.expand(-1, -1, width)[at, place]))
+    row, sets, values = map(torch.cat, zip(*parts, strict=True))
+    return row, sets, values
 
 
-def _ladder(
-    problem: SearchProblem, known: FeatureValues, rows: Tensor, i: int
-) -> tuple[Tensor, Tensor]:
-    """(m, c, 1) the values that rows, (m,), may try on set i, of one feature; what is tried first.
-
-    The factual's own value stands for none.
-    """
+def _values_of(problem: SearchProblem, known: FeatureValues, rows: Tensor, i: int) -> Tensor:
+    """(m, c, 1) the values that rows, (m,), may try on set i, of one feature, or their own."""
     (j,), feasible = problem.sets.members[i], problem.acting
     every, own = torch.full_like(rows, i), problem.x[rows, j].contiguous()
     low, high = feasible.low[rows, j][:, None], feasible.high[rows, j][:, None]
-    few = places(known.tried[j], FEW) if bool(problem.is_number[j]) else known.tried[j]
-    parts = [few.expand(len(rows), -1), known.tried[j].expand(len(rows), -1)]
+    parts = [known.tried[j].expand(len(rows), -1)]
     if bool(problem.is_number[j]) and len(known.known[j]):
         # A bound at the factual comes from a direction, one at the end from the observed values.
         least, most = (end[j] for end in feasible.ends)
@@ -153,13 +142,10 @@ def _ladder(
     values = torch.cat(parts, 1)
     # A value outside of the range is no candidate: the end is.
     values = values.where((values >= low) & (values <= high), own[:, None])
-    values = problem.snapped(rows, every, values[..., None])[..., 0]
+    values = problem.snapped(rows, every, values[..., None])
     special = int(feasible.levels.counts[j]) if bool(feasible.levels.enter[j]) else 0
     extra = values.new_tensor([row_value(level) for level in range(special)])
-    values = torch.cat([extra.expand(len(rows), -1), values], 1)
-    return values[..., None], (torch.arange(values.shape[1]) < special + len(few)).expand_as(
-        values
-    )
+    return torch.cat([extra[:, None].expand(len(rows), -1, -1), values], 1)
 
 
 def admitted(
@@ -223,17 +209,19 @@ def combinations(
     rows, sets = (asked & ~problem.sets.alone).nonzero(as_tuple=True)
     positions, feasible = problem.sets.positions[sets], problem.acting
     unit: Tensor = torch.quasirandom.SobolEngine(positions.shape[1]).draw(count)
+    # Some are at the ends of a list; and some hold a feature at its own value.
+    stretched = (1.1 * unit - 0.05).clamp(0.0, 1.0)
+    held = torch.arange(count)[:, None] % HELD == torch.arange(positions.shape[1])
     values = problem.x.new_empty(len(rows), count, positions.shape[1])
     for j in positions.unique().tolist():
         at, place = (positions == j).nonzero(as_tuple=True)
         some, x = known.tried[j], problem.x[rows[at], j]
         first = torch.searchsorted(some, feasible.low[rows[at], j].contiguous())
         last = torch.searchsorted(some, feasible.high[rows[at], j].contiguous(), right=True)
-        # Its own value is one of them: what is acted on may be held.
-        size = (last - first).clamp_min(0)[:, None]
-        pick = (unit.T[place] * (size + 1)).long()
+        size = (last - first)[:, None]
+        pick = (stretched.T[place] * size).long().clamp_max(size - 1).clamp_min(0)
         found = some[(first[:, None] + pick).clamp_max(len(some) - 1)] if len(some) else x[:, None]
-        values[at, :, place] = found.where(pick < size, x[:, None])
+        values[at, :, place] = found.where((size > 0) & ~held.T[place], x[:, None])
     values = problem.feasible.rules.one_hot.leveled(values, unit, positions)
     # Values on the way to the first of them: a list may have no value near the factual.
     own, first = problem.own(rows, sets)[:, None], values[:, :WITH_WAYS]

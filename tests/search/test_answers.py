@@ -68,11 +68,6 @@ class TestCheapest:
         )
         torch.testing.assert_close(cheapest(searched(problem)), expected, atol=2e-3, rtol=0.0)
 
-    def test_dear_candidates_are_not_evaluated(self, world):
-        table = searched(world.problem)
-        dear = table.cost > 1.5 * cheapest(table)[table.row]
-        assert int(dear.sum()) < len(table) / 2
-
     def test_no_action_is_tried_twice(self, world):
         table = searched(world.problem)
         keys = torch.cat([table.row[:, None], table.set[:, None], table.values], 1)
@@ -98,7 +93,7 @@ class TestCriteria:
         (at,), table = run.ranked(), run.table
         assert table.row[at].tolist() == [0, 1, 2] and (table.set[at] == 1).all()
         # Looked at more closely between the rejected action before it and the answer.
-        assert table.values[at, 0].tolist() == pytest.approx([0.9] * 3, abs=0.03)
+        assert table.values[at, 0].tolist() == pytest.approx([0.9] * 3, abs=0.02)
 
     def test_each_action_is_evaluated_once(self, world):
         calls = []

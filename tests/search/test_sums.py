@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from dear_plugin.search import answered
-from dear_plugin.search.sums import promising, sums
+from dear_plugin.search.sums import offered, sums
 from dear_plugin.search.table import Table
 from dear_plugin.search.values import admitted
 from tests.search.handmade import A, B, D, factual, make_world
@@ -42,7 +42,7 @@ class TestPairs:
 
     def test_predicted_margins_of_a_linear_model_are_exact(self, table):
         """The effects of a and d do not overlap in this world."""
-        ask = promising(table, torch.ones(2, dtype=torch.bool), EVERY, size=2, best=1)
+        ask = offered(table, torch.ones(2, dtype=torch.bool), EVERY, 2)
         found = answered(table.problem.scores, ask)
         members, which = found.members(table)
         assert members == [(A, D)] and set(which.tolist()) == {0}

@@ -74,7 +74,7 @@ def problem(frame, encoder, world):
 @pytest.fixture(scope="module")
 def found(problem, known):
     """The candidates of all sets."""
-    return joined(singles(problem, known)[0], combinations(problem, known, problem.actionable, 32))
+    return joined(singles(problem, known), combinations(problem, known, problem.actionable, 32))
 
 
 def joined(*parts):
@@ -158,7 +158,7 @@ class TestCandidates:
                     assert end in values
 
     def test_each_is_one(self, problem, known):
-        row, sets, values = singles(problem, known)[0]
+        row, sets, values = singles(problem, known)
         keys = torch.cat([row[:, None], sets[:, None], values], 1)
         assert len(keys.unique(dim=0)) == len(keys)
 
