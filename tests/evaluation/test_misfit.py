@@ -6,7 +6,8 @@ import torch
 
 from dear_plugin import DEAR, Schema
 from dear_plugin.benchmark.fits import reject_all
-from dear_plugin.benchmark.systems import SYSTEMS, WITH_TRAITS
+from dear_plugin.benchmark.systems import SYSTEMS
+from dear_plugin.benchmark.traits import WITH_TRAITS
 from dear_plugin.decoders import Decoder, Transport
 from dear_plugin.evaluation.misfit import misfits
 
