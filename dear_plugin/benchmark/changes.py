@@ -115,6 +115,7 @@ def _measured(
     low, high = np.quantile([np.nanmean(each, 0) for each in resampled], ENDS, axis=0) + offset
     clear = np.minimum(np.abs(told), np.abs(true)) > TOLERANCE
     least, most = np.nanquantile(resampled, ENDS, axis=0)
+    inside = (few >= least - TOLERANCE) & (few <= most + TOLERANCE)
     columns = {
         "expected": np.nanmean(expected, 0),
         "rival": np.nanmean(rivals, 0),
@@ -123,7 +124,7 @@ def _measured(
         "high": high,
         "single": np.nanmean(np.abs(told - true), 0),
         "wrong": (clear & (np.sign(told) != np.sign(true))).mean(0),
-        "rows": ((few >= least - TOLERANCE) & (few <= most + TOLERANCE)).mean(0),
+        "rows": np.nanmean(np.where(np.isnan(few), np.nan, inside), 0),
     }
     return pd.DataFrame(columns)
 
@@ -131,7 +132,8 @@ def _measured(
 def _changes(before: pd.Series, frames: Sequence[pd.DataFrame], name: str) -> list[Values]:
     """(m, l) the change of each row, of a number or of each level, in standard deviations.
 
-    Of a number that may be missing a further column is whether it is.
+    It is of rows in which the number is known before and, in truth, after the action: told and
+    true means are of the same rows. The second of the frames is the truth.
     """
     one, labels = before.to_numpy()[:, None], None
     if not pd.api.types.is_numeric_dtype(before):
@@ -140,15 +142,14 @@ def _changes(before: pd.Series, frames: Sequence[pd.DataFrame], name: str) -> li
     def _columns(values: npt.NDArray[np.generic]) -> Values:
         if labels is not None:
             return np.asarray(values == labels, dtype=np.float64)
-        if before.isna().any():
-            return np.concatenate([values, np.isnan(values)], 1)
         return np.asarray(values, dtype=np.float64)
 
     start = _columns(one)
     deviation = np.nanstd(start, 0)
     deviation[deviation == 0.0] = 1.0
-    # A level of a category is measured by how rows of it differ, missing cells by their share.
-    return [(_columns(f[name].to_numpy()[:, None]) - start[: len(f)]) / deviation for f in frames]
+    after = [_columns(frame[name].to_numpy()[:, None]) for frame in frames]
+    known = np.where(np.isnan(after[1]), np.nan, 1.0)
+    return [(each - start[: len(each)]) / deviation * known[: len(each)] for each in after]
 
 
 def _groups(held: pd.DataFrame) -> Iterator[tuple[str, Truths]]:

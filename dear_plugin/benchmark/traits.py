@@ -118,6 +118,8 @@ OLDER: Mapping[str, Mapping[str, Equation]] = {
         "b": lambda x, u: (x["x"] - x["h"] + u > 0.5).astype(np.float64),
     },
 }
+# What the twelve towns add.
+TOWNS = np.array([1.5, -1.2, 0.8, -0.6, 1.1, -0.9, 0.3, -0.3, 0.7, -1.4, 1.3, -0.8])
 # As they are.
 NEWER: Mapping[str, Mapping[str, Equation]] = {
     "effect by crossing": {
@@ -252,7 +254,6 @@ UNKNOWABLE: Mapping[str, Mapping[str, Equation]] = {
         "y": lambda x, u: np.where(x["hidden"] > 0, 1.2, -0.4) * x["x"] + x["h"] + u,
     },
 }
-TOWNS = np.array([1.5, -1.2, 0.8, -0.6, 1.1, -0.9, 0.3, -0.3, 0.7, -1.4, 1.3, -0.8])
 ROWS = {"few rows": 300, "a flag acts, few rows": 300, "small effect, few rows": 500}
 GRAINS = {"smooth": 0.0001, "rounded": 0.2}
 LEVELS = {"level": ("low", "middle", "high"), "c": tuple("abcdefghijkl")}

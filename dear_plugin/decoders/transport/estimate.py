@@ -17,10 +17,11 @@ from dear_plugin.decoders.transport.axes import axis_of
 from dear_plugin.decoders.transport.cells import cells_of
 from dear_plugin.decoders.transport.least_squares import BLOCKS, LeastSquares
 from dear_plugin.decoders.transport.lines import Lines
-from dear_plugin.decoders.transport.links import linked
-from dear_plugin.decoders.transport.ratios import LEAST, WHOLE, Counts, fit_ratios
+from dear_plugin.decoders.transport.links import differing, linked
+from dear_plugin.decoders.transport.modifiers import Modifiers, grows
+from dear_plugin.decoders.transport.ratios import WHOLE, Counts, fit_ratios
 from dear_plugin.decoders.transport.tables import Tables
-from dear_plugin.decoders.transport.values import linear_copies, smooth_features
+from dear_plugin.decoders.transport.values import Values, linear_copies, smooth_features
 
 # The number of bootstrap samples that are estimated at a time.
 DRAWS = 16
@@ -59,14 +60,17 @@ class Estimate:
         counted = (others & ~smooth).nonzero()[:, 0]
         # Those with an order first.
         self._counted = counted[sample.encoder.blocks[counted].long().argsort(stable=True)]
+        self._groups = sample.shared(Modifiers, acted, held) if held and len(counted) else None
+        self._own = self._group(sample.rows)
+        self._by_group = self._differing()
         self._fit = LeastSquares(sample, acted, held, smooth, tested=self._tested)
         self.point = self._tables(WHOLE), self._fit.lines(WHOLE)
-        self._groups: dict[int, tuple[Tables, Lines]] = {}
+        self._draws: dict[int, tuple[Tables, Lines]] = {}
 
     @property
     def entries(self) -> int:
         """The number of entries of the tables that are estimated, and of the bins."""
-        tables = [self.point[0], *(each for each, _ in self._groups.values())]
+        tables = [self.point[0], *(each for each, _ in self._draws.values())]
         return sum(each.entries for each in tables) + self.axis.bins.numel()
 
     def drawn(self, group: int) -> tuple[Tables, Lines]:
@@ -76,10 +80,10 @@ class Estimate:
         not move in the training rows moves in none of them. A group is estimated when it is first
         asked for: a search asks for the first, a report of what it found for the second.
         """
-        if group not in self._groups:
+        if group not in self._draws:
             with torch.inference_mode(False):
-                self._groups.setdefault(group, self._draw(group))
-        return self._groups[group]
+                self._draws.setdefault(group, self._draw(group))
+        return self._draws[group]
 
     def _draw(self, group: int) -> tuple[Tables, Lines]:
         generator = torch.Generator().manual_seed(group)
@@ -88,6 +92,27 @@ class Estimate:
         tables, lines = self.point
         return self._tables(weights, tables.features), self._fit.lines(weights, lines)
 
+    def _group(self, x: Tensor) -> Tensor:
+        """(m,) the group of rows, (m, p), in which x_S may have another effect."""
+        if self._groups is None or len(self._groups) == 1:
+            return torch.zeros(len(x), dtype=torch.int64)
+        return self._groups(self._sample.encoder.scaled(x))
+
+    def _differing(self) -> Tensor:
+        """(f,) the counted features whose ratios differ by group, as rows beside its own show."""
+        if self._groups is None or len(self._groups) == 1:
+            return self._counted[:0]
+        features, acted = self._counted.tolist(), tuple(self.acted.tolist())
+        ratio = fit_ratios(Counts(self._sample, acted, self._held, WHOLE), features).bins
+        others = torch.where(grows(len(self._sample)), -1, self._own)
+        counts = Counts(self._sample, acted, self._held, WHOLE, others)
+        return self._counted[differing(counts, features, ratio, self._tested)]
+
+    @property
+    def _count(self) -> int:
+        """The number of groups that tables differ by."""
+        return len(self._groups) if self._groups is not None and len(self._by_group) else 1
+
     def _tables(self, weights: Tensor, moving: Tensor | None = None) -> Tables:
         """The tables of the counted features that move in r samples.
 
@@ -95,22 +120,30 @@ class Estimate:
             weights: (r, q) the weights of blocks of rows.
             moving: those that may move.
         """
-        sample, features = self._sample, self._counted if moving is None else moving
+        sample, acted = self._sample, tuple(self.acted.tolist())
+        features = self._counted if moving is None else moving
         test = partial(linked, sample, held=self._held, weights=weights, tested=self._tested)
         # One by one: a tree fitted to the same rows would appear to depend on everything.
-        may_move = torch.stack([test(i, features=features) for i in self.acted.tolist()]).any(0)
+        may_move = torch.stack([test(i, features=features) for i in acted]).any(0)
+        by_group = torch.isin(features, self._by_group)
+        may_move |= by_group
         if moving is None:
-            features, may_move = features[may_move[0]], may_move[:, may_move[0]]
-        counts = Counts(sample, tuple(self.acted.tolist()), self._held, weights)
-        base, ratio = fit_ratios(counts, features.tolist())
-        mixed = [
-            self.axis.mix @ torch.where(may[:, None, None], each, 1.0)
-            for each, may in zip(ratio, may_move.T, strict=True)
-        ]
-        # Beyond the outer bins a ratio may fall below 0; a cell keeps the only value that it has.
-        at_nodes = [torch.where(each < 0.0, LEAST, each).float() for each in mixed]
+            some = may_move[0]
+            features, may_move, by_group = features[some], may_move[:, some], by_group[some]
+        counts = Counts(sample, acted, self._held, weights)
+        base, _, ratio = fit_ratios(counts, features[~by_group].tolist())
+        if self._count > 1:
+            within = Counts(sample, acted, self._held, weights, self._own)
+            own = fit_ratios(within, features[by_group].tolist())
+            base, ratio = (
+                _merged(by_group, [each.repeat_interleave(self._count, 0) for each in all_], some)
+                for all_, some in ((base, own.base), (ratio, own.nodes))
+            )
+        may_move = may_move.repeat_interleave(self._count, 0)
+        pairs = zip(ratio, may_move.T, strict=True)
+        at_nodes = [torch.where(may[:, None, None], each, 1.0).float() for each, may in pairs]
         ordered = int((~sample.encoder.blocks[features]).sum())
-        levels = [counts.values(j).levels for j in features.tolist()]
+        levels = [sample.shared(Values.of, j).levels for j in features.tolist()]
         return Tables(features, levels, ordered, [each.float() for each in base], at_nodes)
 
     def encode(
@@ -127,8 +160,8 @@ class Estimate:
             generator: breaks ties at random; None takes the middle.
         """
         tables, lines, draws = self._of(draws)
-        cell = draws[:, None] * len(self.cells) + self.cells.at(x)
-        at = cell * len(self.axis.mix) + self.axis.node(x.index_select(1, self.acted))
+        at = self._cell(x, draws) * len(self.axis.mix)
+        at = at + self.axis.node(x.index_select(1, self.acted))
         v = torch.cat([x.expand(len(draws), -1, -1), at[..., None].to(x.dtype)], 2)
         if len(features := tables.features):
             tie = torch.full((len(x), len(features)), 0.5)
@@ -165,7 +198,7 @@ class Estimate:
     def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:
         """See `Decoder.flip_probabilities`: by the maximal coupling, at most the ratio is kept."""
         (tables, _), out = self.point, {}
-        at = self.cells.at(x) * len(self.axis.mix) + self.axis.node(values)
+        at = self._cell(x, torch.zeros(1).long())[0] * len(self.axis.mix) + self.axis.node(values)
         for f, j in enumerate(tables.features[: tables.ordered].tolist()):
             if len(tables.levels[f]) == 2:
                 lines, where = tables.lines(at)
@@ -175,9 +208,20 @@ class Estimate:
                 out[j] = (own, abs(own - left))
         return out
 
+    def _cell(self, x: Tensor, draws: Tensor) -> Tensor:
+        """(r, m) the cells of rows, (m, p), in the tables of each group and sample, (r,)."""
+        sample = draws[:, None] * self._count + (self._group(x) if self._count > 1 else 0)
+        return sample * len(self.cells) + self.cells.at(x)
+
     def _of(self, draws: Tensor | None) -> tuple[Tables, Lines, Tensor]:
         """What moves in some samples, and their places there."""
         if draws is None:
             return *self.point, torch.zeros(1, dtype=torch.int64)
         group = int(draws[0] - 1) // DRAWS
         return *self.drawn(group), (draws - 1) % DRAWS
+
+
+def _merged(kept: Tensor, others: list[Tensor], some: list[Tensor]) -> list[Tensor]:
+    """The lists in one, in order: from the second where `kept` is set."""
+    parts = iter(others), iter(some)
+    return [next(parts[int(own)]) for own in kept.tolist()]

@@ -18,11 +18,14 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders.coupling import maximal_coupling
 
 # Rows are moved in numpy: with few of them, its operations take a third of the time of torch's.
 Array = NDArray[Any]
 
+# The least share of known, or of missing values.
+TINY = 1e-6
 # Entries of the lines in memory: 64 MiB.
 ENTRIES = 1 << 24
 
@@ -149,6 +152,8 @@ class Tables:
         here, there = where[:, 0].take(row), where[:, 1:].ravel().take(leaves)
         ranks, slots = v.numpy().reshape(r * m, f)[row], self._slots(x)[row % m]
         moved = own[row % m]
+        for j, count in self._special:
+            ranks = self._among_known(j, count, (lines, here, there), slots, ranks)
         self._move_ordered(lines, there, slots, ranks, moved)
         for j in range(self.ordered, f):
             shares, code = lines[:, self._segment(j)], slots[:, j] - self.starts[j] - 1
@@ -156,6 +161,37 @@ class Tables:
         out = np.tile(own.repeat(c, 0), (r, 1))
         out[leaves] = moved
         return torch.from_numpy(out.reshape(r, m, c, f))
+
+    @lazy
+    def _special(self) -> list[tuple[int, int]]:
+        """The ordered features with special levels, and the number of these."""
+        counts = (int(is_special(each).sum()) for each in self.levels[: self.ordered])
+        return [(j, count) for j, count in enumerate(counts) if count]
+
+    def _among_known(
+        self, j: int, count: int, at: tuple[Array, Array, Array], slots: Array, ranks: Array
+    ) -> Array:
+        """Ranks of which that of the j-th feature is one among rows of the same status.
+
+        A number that is known stays known: how often it is missing is another question.
+
+        Args:
+            j: the feature.
+            count: how many special levels it has.
+            at: all lines, and those of each row before and after, (l,).
+            slots: (l, f) the rows' slots.
+            ranks: (l, f) their ranks.
+        """
+        lines, here, there = at
+        last = int(self.starts[j]) + count
+        a, b, own = lines[here, last], lines[there, last], ranks[:, j].astype(np.float64)
+        known = slots[:, j] > last
+        place = np.where(known, (own - a) / np.maximum(1.0 - a, TINY), own / np.maximum(a, TINY))
+        # Just above the special ones.
+        among = np.maximum(b + place * (1.0 - b), np.nextafter(b, 2.0, dtype=b.dtype))
+        out = ranks.copy()
+        out[:, j] = np.where(known & (b < 1.0 - TINY), among, np.where(known, own, place * b))
+        return out
 
     def _move_ordered(
         self, lines: Array, there: Array, slots: Array, ranks: Array, moved: Array
