@@ -6,11 +6,14 @@ sample differs in the weights of blocks of rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from zlib import crc32
 
 import torch
 from torch import Tensor
 
+from dear_plugin._lazy import lazy
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.axes import axis_of
@@ -25,6 +28,8 @@ from dear_plugin.decoders.transport.values import Values, linear_copies, smooth_
 
 # The number of bootstrap samples that are estimated at a time.
 DRAWS = 16
+# The key of who becomes missing.
+LUCK = 1
 # Ranks are inside (0, 1) by so much.
 EDGE = 1e-6
 
@@ -157,16 +162,21 @@ class Estimate:
         Args:
             x: (m, p) rows.
             draws: (r,) bootstrap samples of one group, from 1 on; None: the training rows.
-            generator: breaks ties at random; None takes the middle.
+            generator: breaks ties at random; None takes the middle in the training rows, and in
+                each sample another place, since nobody knows a row's own.
         """
+        group = None if draws is None else _group(draws)
         tables, lines, draws = self._of(draws)
         at = self._cell(x, draws) * len(self.axis.mix)
         at = at + self.axis.node(x.index_select(1, self.acted))
         v = torch.cat([x.expand(len(draws), -1, -1), at[..., None].to(x.dtype)], 2)
         if len(features := tables.features):
-            tie = torch.full((len(x), len(features)), 0.5)
+            tie = torch.full((1, 1, len(features)), 0.5)
+            if group is not None:
+                tie = _places(group, self._keys)[draws, None]
             if generator is not None:
-                tie = torch.rand(tie.shape, generator=generator)[:, features.argsort().argsort()]
+                drawn = torch.rand((1, len(x), len(features)), generator=generator)
+                tie = drawn[..., features.argsort().argsort()]
             v[..., features] = tables.ranks(x, at, tie).clamp(EDGE, 1.0 - EDGE).to(v)
         if len(lines.features):
             v[..., lines.features] = lines.residual(x, draws)
@@ -181,12 +191,13 @@ class Estimate:
             values: (m, c, w) the new values of x_S.
             draws: (r,) bootstrap samples of one group, from 1 on; None: the training rows.
         """
+        luck = None if draws is None else _places(_group(draws), [LUCK])[(draws - 1) % DRAWS]
         (m, c, _), (tables, lines, draws) = values.shape, self._of(draws)
         out = x[:, None].repeat(len(draws), 1, c, 1)
         if len(features := tables.features):
             start, node = v[..., -1].long(), self.axis.node(values.flatten(0, 1)).view(m, c)
             end = (start - start % len(self.axis.mix))[..., None] + node
-            moved = tables.move(x, v.index_select(2, features), start, end)
+            moved = tables.move(x, v.index_select(2, features), start, end, luck)
             out.index_copy_(3, features, moved)
         if len(features := lines.features):
             moved = lines.move(x, v.index_select(2, features), values, draws)
@@ -217,8 +228,25 @@ class Estimate:
         """What moves in some samples, and their places there."""
         if draws is None:
             return *self.point, torch.zeros(1, dtype=torch.int64)
-        group = int(draws[0] - 1) // DRAWS
-        return *self.drawn(group), (draws - 1) % DRAWS
+        return *self.drawn(_group(draws)), (draws - 1) % DRAWS
+
+    @lazy
+    def _keys(self) -> list[int]:
+        """A number for each counted feature that moves; equal columns have equal ones."""
+        codes = (self._sample.shared(Values.of, j).codes for j in self.point[0].features.tolist())
+        return [crc32(each.numpy().tobytes()) for each in codes]
+
+
+def _group(draws: Tensor) -> int:
+    """The group of 16 bootstrap samples that some of one group are in."""
+    return int(draws[0] - 1) // DRAWS
+
+
+def _places(group: int, keys: Sequence[int]) -> Tensor:
+    """(16, f) evenly spaced places in (0, 1), for each key in another order of the samples."""
+    seeds = (torch.Generator().manual_seed(key + group) for key in keys)
+    orders = [torch.randperm(DRAWS, generator=seed) for seed in seeds]
+    return (torch.stack(orders, 1) + 0.5) / DRAWS
 
 
 def _merged(kept: Tensor, others: list[Tensor], some: list[Tensor]) -> list[Tensor]:

@@ -123,17 +123,19 @@ class Tables:
         Args:
             x: (m, p) rows.
             at: (r, m) their lines in r samples.
-            tie: (m, f) the place among equal values, in (0, 1).
+            tie: (r or 1, m or 1, f) the place among equal values, in (0, 1).
         """
         lines, where = self.lines(at)
-        slots, out = self._slots(x), tie.repeat(len(at), 1, 1)
+        slots, out = self._slots(x), tie.expand(len(at), len(x), -1).clone()
         ordered = slice(self.ordered)
         place = where[..., None] * lines.shape[1] + slots[:, ordered]
         below, up_to = lines.take(place - 1), lines.take(place)
-        out[..., ordered] = torch.from_numpy(below + tie[:, ordered].numpy() * (up_to - below))
+        out[..., ordered] = torch.from_numpy(below + tie[..., ordered].numpy() * (up_to - below))
         return out
 
-    def move(self, x: Tensor, v: Tensor, start: Tensor, end: Tensor) -> Tensor:
+    def move(
+        self, x: Tensor, v: Tensor, start: Tensor, end: Tensor, luck: Tensor | None = None
+    ) -> Tensor:
         """(r, m, c, f) the values of the features on other lines.
 
         A value that keeps its place is that of the row.
@@ -143,6 +145,7 @@ class Tables:
             v: (r, m, f) their ranks.
             start: (r, m) their lines.
             end: (r, m, c) the lines to move to.
+            luck: (r, 1) in (0, 1), who becomes missing as more rows are; None: nobody.
         """
         (r, m, c), f = end.shape, len(self.base)
         lines, where = self.lines(torch.cat([start[..., None], end], 2))
@@ -153,7 +156,8 @@ class Tables:
         ranks, slots = v.numpy().reshape(r * m, f)[row], self._slots(x)[row % m]
         moved = own[row % m]
         for j, count in self._special:
-            ranks = self._among_known(j, count, (lines, here, there), slots, ranks)
+            chance = None if luck is None else luck.numpy()[row // m, 0]
+            ranks = self._among_known(j, count, (lines, here, there), slots, ranks, chance)
         self._move_ordered(lines, there, slots, ranks, moved)
         for j in range(self.ordered, f):
             shares, code = lines[:, self._segment(j)], slots[:, j] - self.starts[j] - 1
@@ -169,11 +173,18 @@ class Tables:
         return [(j, count) for j, count in enumerate(counts) if count]
 
     def _among_known(
-        self, j: int, count: int, at: tuple[Array, Array, Array], slots: Array, ranks: Array
+        self,
+        j: int,
+        count: int,
+        at: tuple[Array, Array, Array],
+        slots: Array,
+        ranks: Array,
+        luck: Array | None,
     ) -> Array:
         """Ranks of which that of the j-th feature is one among rows of the same status.
 
-        A number that is known stays known: how often it is missing is another question.
+        A number that is known stays known in an answer, and becomes missing in so many of its
+        resamples as more rows are.
 
         Args:
             j: the feature.
@@ -181,6 +192,7 @@ class Tables:
             at: all lines, and those of each row before and after, (l,).
             slots: (l, f) the rows' slots.
             ranks: (l, f) their ranks.
+            luck: (l,) who becomes missing.
         """
         lines, here, there = at
         last = int(self.starts[j]) + count
@@ -191,6 +203,9 @@ class Tables:
         among = np.maximum(b + place * (1.0 - b), np.nextafter(b, 2.0, dtype=b.dtype))
         out = ranks.copy()
         out[:, j] = np.where(known & (b < 1.0 - TINY), among, np.where(known, own, place * b))
+        if luck is not None:
+            lost = known & (luck * (1.0 - a) < b - a)
+            out[:, j] = np.where(lost, b * luck, out[:, j])
         return out
 
     def _move_ordered(
