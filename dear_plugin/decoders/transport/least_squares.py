@@ -132,7 +132,10 @@ class LeastSquares:
     @lazy
     def _sums(self) -> tuple[Tensor, ...]:
         """The sums in each block: products of columns, with targets, and of each target."""
-        return _total(_products(*part) for part in self._parts)
+        return _total(
+            (_products(columns, columns), *_with(columns, values))
+            for columns, values in self._parts
+        )
 
     @lazy
     def _sizes(self) -> tuple[Tensor, ...]:
@@ -141,8 +144,7 @@ class LeastSquares:
         def _left(columns: Tensor, values: Tensor) -> Tensor:
             return (values - columns @ self._fit).abs_().clamp_min_(SMALLEST).log_()
 
-        parts = ((columns, _left(columns, values)) for columns, values in self._parts)
-        return _total(_products(*part)[1:] for part in parts)
+        return _total(_with(columns, _left(columns, values)) for columns, values in self._parts)
 
     @property
     def _parts(self) -> Iterator[tuple[Tensor, Tensor]]:
@@ -221,10 +223,14 @@ def _blocks(x: Tensor) -> Tensor:
     return padded.view(len(padded) // BLOCKS, BLOCKS, x.shape[1]).transpose(0, 1)
 
 
-def _products(columns: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of each block: (64, q, q) products of columns, (64, q, f) with targets, (64, f) squares."""
-    own, targets = _blocks(columns), _blocks(targets)
-    return own.mT @ own, own.mT @ targets, targets.square().sum(1)
+def _products(columns: Tensor, others: Tensor) -> Tensor:
+    """(64, q, f) the products of columns, (m, q), and others, (m, f), in each block."""
+    return _blocks(columns).mT @ _blocks(others)
+
+
+def _with(columns: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """(64, q, f) the products of columns and targets in each block, and (64, f) squares."""
+    return _products(columns, targets), _blocks(targets).square().sum(1)
 
 
 def _total(parts: Iterable[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:

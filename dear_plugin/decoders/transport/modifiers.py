@@ -18,7 +18,7 @@ from dear_plugin.decoders.transport.leaves import Leaves
 from dear_plugin.decoders.transport.terms import Terms, phi, straight, winsorised
 
 # Leaves, their least rows and share, and rows that the tree is grown on.
-LEAVES, MIN_LEAF, LEAF_SHARE, ROWS = 6, 150, 16, 20_000
+LEAVES, MIN_LEAF, LEAF_SHARE, ROWS = 6, 150, 16, 10_000
 # Held columns whose products are inputs, too: a tree does not see a crossing alone.
 CROSSED = 10
 LEAST_DEVIATION = 1e-9
@@ -44,8 +44,11 @@ class Modifiers:
         rows = rows[:: -(-len(rows) // ROWS)]
         columns = sample.shared(Balance, acted, held).columns(rows)
         others = [j for j in range(rows.shape[1]) if j not in {*acted, *held}]
-        own, rest = (_left(sample, columns, rows, each) for each in (list(acted), others))
-        own = torch.cat([own, _curved(columns, own)], 1)
+        own, rest = (
+            fitted(columns, _standardised(sample, rows, each))[1] for each in (list(acted), others)
+        )
+        # Bends may differ where lines do not.
+        own = torch.cat([own, fitted(columns, own.square())[1]], 1)
         effect = (own[:, :, None] * fitted(own, rest)[1][:, None]).flatten(1)
         self._middle = self._columns(rows).mean(0)
         least = max(MIN_LEAF, len(rows) // LEAF_SHARE)
@@ -69,15 +72,10 @@ class Modifiers:
         return torch.cat([columns, some[:, one] * some[:, other]], 1)
 
 
-def _curved(columns: Tensor, own: Tensor) -> Tensor:
-    return fitted(columns, own.square())[1]
-
-
-def _left(sample: Sample, columns: Tensor, rows: Tensor, features: list[int]) -> Tensor:
-    """(m, q) standardised numbers and categories, without what the held columns explain."""
+def _standardised(sample: Sample, rows: Tensor, features: list[int]) -> Tensor:
+    """(m, q) the numbers and the categories of features; a column of 0 if there are none."""
     if not features:
         return rows.new_zeros(len(rows), 1)
     terms = [sample.shared(Terms.of, j) for j in features]
     found = phi(terms, rows[:, features])[:, straight(terms)]
-    found = (found - found.mean(0)) / found.std(0, correction=0).clamp_min(LEAST_DEVIATION)
-    return fitted(columns, found)[1]
+    return (found - found.mean(0)) / found.std(0, correction=0).clamp_min(LEAST_DEVIATION)

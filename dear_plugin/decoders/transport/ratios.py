@@ -70,7 +70,8 @@ class Counts:
         groups = int(by.max()) + 1
         self._weights = torch.kron(weights, torch.eye(groups).double())
         block = torch.arange(len(sample)) % weights.shape[1] * groups + by
-        self._some = ((by >= 0) & sample.shared(complete, held)).nonzero()[:, 0]
+        some = (by >= 0) & sample.shared(complete, held)
+        self._some = slice(None) if bool(some.all()) else some.nonzero()[:, 0]
         self._block = block[self._some]
         self.axis = axis_of(sample, acted)
         self.drawn, self._bins = len(weights) > 1, self.axis.mix.shape[1]
