@@ -219,7 +219,8 @@ def _bound(freedom: Tensor, tested: int) -> Tensor:
 
 def _blocks(x: Tensor) -> Tensor:
     """(64, m, q) the rows of each block, of (n, q): row i is in block i modulo 64."""
-    padded = torch.nn.functional.pad(x, (0, 0, 0, -len(x) % BLOCKS))
+    rest = -len(x) % BLOCKS
+    padded = torch.nn.functional.pad(x, (0, 0, 0, rest)) if rest else x
     return padded.view(len(padded) // BLOCKS, BLOCKS, x.shape[1]).transpose(0, 1)
 
 

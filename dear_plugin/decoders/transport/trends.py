@@ -14,7 +14,7 @@ from torch import Tensor
 LEAST = 1e-12
 # The least statistic of a trend, at an error rate of .01; the steps that its slope is found in,
 # their largest size, and the largest slope.
-TREND, STEPS, MOST_STEP, MOST_SLOPE = 6.63, 6, 0.5, 3.0
+TREND, STEPS, MOST_STEP, MOST_SLOPE = 6.63, 4, 1.0, 3.0
 
 
 class Trend(NamedTuple):
