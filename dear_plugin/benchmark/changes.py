@@ -111,10 +111,12 @@ def _measured(
     """The measures of one feature from the changes of its levels in each row, (m, l)."""
     # The true changes of the rows that are resampled differ by chance from those of all.
     few = true[: len(resampled[0])]
+    # An answer of who becomes missing keeps its value.
+    drawn = [np.where(np.isnan(each), 0.0 * few, each) for each in resampled]
     offset = np.nanmean(true, 0) - np.nanmean(few, 0)
-    low, high = np.quantile([np.nanmean(each, 0) for each in resampled], ENDS, axis=0) + offset
+    low, high = np.quantile([np.nanmean(each, 0) for each in drawn], ENDS, axis=0) + offset
     clear = np.minimum(np.abs(told), np.abs(true)) > TOLERANCE
-    least, most = np.nanquantile(resampled, ENDS, axis=0)
+    least, most = np.quantile(np.nan_to_num(drawn), ENDS, axis=0)
     inside = (few >= least - TOLERANCE) & (few <= most + TOLERANCE)
     columns = {
         "expected": np.nanmean(expected, 0),

@@ -9,6 +9,7 @@ from dear_plugin import DEAR, Schema
 from dear_plugin.benchmark import changes as drawn
 from dear_plugin.benchmark import effects
 from dear_plugin.benchmark.changes import changes
+from dear_plugin.benchmark.confidence import answers, line
 from dear_plugin.benchmark.effects import errors
 from dear_plugin.benchmark.systems import JOINED, SYSTEMS, TAIL
 from dear_plugin.benchmark.traits import WITH_TRAITS
@@ -58,6 +59,69 @@ def test_what_has_no_effect_is_expected_to_have_none(runs):
 def test_tiers_do_not_help_where_a_hidden_cause_is_shared(hidden):
     assert hidden.loc[("with tiers", "school"), "worst error"] > 0.1
     assert hidden.loc[("with tiers", "wage"), "worst error"] <= 0.03
+
+
+DIFFERING = {
+    "effect by crossing": 0.06,
+    "effect by crossed numbers": 0.12,
+    "effect from a value on": 0.06,
+    "bend by group": 0.1,
+    "counts of opposite effect": 0.2,
+    "flag by number": 0.12,
+    "flag by crossing": 0.1,
+}
+
+
+@pytest.mark.parametrize("trait", list(DIFFERING))
+def test_an_effect_that_differs_is_told_to_each_group(trait):
+    """Halves and levels of held features, and crossings of two, at one standard deviation."""
+    lines = changes(WITH_TRAITS[f"{trait}, as it is"], seed=0)
+    one = errors(lines[lines["step"] < TAIL]).iloc[0]
+    assert one["worst group"] <= DIFFERING[trait]
+    assert one["wrong groups"] == 0
+
+
+@pytest.mark.parametrize(
+    ("trait", "most"),
+    [("held and missing", 0.05), ("many held levels", 0.02), ("often missing later", 0.15)],
+)
+def test_missing_values_and_many_levels_hide_no_effect(trait, most):
+    lines = changes(WITH_TRAITS[f"{trait}, as it is"], seed=0)
+    assert errors(lines[lines["step"] < TAIL])["mean error"].item() <= most
+
+
+@pytest.mark.parametrize("rows", [1_000, 10_000])
+def test_noise_moves_nowhere_also_where_groups_and_missing_values_are(rows):
+    rng = np.random.default_rng(rows)
+    h, g, u = rng.normal(size=rows), rng.integers(0, 3, rows), rng.normal(size=(8, rows))
+    noise = {
+        "smooth": h * g + u[0],
+        "flag": (u[1] > 0.3).astype(int),
+        "count": np.round(np.exp(0.6 * u[2])),
+        "missing": np.where(u[3] > 1, np.nan, u[4]),
+        "level": np.array(list("pqrst"))[np.digitize(u[5] + h, [-1, 0, 0.5, 1.5])],
+    }
+    held = {"h": h, "g": np.array(list("abc"))[g]}
+    frame = pd.DataFrame({**held, "x": g + h * (g - 0.3) + u[6], **noise})
+    schema = Schema.infer(frame, tiers=[["h", "g"], ["x"], list(noise)])
+    dear = DEAR(lambda rows: np.full(len(rows), 0.25), schema, act_on=["x"]).fit(frame)
+    x, (at,) = dear.encoder.rows(frame[:200]), schema.index(["x"])
+    drawn = dear.decoders.resample((at,), x, x[:, [at]] + 1.0, torch.arange(1, 17))
+    others = [j for j in range(len(schema.names)) if j != at]
+    assert torch.equal(drawn[..., others], x[:, None, others].expand(-1, 16, -1))
+
+
+@pytest.mark.ci
+def test_credible_answers_come_true_of_the_person_as_often_as_they_say():
+    """The model decides on what follows alone; these people are in the simulator."""
+    names = ["linear, smooth", "effect by crossing, as it is", "flag by crossing, as it is"]
+    names += ["a count between, as it is", "rarely missing later, as it is", "capped, as it is"]
+    found = pd.concat([answers(WITH_TRAITS[name], 0, 100) for name in names])
+    done = line(found)
+    assert done["true"] >= 0.94
+    assert abs(done["said"] - done["true"]) <= 0.05
+    assert abs(done["said of all"] - done["true of all"]) <= 0.08
+    assert done["credible"] > 0.3
 
 
 @pytest.mark.ci
