@@ -25,6 +25,9 @@ ROWS = 5_000
 FACTORS, PRODUCTS, LEAST_T = 24, 24, 4.0
 # The least rows of a leaf, and their share.
 MIN_LEAF, LEAF_SHARE = 40, 100
+# Of a finer tree, whose predictions are one more column: any error that it makes of x_S does no
+# harm to what is regressed on both, and what it finds is no longer taken for an effect.
+FINE, LEAST_FINE = 400, 12
 
 
 class Balance:
@@ -55,7 +58,7 @@ class Balance:
         self._leaves = Leaves(factors, left, max(MIN_LEAF, len(rows) // LEAF_SHARE))
         columns = torch.cat([columns, self._in_leaves(factors)], 1)
         weights, left = fitted(columns, wanted)
-        self._fine = Leaves(factors, left, 12, 400)
+        self._fine = Leaves(factors, left, LEAST_FINE, FINE)
         at = self._fine(factors)
         sums = left.new_zeros(len(self._fine), left.shape[1]).index_add_(0, at, left)
         self._mean = sums / torch.bincount(at, minlength=len(sums))[:, None]

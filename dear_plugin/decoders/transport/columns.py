@@ -33,6 +33,7 @@ class Columns:
         sample: the training rows.
         acted: the features of S.
         held: the held features.
+        earlier: counted features that others follow, too; in every model.
 
     Attributes:
         encoder: scales rows.
@@ -43,8 +44,11 @@ class Columns:
         honest: how many of these, the last ones, rows that did not make them must ask for.
     """
 
-    def __init__(self, sample: Sample, acted: Members, held: Members) -> None:
+    def __init__(
+        self, sample: Sample, acted: Members, held: Members, earlier: Members = ()
+    ) -> None:
         self.encoder, self.acted = sample.encoder, torch.tensor(acted)
+        self._between = [(j, sample.shared(Terms.of, j)) for j in earlier]
         self._balance = sample.shared(Balance, acted, held) if held else None
         self._groups = sample.shared(Modifiers, acted, held) if held else None
         self._terms = [sample.shared(Terms.of, j) for j in acted]
@@ -66,10 +70,15 @@ class Columns:
         self.blocks = self._blocks(torch.tensor([part.shape[-1] for part in parts]))
 
     def always(self, rows: Tensor) -> Tensor:
-        """(m, q) a constant, and the held features' columns of scaled rows, (m, p)."""
-        return (
+        """(m, q) a constant, the held features' columns of scaled rows, (m, p), and `between`."""
+        held = (
             rows.new_ones(len(rows), 1) if self._balance is None else self._balance.columns(rows)
         )
+        return torch.cat([held, self.between(rows)], 1)
+
+    def between(self, rows: Tensor) -> Tensor:
+        """(m, e) the columns of the earlier features in scaled rows."""
+        return torch.cat([rows[:, :0], *(terms(rows[:, j]) for j, terms in self._between)], 1)
 
     def own(self, rows: Tensor, values: Tensor, most: int | None = None) -> Tensor:
         """(m, c, u) the columns of x_S.

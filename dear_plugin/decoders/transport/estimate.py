@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.tiers import ranks
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.axes import axis_of
@@ -51,7 +52,7 @@ class Estimate:
 
     def __init__(self, sample: Sample, acted: Members, held: Members) -> None:
         held = tuple(j for j in held if not sample.encoder.schema.features[j].identifier)
-        self._sample, self.acted, self._held = sample, torch.tensor(acted), held
+        self._sample, self.acted, self._set = sample, torch.tensor(acted), (sample, acted, held)
         self.cells, self.axis = cells_of(sample, acted, held), axis_of(sample, acted)
         others = torch.ones(sample.encoder.p, dtype=torch.bool)
         others[[*acted, *held]] = False
@@ -68,8 +69,9 @@ class Estimate:
         self._groups = sample.shared(Modifiers, acted, held) if held and len(counted) else None
         self._own = self._group(sample.rows)
         self._by_group = self._differing()
-        self._fit = LeastSquares(sample, acted, held, smooth, tested=self._tested)
+        self._fit = LeastSquares(*self._set, smooth, tested=self._tested)
         self.point = self._tables(WHOLE), self._fit.lines(WHOLE)
+        self._chained: dict[int, list[Lines]] = {}
         self._draws: dict[int, tuple[Tables, Lines]] = {}
 
     @property
@@ -95,7 +97,34 @@ class Estimate:
         blocks = torch.randint(BLOCKS, (DRAWS, BLOCKS // 2), generator=generator)
         weights = 2.0 * torch.nn.functional.one_hot(blocks, BLOCKS).sum(1).double()
         tables, lines = self.point
+        self._chained[group] = [fit.lines(weights, point) for fit, point in self._chains]
         return self._tables(weights, tables.features), self._fit.lines(weights, lines)
+
+    @lazy
+    def _chains(self) -> list[tuple[LeastSquares, Lines]]:
+        """Smooth features that follow counted ones, by their place in the order of causes.
+
+        What a counted cause does next is not sure of one row, nor is then what follows from it.
+        One with the same place is taken for a cause where x_S has no effect beside it.
+        """
+        counted, smooth = (each.features for each in self.point)
+        schema, chains = self._sample.encoder.schema, []
+        place = torch.tensor(ranks(schema.tiers, schema.names))
+        for own in place[smooth].unique().tolist() if len(counted) else ():
+            before = place[counted] < own
+            earlier = counted[before if bool(before.any()) else place[counted] == own]
+            may_move = torch.zeros(len(place), dtype=torch.bool)
+            may_move[smooth[place[smooth] == own]] = True
+            while bool(may_move.any()) and len(earlier):
+                causes = tuple(earlier.tolist())
+                fit = LeastSquares(*self._set, may_move, tested=self._tested, earlier=causes)
+                point = fit.lines(WHOLE)
+                direct = point.features[(point.slope[0] != 0.0).any(0)]
+                if bool(before.any()) or not len(direct):
+                    chains.append((fit, point))
+                    break
+                may_move[direct] = False
+        return chains
 
     def _group(self, x: Tensor) -> Tensor:
         """(m,) the group of rows, (m, p), in which x_S may have another effect."""
@@ -107,10 +136,9 @@ class Estimate:
         """(f,) the counted features whose ratios differ by group, as rows beside its own show."""
         if self._groups is None or len(self._groups) == 1:
             return self._counted[:0]
-        features, acted = self._counted.tolist(), tuple(self.acted.tolist())
-        ratio = fit_ratios(Counts(self._sample, acted, self._held, WHOLE), features).bins
-        others = torch.where(grows(len(self._sample)), -1, self._own)
-        counts = Counts(self._sample, acted, self._held, WHOLE, others)
+        features = self._counted.tolist()
+        ratio = fit_ratios(Counts(*self._set, WHOLE), features).bins
+        counts = Counts(*self._set, WHOLE, torch.where(grows(len(self._own)), -1, self._own))
         return self._counted[differing(counts, features, ratio, self._tested)]
 
     @property
@@ -125,9 +153,8 @@ class Estimate:
             weights: (r, q) the weights of blocks of rows.
             moving: those that may move.
         """
-        sample, acted = self._sample, tuple(self.acted.tolist())
-        features = self._counted if moving is None else moving
-        test = partial(linked, sample, held=self._held, weights=weights, tested=self._tested)
+        (sample, acted, held), features = self._set, self._counted if moving is None else moving
+        test = partial(linked, sample, held=held, weights=weights, tested=self._tested)
         # One by one: a tree fitted to the same rows would appear to depend on everything.
         may_move = torch.stack([test(i, features=features) for i in acted]).any(0)
         by_group = torch.isin(features, self._by_group)
@@ -135,10 +162,9 @@ class Estimate:
         if moving is None:
             some = may_move[0]
             features, may_move, by_group = features[some], may_move[:, some], by_group[some]
-        counts = Counts(sample, acted, self._held, weights)
-        base, _, ratio = fit_ratios(counts, features[~by_group].tolist())
+        base, _, ratio = fit_ratios(Counts(*self._set, weights), features[~by_group].tolist())
         if self._count > 1:
-            within = Counts(sample, acted, self._held, weights, self._own)
+            within = Counts(*self._set, weights, self._own)
             own = fit_ratios(within, features[by_group].tolist())
             base, ratio = (
                 _merged(by_group, [each.repeat_interleave(self._count, 0) for each in all_], some)
@@ -191,8 +217,9 @@ class Estimate:
             values: (m, c, w) the new values of x_S.
             draws: (r,) bootstrap samples of one group, from 1 on; None: the training rows.
         """
-        luck = None if draws is None else _places(_group(draws), [LUCK])[(draws - 1) % DRAWS]
+        group = None if draws is None else _group(draws)
         (m, c, _), (tables, lines, draws) = values.shape, self._of(draws)
+        luck = None if group is None else _places(group, [LUCK])[draws, 0].numpy()
         out = x[:, None].repeat(len(draws), 1, c, 1)
         if len(features := tables.features):
             start, node = v[..., -1].long(), self.axis.node(values.flatten(0, 1)).view(m, c)
@@ -202,6 +229,9 @@ class Estimate:
         if len(features := lines.features):
             moved = lines.move(x, v.index_select(2, features), values, draws)
             out.index_copy_(3, features, moved)
+        for chain in self._chained[group] if group is not None else ():
+            moved = chain.follow(x, out[:, :, 0], values[:, 0], draws)
+            out.index_copy_(3, chain.features, moved[:, :, None])
         for j, i, slope in self._copies:
             out[..., j] = x[:, j, None] + slope * (values[..., i] - x[:, self.acted[i], None])
         return out.index_copy_(3, self.acted, values.expand(len(draws), -1, -1, -1))

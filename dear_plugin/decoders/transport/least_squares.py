@@ -70,12 +70,21 @@ class LeastSquares:
         held: the held features.
         may_move: (p,) bool, the targets to keep.
         tested: how many features share the error rate.
+        earlier: see `Columns`; with some, all targets are kept.
     """
 
     def __init__(
-        self, sample: Sample, acted: Members, held: Members, may_move: Tensor, *, tested: int
+        self,
+        sample: Sample,
+        acted: Members,
+        held: Members,
+        may_move: Tensor,
+        *,
+        tested: int,
+        earlier: Members = (),
     ) -> None:
-        self._columns, self._tested = Columns(sample, acted, held), tested
+        self._columns, self._tested = Columns(sample, acted, held, earlier), tested
+        self._keeps_all = bool(earlier)
         self._known = sample.shared(complete, held)[:, None].double()
         self._rows, targets = sample.shared(winsorised), sample.shared(Targets.of)
         self._targets = targets.part(may_move[targets.features])
@@ -111,7 +120,7 @@ class LeastSquares:
         held, slope = fit.split([self._held, shape[1] - self._held], 1)
         scale = scale[:, self._held :]
         if point is None:
-            moves = ((slope[0] != 0.0) | (scale[0] != 0.0)).any(0)
+            moves = ((slope[0] != 0.0) | (scale[0] != 0.0)).any(0) | self._keeps_all
         else:
             moves = torch.isin(targets.features, point.features)
         held, slope, scale = (each[..., moves] for each in (held, slope, scale))

@@ -14,13 +14,8 @@ from torch.nn.functional import one_hot
 
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.ratios import (
-    LEAST,
-    WHOLE,
-    Counts,
-    fit_bases,
-    shrunk,
-)
+from dear_plugin.decoders.transport.ratios import WHOLE, Counts, fit_bases, shrunk
+from dear_plugin.decoders.transport.trends import LEAST
 from dear_plugin.decoders.transport.values import GROUPS, normal_places, smooth_features
 
 # The family-wise error rate over all features that are independent of x_S; the l-th level has

@@ -134,7 +134,7 @@ class Tables:
         return out
 
     def move(
-        self, x: Tensor, v: Tensor, start: Tensor, end: Tensor, luck: Tensor | None = None
+        self, x: Tensor, v: Tensor, start: Tensor, end: Tensor, luck: Array | None = None
     ) -> Tensor:
         """(r, m, c, f) the values of the features on other lines.
 
@@ -145,7 +145,7 @@ class Tables:
             v: (r, m, f) their ranks.
             start: (r, m) their lines.
             end: (r, m, c) the lines to move to.
-            luck: (r, 1) in (0, 1), who becomes missing as more rows are; None: nobody.
+            luck: (r,) in (0, 1), who becomes missing as more rows are; None: nobody.
         """
         (r, m, c), f = end.shape, len(self.base)
         lines, where = self.lines(torch.cat([start[..., None], end], 2))
@@ -155,9 +155,8 @@ class Tables:
         here, there = where[:, 0].take(row), where[:, 1:].ravel().take(leaves)
         ranks, slots = v.numpy().reshape(r * m, f)[row], self._slots(x)[row % m]
         moved = own[row % m]
-        for j, count in self._special:
-            chance = None if luck is None else luck.numpy()[row // m, 0]
-            ranks = self._among_known(j, count, (lines, here, there), slots, ranks, chance)
+        chance = None if luck is None else luck[row // m]
+        ranks = self._among_known((lines, here, there), chance, slots, ranks)
         self._move_ordered(lines, there, slots, ranks, moved)
         for j in range(self.ordered, f):
             shares, code = lines[:, self._segment(j)], slots[:, j] - self.starts[j] - 1
@@ -173,39 +172,30 @@ class Tables:
         return [(j, count) for j, count in enumerate(counts) if count]
 
     def _among_known(
-        self,
-        j: int,
-        count: int,
-        at: tuple[Array, Array, Array],
-        slots: Array,
-        ranks: Array,
-        luck: Array | None,
+        self, at: tuple[Array, Array, Array], luck: Array | None, slots: Array, ranks: Array
     ) -> Array:
-        """Ranks of which that of the j-th feature is one among rows of the same status.
+        """(l, f) ranks; where a number may be missing, those among rows of the same status.
 
         A number that is known stays known in an answer, and becomes missing in so many of its
         resamples as more rows are.
 
         Args:
-            j: the feature.
-            count: how many special levels it has.
             at: all lines, and those of each row before and after, (l,).
+            luck: (l,) who becomes missing; None: nobody.
             slots: (l, f) the rows' slots.
             ranks: (l, f) their ranks.
-            luck: (l,) who becomes missing.
         """
-        lines, here, there = at
-        last = int(self.starts[j]) + count
-        a, b, own = lines[here, last], lines[there, last], ranks[:, j].astype(np.float64)
-        known = slots[:, j] > last
-        place = np.where(known, (own - a) / np.maximum(1.0 - a, TINY), own / np.maximum(a, TINY))
-        # Just above the special ones.
-        among = np.maximum(b + place * (1.0 - b), np.nextafter(b, 2.0, dtype=b.dtype))
-        out = ranks.copy()
-        out[:, j] = np.where(known & (b < 1.0 - TINY), among, np.where(known, own, place * b))
-        if luck is not None:
-            lost = known & (luck * (1.0 - a) < b - a)
-            out[:, j] = np.where(lost, b * luck, out[:, j])
+        (lines, here, there), out = at, ranks.copy() if self._special else ranks
+        for j, count in self._special:
+            last, own = int(self.starts[j]) + count, ranks[:, j].astype(np.float64)
+            a, b, known = lines[here, last], lines[there, last], slots[:, j] > last
+            place = (own - a * known) / np.maximum(np.where(known, 1.0 - a, a), TINY)
+            # Just above the special ones.
+            among = np.maximum(b + place * (1.0 - b), np.nextafter(b, 2.0, dtype=b.dtype))
+            among = np.where(b < 1.0 - TINY, among, own)
+            if luck is not None:
+                among = np.where(luck * (1.0 - a) < b - a, b * luck, among)
+            out[:, j] = np.where(known, among, place * b)
         return out
 
     def _move_ordered(

@@ -92,7 +92,8 @@ def normal_places(rows: Tensor) -> Tensor:
     """(..., q) the normal quantiles of the ranks of ordered groups of rows, (..., q)."""
     total = rows.sum(-1, keepdim=True).clamp_min(1.0)
     place = (rows.cumsum(-1) - rows / 2.0) / total
-    return torch.special.ndtri(place.clamp(NEAR_END, 1.0 - NEAR_END))
+    out: Tensor = torch.special.ndtri(place.clamp(NEAR_END, 1.0 - NEAR_END))
+    return out
 
 
 def splits_of(size: Tensor, order: Tensor, special: int = 0) -> Tensor:
