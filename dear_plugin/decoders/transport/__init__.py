@@ -19,7 +19,8 @@ Its nine steps, each with its file and function:
 7. Encoding, `estimate.Estimate.encode`, takes the rank: `tables.Tables.ranks`; or the residual:
    `lines.Lines.residual`.
 8. Decoding, `estimate.Estimate.decode`, takes the value at that rank, of known numbers among known
-   ones, by the maximal coupling for categories: `tables.Tables.move`; or adds the change of the location: `lines.Lines.move`.
+   ones, by the maximal coupling for categories: `tables.Tables.move`; or adds the change of the
+   location: `lines.Lines.move`.
 9. A resample repeats 4 to 6 with the weights of a bootstrap sample, `estimate.Estimate.drawn`, and
    takes another place among equal values, so that it is of one person.
 """

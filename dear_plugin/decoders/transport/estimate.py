@@ -126,6 +126,9 @@ class Estimate:
                 may_move[direct] = False
         return chains
 
+    def _counts(self, weights: Tensor, by: Tensor | None = None) -> Counts:
+        return Counts(*self._set, weights, by, self.axis)
+
     def _group(self, x: Tensor) -> Tensor:
         """(m,) the group of rows, (m, p), in which x_S may have another effect."""
         if self._groups is None or len(self._groups) == 1:
@@ -137,8 +140,8 @@ class Estimate:
         if self._groups is None or len(self._groups) == 1:
             return self._counted[:0]
         features = self._counted.tolist()
-        ratio = fit_ratios(Counts(*self._set, WHOLE), features).bins
-        counts = Counts(*self._set, WHOLE, torch.where(grows(len(self._own)), -1, self._own))
+        ratio = fit_ratios(self._counts(WHOLE), features).bins
+        counts = self._counts(WHOLE, torch.where(grows(len(self._own)), -1, self._own))
         return self._counted[differing(counts, features, ratio, self._tested)]
 
     @property
@@ -162,9 +165,9 @@ class Estimate:
         if moving is None:
             some = may_move[0]
             features, may_move, by_group = features[some], may_move[:, some], by_group[some]
-        base, _, ratio = fit_ratios(Counts(*self._set, weights), features[~by_group].tolist())
+        base, _, ratio = fit_ratios(self._counts(weights), features[~by_group].tolist())
         if self._count > 1:
-            within = Counts(*self._set, weights, self._own)
+            within = self._counts(weights, self._own)
             own = fit_ratios(within, features[by_group].tolist())
             base, ratio = (
                 _merged(by_group, [each.repeat_interleave(self._count, 0) for each in all_], some)

@@ -26,7 +26,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.axes import Level, axis_of
+from dear_plugin.decoders.transport.axes import Axis, Level, axis_of
 from dear_plugin.decoders.transport.cells import cells_of
 from dear_plugin.decoders.transport.trends import LEAST, Trend
 from dear_plugin.decoders.transport.values import Values, complete
@@ -51,6 +51,7 @@ class Counts:
         held: the features that are conditioned on.
         weights: (r, q) the weights of blocks of rows: row i is in block i modulo q.
         by: (n,) groups of rows, each a sample of its own in each of the r; -1: in none.
+        axis: that of the set, where it is known: one of several features takes time.
 
     Attributes:
         axis: the bins.
@@ -64,6 +65,7 @@ class Counts:
         held: Members,
         weights: Tensor,
         by: Tensor | None = None,
+        axis: Axis | None = None,
     ) -> None:
         self._sample, self._set = sample, (acted, held)
         by = torch.zeros(len(sample)).long() if by is None else by
@@ -73,7 +75,7 @@ class Counts:
         some = (by >= 0) & sample.shared(complete, held)
         self._some = slice(None) if bool(some.all()) else some.nonzero()[:, 0]
         self._block = block[self._some]
-        self.axis = axis_of(sample, acted)
+        self.axis = axis_of(sample, acted) if axis is None else axis
         self.drawn, self._bins = len(weights) > 1, self.axis.mix.shape[1]
 
     def values(self, j: int) -> Values:
