@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dear_plugin.benchmark.causal import CAUSAL
+from dear_plugin.benchmark.confidence import CONFIDENCE
 from dear_plugin.benchmark.contest import CONTEST
 from dear_plugin.benchmark.credible import CREDIBLE
 from dear_plugin.benchmark.departures import DEPARTURES
@@ -23,7 +24,18 @@ from dear_plugin.benchmark.trees import TREES
 from dear_plugin.data import sensitive
 from dear_plugin.errors import DearError
 
-SPECS = (CAUSAL, CONTEST, CREDIBLE, DEPARTURES, EFFECTS, HOSTS, REPRODUCE, SPEED, TREES)
+SPECS = (
+    CAUSAL,
+    CONFIDENCE,
+    CONTEST,
+    CREDIBLE,
+    DEPARTURES,
+    EFFECTS,
+    HOSTS,
+    REPRODUCE,
+    SPEED,
+    TREES,
+)
 RESULTS = Path("results")
 
 

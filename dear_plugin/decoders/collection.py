@@ -207,8 +207,9 @@ class InOrder(Decoder):
         self, x: Tensor, values: Tensor, draws: Tensor, copy: Callable[[int], Decoder]
     ) -> Tensor:
         """The rows, (m, r, p), that follow under the same resample of all parts."""
-        rows = x[:, None].expand(-1, len(draws), -1)
-        for part in self._parts:
+        first, *later = self._parts
+        rows = self._decoders.resample(first, x, values[:, self._at(first)], draws)
+        for part in later:
             wanted, each = values[:, self._at(part)], draws.split(1)
             parts = [
                 self._decoders.resample(part, rows[:, i], wanted, draw)

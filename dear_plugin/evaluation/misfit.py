@@ -6,13 +6,15 @@ is left of that dependence is the misfit. Both r and the bins of x_S are regress
 features first, so that an error of either regression alone does no harm (Robinson 1988). The
 columns are not the decoder's: numbers with kinks, their products, categories, and the leaves of a
 tree that predicts x_S. Means are tested, and of numbers absolute deviations, in all rows and in
-groups of each held feature, since effects and spreads may differ between these.
+groups of each held feature and in crossings of two, since effects and spreads may differ between
+these. What these rows are too few to show is told with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import pandas as pd
 import torch
@@ -20,6 +22,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders import Decoders
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.transport.axes import cut
@@ -32,6 +35,10 @@ REFERENCES = 4
 LEAST_BIN = 40
 KINKS, MOST_FACTORS, LEAVES, MIN_LEAF = (0.25, 0.5, 0.75), 8, 48, 40
 GROUPS, LEAST_GROUP = 3, 200
+# Held features whose crossings are groups, too.
+MOST_CROSSED = 4
+# How likely the smallest visible misfit is to be found.
+POWER = 0.8
 # The outer share of a column on either side that is clamped.
 OUTER = 0.005
 # In standard deviations: what is too small to be named, and the least deviation of a column.
@@ -44,10 +51,25 @@ MEAN, SPREAD = "mean", "spread"
 COLUMNS = ["set", "feature", "of", "within", "misfit"]
 
 
+class Misfits(NamedTuple):
+    """What held-out rows contradict, and what they are too few to show.
+
+    Attributes:
+        found: the misfits beyond chance, the largest of each set and feature, in descending
+            order: `set, feature, of` ("mean" or "spread"), `within` (the held features in a group
+            of which it was found, or empty) and `misfit`, in standard deviations of the feature.
+        visible: the misfit of a mean in all rows that half of the tests would find in `POWER` of
+            such samples; NaN without a test.
+    """
+
+    found: pd.DataFrame
+    visible: float
+
+
 def misfits(
     decoders: Decoders, encoder: Encoder, sets: ActionSets, rows: Tensor, seed: int = 0
-) -> pd.DataFrame:
-    """The misfits beyond chance, the largest of each set and feature, in descending order.
+) -> Misfits:
+    """The misfits of some sets.
 
     Args:
         decoders: of the sets.
@@ -55,10 +77,6 @@ def misfits(
         sets: the s action sets.
         rows: (n, p) held-out rows; at most `MOST_ROWS` are used.
         seed: of the draw.
-
-    Returns:
-        `set, feature, of` ("mean" or "spread"), `within` (the held feature in a group of which it
-        was found, or empty) and `misfit`, in standard deviations of the feature.
     """
     rng = torch.Generator().manual_seed(seed)
     rows = rows[torch.randperm(len(rows), generator=rng)[:MOST_ROWS]]
@@ -68,11 +86,25 @@ def misfits(
         if is_tested(decoders, encoder, members)
         for test in _tests(decoders, encoder, rows, members, rng)
     ]
-    found = pd.DataFrame(tests, columns=[*COLUMNS, "p"]).astype({"misfit": float, "p": float})
+    columns = [*COLUMNS, "p", "unit", "freedom"]
+    found = pd.DataFrame(tests, columns=columns).astype(dict.fromkeys(columns[4:], float))
+    visible = _visible(found[(found["within"] == "") & (found["of"] == MEAN)], len(found))
     found = found[(found["p"] * len(found) < ERROR) & (found["misfit"] > TOLERANCE)]
     weight = found["misfit"] * LARGER ** (found["within"] == "")
     first = found.loc[weight.sort_values(ascending=False).index].drop_duplicates(COLUMNS[:2])
-    return first.sort_values("misfit", ascending=False)[COLUMNS].reset_index(drop=True)
+    first = first.sort_values("misfit", ascending=False)[COLUMNS].reset_index(drop=True)
+    return Misfits(first, visible)
+
+
+def _visible(tests: pd.DataFrame, count: int) -> float:
+    """The smallest misfit that half of some tests find, of `count` that share the error rate."""
+    from scipy.special import chndtrinc, chndtrix
+
+    if tests.empty:
+        return float("nan")
+    freedom, tolerated = tests["freedom"], (TOLERANCE / tests["unit"]) ** 2
+    least = chndtrinc(chndtrix(1.0 - ERROR / count, freedom, tolerated), freedom, 1.0 - POWER)
+    return float((least**0.5 * tests["unit"]).median())
 
 
 def is_tested(decoders: Decoders, encoder: Encoder, members: Members) -> bool:
@@ -85,8 +117,8 @@ def is_tested(decoders: Decoders, encoder: Encoder, members: Members) -> bool:
 
 def _tests(
     decoders: Decoders, encoder: Encoder, rows: Tensor, members: Members, rng: torch.Generator
-) -> Iterator[tuple[str, str, str, float, float]]:
-    """`feature, of, within, misfit, p` of each test of a set."""
+) -> Iterator[tuple[str, str, str, float, float, float, int]]:
+    """`feature, of, within, misfit, p, unit, freedom` of each test of a set."""
     held, schema = decoders.conditioned(members), encoder.schema
     bins = _merged(bins_of(encoder, rows, members))
     at, controls = one_hot(bins).double(), _controls(encoder, rows, held, bins)
@@ -98,8 +130,8 @@ def _tests(
     names += [(schema.names[features[i]], SPREAD) for i in numbers]
     for within, group in _groups(encoder, rows, held):
         tested = _tested(at[group], columns[group])
-        for name, size, p in zip(names, *map(Tensor.tolist, tested), strict=True):
-            yield *name, within, size, p
+        for name, size, p, unit in zip(names, *map(Tensor.tolist, tested), strict=True):
+            yield *name, within, size, p, unit, at.shape[1] - 1
 
 
 def _told(
@@ -118,8 +150,13 @@ def _told(
     real, told = (encoder.expand(encoder.grid.round(x)).double() for x in (rows, moved))
     deviation = real.std(0, correction=0)
     others = ~torch.isin(encoder.feature_of, torch.tensor([*members, *decoders.held(members)]))
-    kept = (others & (deviation > LEAST_DEVIATION)).nonzero()[:, 0]
+    # What is missing stays so: known numbers are compared, and missing ones are as their mean.
+    number = encoder.is_number[encoder.feature_of]
+    first = torch.isin(torch.arange(len(number)), torch.tensor(list(encoder.starts)))
+    kept = (others & (first | ~number) & (deviation > LEAST_DEVIATION)).nonzero()[:, 0]
     told = (told.view(len(rows), REFERENCES, -1).mean(1) / deviation)[:, kept]
+    missing = (is_special(rows)[:, encoder.feature_of] & number)[:, kept]
+    told = torch.where(missing, told.masked_fill(missing, torch.nan).nanmean(0), told)
     # Few rows far out would hide what most of them show.
     told = told.clamp(*_quantiles(told, (OUTER, 1.0 - OUTER)))
     return told, encoder.feature_of[kept].tolist()
@@ -167,21 +204,25 @@ def _left(targets: Tensor, controls: Tensor) -> Tensor:
 
 
 def _groups(encoder: Encoder, rows: Tensor, held: Members) -> Iterator[tuple[str, Tensor]]:
-    """All rows, and the largest groups of each held feature; bool, (n,)."""
+    """All rows, the largest groups of each held feature, and crossings of two; bool, (n,)."""
     yield "", torch.ones(len(rows), dtype=torch.bool)
-    for j in held:
-        if encoder.schema.features[j].identifier:
-            continue
-        feature, codes = encoder.schema.features[j], rows[:, j].long()
-        if feature.is_number:
-            codes = cut(rows[:, j], GROUPS, LEAST_GROUP)[0]
-        counts = torch.bincount(codes)
-        for code in counts.argsort(descending=True)[:GROUPS].tolist():
+    features = encoder.schema.features
+    kept = [j for j in held if not features[j].identifier]
+    codes = {j: _codes(rows[:, j], features[j].is_number) for j in kept}
+    pairs = combinations(kept[:MOST_CROSSED], 2)
+    for members in [*((j,) for j in kept), *pairs]:
+        own = torch.stack([codes[j] for j in members], 1).unique(dim=0, return_inverse=True)[1]
+        counts = torch.bincount(own)
+        for code in counts.argsort(descending=True)[: GROUPS ** len(members)].tolist():
             if LEAST_GROUP <= counts[code] < len(rows):
-                yield feature.name, codes == code
+                yield " x ".join(features[j].name for j in members), own == code
 
 
-def _tested(at: Tensor, told: Tensor) -> tuple[Tensor, Tensor]:
+def _codes(column: Tensor, is_number: bool) -> Tensor:
+    return cut(column, GROUPS, LEAST_GROUP)[0] if is_number else column.long()
+
+
+def _tested(at: Tensor, told: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Whether columns depend on the bins of x_S, both without the held features.
 
     Args:
@@ -189,8 +230,8 @@ def _tested(at: Tensor, told: Tensor) -> tuple[Tensor, Tensor]:
         told: (m, q) the columns.
 
     Returns:
-        (q,) the root mean square of the dependence beyond chance, and the probability of one as
-        significant if it were `TOLERANCE`.
+        (q,) the root mean square of the dependence beyond chance, the probability of one as
+        significant if it were `TOLERANCE`, and what one unit of noncentrality is.
     """
     from scipy.special import chndtr  # scipy.stats takes most of a second to import
 
@@ -199,6 +240,7 @@ def _tested(at: Tensor, told: Tensor) -> tuple[Tensor, Tensor]:
     variance = torch.einsum("mb,mq,mc->qbc", at, told.square(), at)
     beyond = (sums * (inverse @ sums)).sum(0) - (variance * inverse).sum((1, 2))
     weighted = torch.linalg.pinv(variance, hermitian=True) @ sums.T[..., None]
-    tolerated = m * TOLERANCE**2 / told.square().mean(0).clamp_min(LEAST_DEVIATION)
+    unit = (told.square().mean(0).clamp_min(LEAST_DEVIATION) / m).sqrt()
+    tolerated = (TOLERANCE / unit).square()
     below = chndtr((sums.T * weighted[..., 0]).sum(1).numpy(), freedom, tolerated.numpy())
-    return (beyond.clamp_min(0.0) / m).sqrt(), 1.0 - torch.from_numpy(below)
+    return (beyond.clamp_min(0.0) / m).sqrt(), 1.0 - torch.from_numpy(below), unit

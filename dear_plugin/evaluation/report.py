@@ -53,7 +53,9 @@ class Report:
             because some of its features may follow from others.
         misfits: where these rows contradict what is told to follow, the largest first: `set,
             feature, of, within, misfit`. The mean or the spread of the feature is off by `misfit`
-            standard deviations, in all rows or within groups of a held feature.
+            standard deviations, in all rows or within groups of held features.
+        visible: how far the mean of what follows must be off, in standard deviations, for so many
+            rows to show it; see `Misfits`.
         rows: the number of rows.
 
     Example:
@@ -77,14 +79,23 @@ class Report:
     entanglement: pd.Series
     per_set: pd.DataFrame
     misfits: pd.DataFrame
+    visible: float
     rows: int
 
     @property
     def verdict(self) -> str:
         """Whether the indirect changes are to be relied on, and what these rows contradict."""
         if not self.contradicted:
-            return self._overall
+            return f"{self._overall}{self._not_visible}"
         return f"{self._overall} Contradicted by these rows: {_few(self.contradicted)}."
+
+    @property
+    def _not_visible(self) -> str:
+        """What these rows are too few to contradict."""
+        if np.isnan(self.visible):
+            return ""
+        missed = f"what is off by less than {_text(self.visible)} sd they may miss"
+        return f" These rows contradict nothing; {missed}."
 
     @property
     def contradicted(self) -> tuple[str, ...]:
@@ -208,7 +219,7 @@ def diagnose(
         name: [fidelity.ratio(table[table["set"] == i]) for i in range(len(fitted))]
         for name, table in tables.items()
     }
-    found = misfits(decoders, encoder, sets, rows, seed)
+    found, visible = misfits(decoders, encoder, sets, rows, seed)
     largest = found.groupby("set")["misfit"].max().reindex(sets.labels).fillna(0.0)
     per_set = {
         **by_set,
@@ -230,6 +241,7 @@ def diagnose(
         ),
         per_set=pd.DataFrame({"set": sets.labels, **per_set}),
         misfits=found,
+        visible=visible,
         rows=len(random.real),
     )
 

@@ -6,7 +6,8 @@ import torch
 
 from dear_plugin import DEAR, Schema
 from dear_plugin.benchmark.fits import reject_all
-from dear_plugin.benchmark.systems import SYSTEMS, WITH_TRAITS
+from dear_plugin.benchmark.systems import SYSTEMS
+from dear_plugin.benchmark.traits import WITH_TRAITS
 from dear_plugin.decoders import Decoder, Transport
 from dear_plugin.evaluation.misfit import misfits
 
@@ -32,6 +33,13 @@ class Straight(Decoder):
         return moved
 
 
+class Frozen(Straight):
+    """Nothing follows."""
+
+    def fit(self, sample, acted, held):
+        self.acted, self.slope = list(acted), torch.zeros(len(acted), sample.encoder.p).double()
+
+
 class Unconditional(Transport):
     """The default decoder, which does not condition on what it holds."""
 
@@ -55,7 +63,7 @@ def fitted(system, decoder, seed=0, rows=4_000):
 
 
 def found(dear, held_out):
-    return misfits(dear.decoders, dear.encoder, dear.sets, dear.encoder.rows(held_out))
+    return misfits(dear.decoders, dear.encoder, dear.sets, dear.encoder.rows(held_out)).found
 
 
 class TestFaults:
@@ -91,6 +99,22 @@ class TestFaults:
         (row,) = found(dear, held_out).to_dict("records")
         assert row["misfit"] == pytest.approx(0.6 / held_out["y"].std(), abs=0.04)
         assert row["within"] == ""
+
+    def test_an_effect_that_differs_by_a_crossing_is_named_with_both(self):
+        dear, held_out = fitted(WITH_TRAITS["effect by crossing, as it is"], Straight())
+        (row,) = found(dear, held_out).to_dict("records")
+        assert (row["feature"], row["within"]) == ("y", "p x q")
+
+    def test_numbers_that_may_be_missing_are_compared_where_they_are_known(self):
+        dear, held_out = fitted(WITH_TRAITS["often missing later, as it is"], Frozen())
+        (row,) = found(dear, held_out).to_dict("records")
+        assert row["feature"] == "y" and row["misfit"] > 0.15
+
+    def test_fewer_rows_show_less(self):
+        dear, held_out = fitted(WITH_TRAITS["linear, smooth"], Straight())
+        some = (dear.encoder.rows(held_out[:n]) for n in (4_000, 1_000))
+        visible = [misfits(dear.decoders, dear.encoder, dear.sets, x).visible for x in some]
+        assert 0.05 < visible[0] < 0.6 * visible[1] + 0.05 < 0.5
 
 
 class TestFalseAlarms:

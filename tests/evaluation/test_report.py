@@ -126,6 +126,12 @@ class TestContradictions:
         assert f"\ncontradicted: {text}\n" in str(found)
         assert text in found._repr_html_()
 
+    def test_where_nothing_is_contradicted_it_says_what_so_few_rows_may_miss(self, found):
+        none = replace(found, misfits=found.misfits[:0], visible=0.117)
+        end = "These rows contradict nothing; what is off by less than 0.12 sd they may miss."
+        assert none.verdict.endswith(end)
+        assert 0.05 < found.visible < 0.5
+
     @pytest.mark.parametrize("least", [1.0, 9.0])
     def test_a_description_says_it_until_the_next_fit(self, least):
         """A line through the rows of one group is told to the rows of both."""

@@ -25,6 +25,7 @@ from dear_plugin.decoders.transport.leaves import Leaves
 from dear_plugin.decoders.transport.values import (
     VERY_HEAVY,
     heavy_values,
+    normal_places,
     representatives,
     sorted_values,
     value_counts,
@@ -63,12 +64,16 @@ class Axis:
         levels: the divisions of the bins into parts, from coarse to fine.
         bins: (n,) int64, the bin of each training row.
         mix: (g, b) double, the weight of each bin at each node.
+        place: (b,) the mean normal quantile of the rows of each bin; all 0 without an order.
+        nodes: (g,) that of each node.
         node: from values of x_S, (q, w), to their nodes, (q,) int64.
     """
 
     levels: list[Level]
     bins: Tensor
     mix: Tensor
+    place: Tensor
+    nodes: Tensor
     node: Callable[[Tensor], Tensor]
 
 
@@ -94,12 +99,24 @@ def _of_one(sample: Sample, j: int) -> Axis:
         heavy = heavy_values(column, share=VERY_HEAVY).tolist()
         apart = {value: int(bins[(column == value).nonzero()[0, 0]]) for value in heavy}
         mix = _mixed(nodes, centres, apart, BEYOND * few)
+    places = _places(column, bins, nodes, ordered)
     return Axis(
         levels_of(mix.shape[1], ordered),
         bins,
         mix,
+        *places,
         partial(_nearest, (nodes[1:] + nodes[:-1]) / 2.0),
     )
+
+
+def _places(column: Tensor, bins: Tensor, nodes: Tensor, ordered: bool) -> tuple[Tensor, Tensor]:
+    """(b,) and (g,) normal quantiles in bins and at nodes; 0 without an order and if special."""
+    values, counts = value_counts(column)
+    own = torch.where(is_special(values), 0.0, normal_places(counts.double())) * ordered
+    rows = own[torch.searchsorted(values, column)]
+    sums = torch.zeros(int(bins.max()) + 1).double().index_add_(0, bins, rows)
+    at = torch.searchsorted(values, nodes.to(values)).clamp_max(len(values) - 1)
+    return sums / torch.bincount(bins), own[at]
 
 
 def _mixed(nodes: Tensor, centres: Tensor, apart: dict[float, int], beyond: float) -> Tensor:
@@ -130,7 +147,8 @@ def _of_several(sample: Sample, acted: list[int]) -> Axis:
     leaves = Leaves(x[:, own], target / deviation, min(max(MIN_LEAF, n // 200), n // 2))
     mix = torch.eye(len(leaves)).double()
     leaf = partial(_leaf, leaves, encoder, acted)
-    return Axis(levels_of(len(mix), False), leaf(sample.rows[:, acted]), mix, leaf)
+    none = torch.zeros(len(mix)).double()
+    return Axis(levels_of(len(mix), False), leaf(sample.rows[:, acted]), mix, none, none, leaf)
 
 
 def _leaf(leaves: Leaves, encoder: Encoder, acted: list[int], values: Tensor) -> Tensor:

@@ -25,6 +25,9 @@ ROWS = 5_000
 FACTORS, PRODUCTS, LEAST_T = 24, 24, 4.0
 # The least rows of a leaf, and their share.
 MIN_LEAF, LEAF_SHARE = 40, 100
+# Of a finer tree, whose predictions are one more column: any error that it makes of x_S does no
+# harm to what is regressed on both, and what it finds is no longer taken for an effect.
+FINE, LEAST_FINE = 400, 12
 
 
 class Balance:
@@ -45,16 +48,20 @@ class Balance:
         wanted = phi(own, rows[:, list(acted)])[:, straight(own)]
         wanted = (wanted - wanted.mean(0)) / wanted.std(0, correction=0).clamp_min(1e-9)
         columns = torch.cat(self._plain(rows), 1)
-        weights, left = _fitted(columns, wanted)
+        weights, left = fitted(columns, wanted)
         self._codes = _leading(weights, columns, wanted)[1:].split(self._sizes)
         factors = self._factors(rows)
         self._pairs = _products(factors, left)
         if self._pairs.shape[1]:
             columns = torch.cat([columns, _product(factors, self._pairs)], 1)
-            weights, left = _fitted(columns, wanted)
+            weights, left = fitted(columns, wanted)
         self._leaves = Leaves(factors, left, max(MIN_LEAF, len(rows) // LEAF_SHARE))
         columns = torch.cat([columns, self._in_leaves(factors)], 1)
-        weights, _ = _fitted(columns, wanted)
+        weights, left = fitted(columns, wanted)
+        self._fine = Leaves(factors, left, LEAST_FINE, FINE)
+        at = self._fine(factors)
+        sums = left.new_zeros(len(self._fine), left.shape[1]).index_add_(0, at, left)
+        self._mean = sums / torch.bincount(at, minlength=len(sums))[:, None]
         weights = _leading(weights, columns, wanted)
         plain = 1 + sum(self._sizes)
         sizes = [1, *self._sizes, self._pairs.shape[1], len(weights) - plain - len(self._pairs.T)]
@@ -64,7 +71,7 @@ class Balance:
         """(m, q) a constant, the held features' columns, products and leaves of scaled rows."""
         factors = self._factors(rows)
         parts = [*self._plain(rows), _product(factors, self._pairs)]
-        return torch.cat([*parts, self._in_leaves(factors)], 1)
+        return torch.cat([*parts, self._in_leaves(factors), self._mean[self._fine(factors)]], 1)
 
     def score(self, rows: Tensor) -> Tensor:
         """(m,) double, E[x_S | held] of scaled rows, (m, p)."""
@@ -106,7 +113,7 @@ def _product(factors: Tensor, pairs: Tensor) -> Tensor:
     return factors[:, pairs[0]] * factors[:, pairs[1]]
 
 
-def _fitted(columns: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+def fitted(columns: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """(q, t) least squares, and (m, t) what it leaves."""
     gram = columns.T @ columns
     ridge = RIDGE * gram.diagonal() + LEAST_RIDGE

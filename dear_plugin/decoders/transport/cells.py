@@ -26,6 +26,8 @@ QUINTILES = 5
 MIN_ROWS = 300
 # Groups of equal expectations, their least rows, and training rows that the cuts are found on.
 GROUPS, GROUP_ROWS, ROWS = 10, 100, 10_000
+# Also where this share of the rows is in cells that a held category does not cut.
+MOST_UNCUT = 0.1
 # Expectations that differ by less, as a share of their range, are equal.
 EQUAL = 1e-9
 # So many that those of equal expectations are cut by the held features, too.
@@ -161,6 +163,9 @@ class Cells:
 def cells_of(sample: Sample, acted: Members, held: Members) -> Cells:
     """The cells of a set; those of held features of few values are computed once for all sets."""
     many = any(_is_number_of_many_values(sample.shared(_cut, j)) for j in held)
+    if held and not many:
+        uncut = sample.shared(Cells, (), held).uncut_shares
+        many = max(uncut.values(), default=0.0) > MOST_UNCUT
     return sample.shared(Cells, acted if many else (), held)
 
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.balance import Balance
-from dear_plugin.decoders.transport.terms import Terms, phi, straight
+from dear_plugin.decoders.transport.modifiers import Modifiers
+from dear_plugin.decoders.transport.terms import Terms, outer, phi, straight, winsorised
 from dear_plugin.decoders.transport.values import HEAVY, value_counts
 
 # Heavy values of a number that have a column, and their least rows.
@@ -23,36 +25,60 @@ class Columns:
     """The columns of the held features, in every model, and those of x_S.
 
     The columns of x_S are those of `Terms`; an indicator for each heavy value, at which a feature
-    may jump; and the products of the straight ones with those of held features, by which an
-    effect may differ.
+    may jump; the products of the straight ones of two acted features; and those by which an effect
+    may differ: products of the straight ones with those of held features, and of these and the
+    bent ones with the groups of `Modifiers`.
 
     Args:
         sample: the training rows.
         acted: the features of S.
         held: the held features.
+        earlier: counted features that others follow, too; in every model.
 
     Attributes:
         encoder: scales rows.
         acted: (w,) the features of S.
         blocks: (b, u) bool, the columns of x_S that are added together: straight ones, bends,
-            heavy values, and the products with each held feature.
+            heavy values, products with each held feature, those of acted features, outer bends,
+            and what differs between groups.
+        honest: how many of these, the last ones, rows that did not make them must ask for.
     """
 
-    def __init__(self, sample: Sample, acted: Members, held: Members) -> None:
+    def __init__(
+        self, sample: Sample, acted: Members, held: Members, earlier: Members = ()
+    ) -> None:
         self.encoder, self.acted = sample.encoder, torch.tensor(acted)
+        self._between = [(j, sample.shared(Terms.of, j)) for j in earlier]
         self._balance = sample.shared(Balance, acted, held) if held else None
+        self._groups = sample.shared(Modifiers, acted, held) if held else None
         self._terms = [sample.shared(Terms.of, j) for j in acted]
         self._atoms = [sample.shared(_atoms, j) for j in acted]
         some = [j for j in held if _levels(sample, j) <= MOST_LEVELS][:MODIFIERS]
-        self._by, self._modifiers = torch.tensor(some), [sample.shared(Terms.of, j) for j in some]
-        self._straight = straight(self._terms)
-        self.blocks = self._blocks()
+        self._by, self._modifiers = (
+            torch.tensor(some).long(),
+            [sample.shared(Terms.of, j) for j in some],
+        )
+        self._straight, self._outer = straight(self._terms), outer(self._terms)
+        of = torch.arange(len(acted)).repeat_interleave(
+            torch.tensor([len(each.shift) for each in self._terms])
+        )[self._straight]
+        self._pairs = torch.triu_indices(len(of), len(of), 1)
+        self._pairs = self._pairs[:, of[self._pairs[0]] != of[self._pairs[1]]]
+        first = sample.shared(winsorised)[:1]
+        parts = [*self._parts(first, first[:, None, self.acted])]
+        self.honest = 2 if self._groups is not None and len(self._groups) > 1 else 0
+        self.blocks = self._blocks(torch.tensor([part.shape[-1] for part in parts]))
 
     def always(self, rows: Tensor) -> Tensor:
-        """(m, q) a constant, and the held features' columns of scaled rows, (m, p)."""
-        return (
+        """(m, q) a constant, the held features' columns of scaled rows, (m, p), and `between`."""
+        held = (
             rows.new_ones(len(rows), 1) if self._balance is None else self._balance.columns(rows)
         )
+        return torch.cat([held, self.between(rows)], 1)
+
+    def between(self, rows: Tensor) -> Tensor:
+        """(m, e) the columns of the earlier features in scaled rows."""
+        return torch.cat([rows[:, :0], *(terms(rows[:, j]) for j, terms in self._between)], 1)
 
     def own(self, rows: Tensor, values: Tensor, most: int | None = None) -> Tensor:
         """(m, c, u) the columns of x_S.
@@ -62,36 +88,44 @@ class Columns:
             values: (m, c, w) the scaled values of x_S.
             most: how many columns are needed, from the first on.
         """
-        found = phi(self._terms, values)
-        if most is not None and found.shape[-1] >= most:
-            return found[..., :most]
-        parts = [found, *self._jumps(values)]
-        if len(self._modifiers):
-            own = found[..., self._straight, None]
-            parts += [(own * by[:, None, None]).flatten(2) for by in self._levels(rows)]
+        parts, count = [], 0
+        for part in self._parts(rows, values):
+            parts.append(part)
+            count += part.shape[-1]
+            if most is not None and count >= most:
+                break
         return torch.cat(parts, -1)[..., :most]
 
-    def _jumps(self, values: Tensor) -> Iterator[Tensor]:
-        """(m, c, a) whether each acted number has each of its heavy values."""
+    def _parts(self, rows: Tensor, values: Tensor) -> Iterator[Tensor]:
+        """(m, c, q) the columns of each part: bends, jumps, and products."""
+        found = phi(self._terms, values)
+        yield found
         for column, atoms in zip(values.unbind(-1), self._atoms, strict=True):
             yield (column[..., None] == atoms).to(values.dtype)
-
-    def _levels(self, rows: Tensor) -> Iterator[Tensor]:
-        """(m, l) the straight columns of each held feature that an effect may differ by."""
+        own = found[..., self._straight]
         for terms, column in zip(self._modifiers, rows[:, self._by].T, strict=True):
-            yield terms(column)[:, terms.straight]
+            yield _product(own, terms(column)[:, terms.straight])
+        yield own[..., self._pairs[0]] * own[..., self._pairs[1]]
+        if self._groups is not None and len(self._groups) > 1:
+            group = one_hot(self._groups(rows), len(self._groups))[:, 1:].to(own)
+            yield _product(own, group)
+            yield _product(found[..., ~self._straight & ~self._outer], group)
 
-    def _blocks(self) -> Tensor:
-        bends, jumps = len(self._straight), sum(map(len, self._atoms))
-        levels = [int(terms.straight.sum()) for terms in self._modifiers]
-        own = int(self._straight.sum())
-        sizes = [bends, jumps, *(own * count for count in levels)]
-        block = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
-        is_straight = torch.zeros_like(block, dtype=torch.bool)
-        is_straight[:bends] = self._straight
-        each = [block == i for i in range(len(sizes))]
-        crossed = [is_straight | own for own in each[2:]]
-        return torch.stack([is_straight, each[0], each[1], *crossed])
+    def _blocks(self, sizes: Tensor) -> Tensor:
+        part = torch.arange(len(sizes)).repeat_interleave(sizes)
+        bends, jumps = part == 0, (part > 0) & (part <= len(self._atoms))
+        line, outer = (torch.zeros_like(bends) for _ in range(2))
+        line[: sizes[0]], outer[: sizes[0]] = self._straight, self._outer
+        last = len(sizes) - self.honest
+        crossed = [line | (part == i) for i in range(len(self._atoms) + 1, last)]
+        inner, groups = bends & ~outer, [part == i for i in range(last, len(sizes))]
+        differ = [line | groups[0], inner | groups[0] | groups[1]] if self.honest else []
+        return torch.stack([line, inner, jumps, *crossed, bends, *differ])
+
+
+def _product(columns: Tensor, by: Tensor) -> Tensor:
+    """(m, c, q l) the products of columns, (m, c, q), and others, (m, l)."""
+    return (columns[..., None] * by[:, None, None]).flatten(2)
 
 
 def _atoms(sample: Sample, j: int) -> Tensor:

@@ -3,21 +3,20 @@
 `v_j = F_j|S(x_j | x_S, held)` is the rank of x_j among rows with the same x_S and the same held
 features; `g_j(v, a) = F_j|S^-1(v_j | a, held)` is the value at the same rank among rows with
 x_S = a. Of a smooth feature v_j is the residual, of a category it breaks ties. How a smooth
-feature follows x_S may differ by a held feature; how the distribution of a counted one does, may
-not. Each v_j is independent of x_S; their joint distribution given x_S need not be, which is a
+feature follows x_S may differ by what is held, and how the distribution of a counted one does.
+Each v_j is independent of x_S; their joint distribution given x_S need not be, which is a
 known limit of the decoder. There is no training: rows are counted and regressed once.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from dear_plugin.data.kinds.cells import named
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Decoder, Members, register
 from dear_plugin.decoders.sample import Sample
@@ -25,8 +24,6 @@ from dear_plugin.decoders.transport.estimate import DRAWS, Estimate
 from dear_plugin.errors import ConstraintError, NotFittedError, shown
 
 FEW_ROWS = 1000
-# A log message names held features that more than this share of the rows is not compared within.
-COARSE_SHARE = 0.1
 # Rows of a call that are encoded and decoded at a time, by entries.
 ENTRIES = 1 << 22
 
@@ -99,7 +96,6 @@ class Transport(Decoder):
         conditioned = {*self.conditioned(sample.encoder.schema, acted)}
         given = tuple(j for j in held if j in conditioned)
         self._estimate = Estimate(sample, acted, given, still=held)
-        _tell_of_cells(sample, self._fitted.cells.uncut_shares)
 
     def encode(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The conditional ranks of rows, (m, p) -> (m, p + 1); see `Estimate.encode`."""
@@ -157,29 +153,3 @@ def _warn_of_few_rows(sample: Sample) -> None:
     if len(sample) < FEW_ROWS:
         text = "fitted on %d rows: below about %d, indirect changes are rough guesses"
         logger.warning(text, len(sample), FEW_ROWS)
-
-
-def _told(_: Sample) -> list[str]:
-    """The text of `_tell_of_cells` on a sample, once there is one."""
-    return []
-
-
-def _tell_of_cells(sample: Sample, uncut: Mapping[int, float]) -> None:
-    """Say once within which held features most rows are not compared: too few agree in them.
-
-    It is news where the order of causes names many held features; without one it is a warning.
-    """
-    schema = sample.encoder.schema
-    held, dropped = (
-        [repr(schema.names[j]) for j, share in uncut.items() if share > least]
-        for least in (-1.0, COARSE_SHARE)
-    )
-    told = sample.shared(_told)
-    if dropped and not told:
-        told.append(
-            f"too few training rows agree in all of {named(held)}: up to"
-            f" {100.0 * max(uncut.values()):.0f} % of them are compared with rows that differ in"
-            f" {'these' if dropped == held else named(dropped)};"
-            " Transport(given=[...]) names fewer, given=() none"
-        )
-        logger.log(logging.INFO if schema.causal_order.is_stated else logging.WARNING, told[0])

@@ -6,24 +6,31 @@ sample differs in the weights of blocks of rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from zlib import crc32
 
 import torch
 from torch import Tensor
 
+from dear_plugin._lazy import lazy
+from dear_plugin.data.tiers import ranks
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.axes import axis_of
 from dear_plugin.decoders.transport.cells import cells_of
 from dear_plugin.decoders.transport.least_squares import BLOCKS, LeastSquares
 from dear_plugin.decoders.transport.lines import Lines
-from dear_plugin.decoders.transport.links import linked
-from dear_plugin.decoders.transport.ratios import LEAST, WHOLE, Counts, fit_ratios
+from dear_plugin.decoders.transport.links import differing, linked
+from dear_plugin.decoders.transport.modifiers import Modifiers, grows
+from dear_plugin.decoders.transport.ratios import WHOLE, Counts, fit_ratios
 from dear_plugin.decoders.transport.tables import Tables
-from dear_plugin.decoders.transport.values import linear_copies, smooth_features
+from dear_plugin.decoders.transport.values import Values, linear_copies, smooth_features
 
 # The number of bootstrap samples that are estimated at a time.
 DRAWS = 16
+# The key of who becomes missing.
+LUCK = 1
 # Ranks are inside (0, 1) by so much.
 EDGE = 1e-6
 
@@ -46,7 +53,7 @@ class Estimate:
 
     def __init__(self, sample: Sample, acted: Members, held: Members, *, still: Members) -> None:
         held = tuple(j for j in held if not sample.encoder.schema.features[j].identifier)
-        self._sample, self.acted, self._held = sample, torch.tensor(acted), held
+        self._sample, self.acted, self._set = sample, torch.tensor(acted), (sample, acted, held)
         self.cells, self.axis = cells_of(sample, acted, held), axis_of(sample, acted)
         others = torch.ones(sample.encoder.p, dtype=torch.bool)
         others[[*acted, *still]] = False
@@ -60,14 +67,18 @@ class Estimate:
         counted = (others & ~smooth).nonzero()[:, 0]
         # Those with an order first.
         self._counted = counted[sample.encoder.blocks[counted].long().argsort(stable=True)]
-        self._fit = LeastSquares(sample, acted, held, smooth, tested=self._tested)
+        self._groups = sample.shared(Modifiers, acted, held) if held and len(counted) else None
+        self._own = self._group(sample.rows)
+        self._by_group = self._differing()
+        self._fit = LeastSquares(*self._set, smooth, tested=self._tested)
         self.point = self._tables(WHOLE), self._fit.lines(WHOLE)
-        self._groups: dict[int, tuple[Tables, Lines]] = {}
+        self._chained: dict[int, list[Lines]] = {}
+        self._draws: dict[int, tuple[Tables, Lines]] = {}
 
     @property
     def entries(self) -> int:
         """The number of entries of the tables that are estimated, and of the bins."""
-        tables = [self.point[0], *(each for each, _ in self._groups.values())]
+        tables = [self.point[0], *(each for each, _ in self._draws.values())]
         return sum(each.entries for each in tables) + self.axis.bins.numel()
 
     def drawn(self, group: int) -> tuple[Tables, Lines]:
@@ -77,17 +88,67 @@ class Estimate:
         not move in the training rows moves in none of them. A group is estimated when it is first
         asked for: a search asks for the first, a report of what it found for the second.
         """
-        if group not in self._groups:
+        if group not in self._draws:
             with torch.inference_mode(False):
-                self._groups.setdefault(group, self._draw(group))
-        return self._groups[group]
+                self._draws.setdefault(group, self._draw(group))
+        return self._draws[group]
 
     def _draw(self, group: int) -> tuple[Tables, Lines]:
         generator = torch.Generator().manual_seed(group)
         blocks = torch.randint(BLOCKS, (DRAWS, BLOCKS // 2), generator=generator)
         weights = 2.0 * torch.nn.functional.one_hot(blocks, BLOCKS).sum(1).double()
         tables, lines = self.point
+        self._chained[group] = [fit.lines(weights, point) for fit, point in self._chains]
         return self._tables(weights, tables.features), self._fit.lines(weights, lines)
+
+    @lazy
+    def _chains(self) -> list[tuple[LeastSquares, Lines]]:
+        """Smooth features that follow counted ones, by their place in the order of causes.
+
+        What a counted cause does next is not sure of one row, nor is then what follows from it.
+        One with the same place is taken for a cause where x_S has no effect beside it.
+        """
+        counted, smooth = (each.features for each in self.point)
+        schema, chains = self._sample.encoder.schema, []
+        place = torch.tensor(ranks(schema.tiers, schema.names))
+        for own in place[smooth].unique().tolist() if len(counted) else ():
+            before = place[counted] < own
+            earlier = counted[before if bool(before.any()) else place[counted] == own]
+            may_move = torch.zeros(len(place), dtype=torch.bool)
+            may_move[smooth[place[smooth] == own]] = True
+            while bool(may_move.any()) and len(earlier):
+                causes = tuple(earlier.tolist())
+                fit = LeastSquares(*self._set, may_move, tested=self._tested, earlier=causes)
+                point = fit.lines(WHOLE)
+                direct = point.features[(point.slope[0] != 0.0).any(0)]
+                if bool(before.any()) or not len(direct):
+                    chains.append((fit, point))
+                    break
+                may_move[direct] = False
+        return chains
+
+    def _counts(self, weights: Tensor, by: Tensor | None = None) -> Counts:
+        return Counts(*self._set, weights, by, self.axis)
+
+    def _group(self, x: Tensor) -> Tensor:
+        """(m,) the group of rows, (m, p), in which x_S may have another effect."""
+        if self._groups is None or len(self._groups) == 1:
+            return torch.zeros(len(x), dtype=torch.int64)
+        return self._groups(self._sample.encoder.scaled(x))
+
+    def _differing(self) -> Tensor:
+        """(f,) the counted features whose ratios differ by group, as rows beside its own show."""
+        if self._groups is None or len(self._groups) == 1:
+            return self._counted[:0]
+        features = self._counted.tolist()
+        ratio = fit_ratios(self._counts(WHOLE), features).bins
+        counts = self._counts(WHOLE, torch.where(grows(len(self._own)), -1, self._own))
+        return self._counted[differing(counts, features, ratio, self._tested)]
+
+    @property
+    def _count(self) -> int:
+        """The number of groups that tables differ by."""
+        return len(self._groups) if self._groups is not None and len(self._by_group) else 1
 
     def _tables(self, weights: Tensor, moving: Tensor | None = None) -> Tables:
         """The tables of the counted features that move in r samples.
@@ -96,22 +157,28 @@ class Estimate:
             weights: (r, q) the weights of blocks of rows.
             moving: those that may move.
         """
-        sample, features = self._sample, self._counted if moving is None else moving
-        test = partial(linked, sample, held=self._held, weights=weights, tested=self._tested)
+        (sample, acted, held), features = self._set, self._counted if moving is None else moving
+        test = partial(linked, sample, held=held, weights=weights, tested=self._tested)
         # One by one: a tree fitted to the same rows would appear to depend on everything.
-        may_move = torch.stack([test(i, features=features) for i in self.acted.tolist()]).any(0)
+        may_move = torch.stack([test(i, features=features) for i in acted]).any(0)
+        by_group = torch.isin(features, self._by_group)
+        may_move |= by_group
         if moving is None:
-            features, may_move = features[may_move[0]], may_move[:, may_move[0]]
-        counts = Counts(sample, tuple(self.acted.tolist()), self._held, weights)
-        base, ratio = fit_ratios(counts, features.tolist())
-        mixed = [
-            self.axis.mix @ torch.where(may[:, None, None], each, 1.0)
-            for each, may in zip(ratio, may_move.T, strict=True)
-        ]
-        # Beyond the outer bins a ratio may fall below 0; a cell keeps the only value that it has.
-        at_nodes = [torch.where(each < 0.0, LEAST, each).float() for each in mixed]
+            some = may_move[0]
+            features, may_move, by_group = features[some], may_move[:, some], by_group[some]
+        base, _, ratio = fit_ratios(self._counts(weights), features[~by_group].tolist())
+        if self._count > 1:
+            within = self._counts(weights, self._own)
+            own = fit_ratios(within, features[by_group].tolist())
+            base, ratio = (
+                _merged(by_group, [each.repeat_interleave(self._count, 0) for each in all_], some)
+                for all_, some in ((base, own.base), (ratio, own.nodes))
+            )
+        may_move = may_move.repeat_interleave(self._count, 0)
+        pairs = zip(ratio, may_move.T, strict=True)
+        at_nodes = [torch.where(may[:, None, None], each, 1.0).float() for each, may in pairs]
         ordered = int((~sample.encoder.blocks[features]).sum())
-        levels = [counts.values(j).levels for j in features.tolist()]
+        levels = [sample.shared(Values.of, j).levels for j in features.tolist()]
         return Tables(features, levels, ordered, [each.float() for each in base], at_nodes)
 
     def encode(
@@ -125,16 +192,21 @@ class Estimate:
         Args:
             x: (m, p) rows.
             draws: (r,) bootstrap samples of one group, from 1 on; None: the training rows.
-            generator: breaks ties at random; None takes the middle.
+            generator: breaks ties at random; None takes the middle in the training rows, and in
+                each sample another place, since nobody knows a row's own.
         """
+        group = None if draws is None else _group(draws)
         tables, lines, draws = self._of(draws)
-        cell = draws[:, None] * len(self.cells) + self.cells.at(x)
-        at = cell * len(self.axis.mix) + self.axis.node(x.index_select(1, self.acted))
+        at = self._cell(x, draws) * len(self.axis.mix)
+        at = at + self.axis.node(x.index_select(1, self.acted))
         v = torch.cat([x.expand(len(draws), -1, -1), at[..., None].to(x.dtype)], 2)
         if len(features := tables.features):
-            tie = torch.full((len(x), len(features)), 0.5)
+            tie = torch.full((1, 1, len(features)), 0.5)
+            if group is not None:
+                tie = _places(group, self._keys)[draws, None]
             if generator is not None:
-                tie = torch.rand(tie.shape, generator=generator)[:, features.argsort().argsort()]
+                drawn = torch.rand((1, len(x), len(features)), generator=generator)
+                tie = drawn[..., features.argsort().argsort()]
             v[..., features] = tables.ranks(x, at, tie).clamp(EDGE, 1.0 - EDGE).to(v)
         if len(lines.features):
             v[..., lines.features] = lines.residual(x, draws)
@@ -149,16 +221,21 @@ class Estimate:
             values: (m, c, w) the new values of x_S.
             draws: (r,) bootstrap samples of one group, from 1 on; None: the training rows.
         """
+        group = None if draws is None else _group(draws)
         (m, c, _), (tables, lines, draws) = values.shape, self._of(draws)
+        luck = None if group is None else _places(group, [LUCK])[draws, 0].numpy()
         out = x[:, None].repeat(len(draws), 1, c, 1)
         if len(features := tables.features):
             start, node = v[..., -1].long(), self.axis.node(values.flatten(0, 1)).view(m, c)
             end = (start - start % len(self.axis.mix))[..., None] + node
-            moved = tables.move(x, v.index_select(2, features), start, end)
+            moved = tables.move(x, v.index_select(2, features), start, end, luck)
             out.index_copy_(3, features, moved)
         if len(features := lines.features):
             moved = lines.move(x, v.index_select(2, features), values, draws)
             out.index_copy_(3, features, moved)
+        for chain in self._chained[group] if group is not None else ():
+            moved = chain.follow(x, out[:, :, 0], values[:, 0], draws)
+            out.index_copy_(3, chain.features, moved[:, :, None])
         for j, i, slope in self._copies:
             out[..., j] = x[:, j, None] + slope * (values[..., i] - x[:, self.acted[i], None])
         return out.index_copy_(3, self.acted, values.expand(len(draws), -1, -1, -1))
@@ -166,7 +243,7 @@ class Estimate:
     def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:
         """See `Decoder.flip_probabilities`: by the maximal coupling, at most the ratio is kept."""
         (tables, _), out = self.point, {}
-        at = self.cells.at(x) * len(self.axis.mix) + self.axis.node(values)
+        at = self._cell(x, torch.zeros(1).long())[0] * len(self.axis.mix) + self.axis.node(values)
         for f, j in enumerate(tables.features[: tables.ordered].tolist()):
             if len(tables.levels[f]) == 2:
                 lines, where = tables.lines(at)
@@ -176,9 +253,37 @@ class Estimate:
                 out[j] = (own, abs(own - left))
         return out
 
+    def _cell(self, x: Tensor, draws: Tensor) -> Tensor:
+        """(r, m) the cells of rows, (m, p), in the tables of each group and sample, (r,)."""
+        sample = draws[:, None] * self._count + (self._group(x) if self._count > 1 else 0)
+        return sample * len(self.cells) + self.cells.at(x)
+
     def _of(self, draws: Tensor | None) -> tuple[Tables, Lines, Tensor]:
         """What moves in some samples, and their places there."""
         if draws is None:
             return *self.point, torch.zeros(1, dtype=torch.int64)
-        group = int(draws[0] - 1) // DRAWS
-        return *self.drawn(group), (draws - 1) % DRAWS
+        return *self.drawn(_group(draws)), (draws - 1) % DRAWS
+
+    @lazy
+    def _keys(self) -> list[int]:
+        """A number for each counted feature that moves; equal columns have equal ones."""
+        codes = (self._sample.shared(Values.of, j).codes for j in self.point[0].features.tolist())
+        return [crc32(each.numpy().tobytes()) for each in codes]
+
+
+def _group(draws: Tensor) -> int:
+    """The group of 16 bootstrap samples that some of one group are in."""
+    return int(draws[0] - 1) // DRAWS
+
+
+def _places(group: int, keys: Sequence[int]) -> Tensor:
+    """(16, f) evenly spaced places in (0, 1), for each key in another order of the samples."""
+    seeds = (torch.Generator().manual_seed(key + group) for key in keys)
+    orders = [torch.randperm(DRAWS, generator=seed) for seed in seeds]
+    return (torch.stack(orders, 1) + 0.5) / DRAWS
+
+
+def _merged(kept: Tensor, others: list[Tensor], some: list[Tensor]) -> list[Tensor]:
+    """The lists in one, in order: from the second where `kept` is set."""
+    parts = iter(others), iter(some)
+    return [next(parts[int(own)]) for own in kept.tolist()]

@@ -19,8 +19,9 @@ from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.columns import Columns
 from dear_plugin.decoders.transport.lines import Lines
 from dear_plugin.decoders.transport.links import ERROR
+from dear_plugin.decoders.transport.modifiers import grows
 from dear_plugin.decoders.transport.terms import winsorised
-from dear_plugin.decoders.transport.values import smooth_features
+from dear_plugin.decoders.transport.values import complete, smooth_features
 
 RIDGE = 2e-9
 # Blocks of rows that bootstrap samples are drawn from.
@@ -69,12 +70,22 @@ class LeastSquares:
         held: the held features.
         may_move: (p,) bool, the targets to keep.
         tested: how many features share the error rate.
+        earlier: see `Columns`; with some, all targets are kept.
     """
 
     def __init__(
-        self, sample: Sample, acted: Members, held: Members, may_move: Tensor, *, tested: int
+        self,
+        sample: Sample,
+        acted: Members,
+        held: Members,
+        may_move: Tensor,
+        *,
+        tested: int,
+        earlier: Members = (),
     ) -> None:
-        self._columns, self._tested = Columns(sample, acted, held), tested
+        self._columns, self._tested = Columns(sample, acted, held, earlier), tested
+        self._keeps_all = bool(earlier)
+        self._known = sample.shared(complete, held)[:, None].double()
         self._rows, targets = sample.shared(winsorised), sample.shared(Targets.of)
         self._targets = targets.part(may_move[targets.features])
         # Centred columns keep the precision of their squares; about the mean is enough.
@@ -98,17 +109,18 @@ class LeastSquares:
         if shape[2]:
             columns, drawn = self._columns.blocks, point is not None
             sums = [torch.tensordot(blocks, each, 1) for each in self._sums]
-            fit = self._selected(sums, columns, drawn=drawn)
+            if point is None:
+                self._allowed = self._asked_for(columns)
+            fit, _ = self._selected(sums, columns, self._allowed, drawn=drawn)
             self._fit = fit[0] if point is None else self._fit
             sums[1:] = (torch.tensordot(blocks, each, 1) for each in self._sizes)
-            # How far a spread follows x_S does not differ by what is held.
-            scale = self._selected(sums, columns[:2], drawn=drawn)
+            scale, _ = self._selected(sums, columns, self._allowed, drawn=drawn)
         fit = fit.clone()
         fit[:, 0] += targets.centre - (self._centre[:, None] * fit).sum(1)
         held, slope = fit.split([self._held, shape[1] - self._held], 1)
         scale = scale[:, self._held :]
         if point is None:
-            moves = ((slope[0] != 0.0) | (scale[0] != 0.0)).any(0)
+            moves = ((slope[0] != 0.0) | (scale[0] != 0.0)).any(0) | self._keeps_all
         else:
             moves = torch.isin(targets.features, point.features)
         held, slope, scale = (each[..., moves] for each in (held, slope, scale))
@@ -117,10 +129,22 @@ class LeastSquares:
             scale = scale * (point.scale != 0.0).any(1, keepdim=True)
         return Lines(targets.features[moves], self._columns, held, slope, scale)
 
+    def _asked_for(self, blocks: Tensor) -> Tensor:
+        """(b, f) bool, the blocks that may be taken: those of groups where other rows ask."""
+        allowed = torch.ones(len(blocks), len(self._targets.features), dtype=torch.bool)
+        if last := self._columns.honest:
+            other = (~grows(BLOCKS)).double()[None]
+            sums = [torch.tensordot(other, each, 1) for each in self._sums]
+            allowed[-last:] = self._selected(sums, blocks, allowed, drawn=False)[1][-last:, 0]
+        return allowed
+
     @lazy
     def _sums(self) -> tuple[Tensor, ...]:
         """The sums in each block: products of columns, with targets, and of each target."""
-        return _total(_products(*part) for part in self._parts)
+        return _total(
+            (_products(columns, columns), *_with(columns, values))
+            for columns, values in self._parts
+        )
 
     @lazy
     def _sizes(self) -> tuple[Tensor, ...]:
@@ -129,29 +153,32 @@ class LeastSquares:
         def _left(columns: Tensor, values: Tensor) -> Tensor:
             return (values - columns @ self._fit).abs_().clamp_min_(SMALLEST).log_()
 
-        parts = ((columns, _left(columns, values)) for columns, values in self._parts)
-        return _total(_products(*part)[1:] for part in parts)
+        return _total(_with(columns, _left(columns, values)) for columns, values in self._parts)
 
     @property
     def _parts(self) -> Iterator[tuple[Tensor, Tensor]]:
         """The columns and the targets of the training rows, in parts of a multiple of 64 rows."""
         width = len(self._centre) + len(self._targets.features)
         size = max(ENTRIES // width // BLOCKS, 1) * BLOCKS
-        parts = self._rows.split(size), self._targets.values.split(size)
-        return ((self._matrix(rows), values) for rows, values in zip(*parts, strict=True))
+        every = (self._rows, self._targets.values, self._known)
+        for rows, values, known in zip(*(each.split(size) for each in every), strict=True):
+            yield self._matrix(rows) * known, values * known
 
     def _matrix(self, rows: Tensor) -> Tensor:
         """(m, q) the held features' and x_S' columns of training rows, centred."""
         own = self._columns.own(rows, rows[:, None, self._columns.acted])[:, 0]
         return torch.cat([self._columns.always(rows), own], 1) - self._centre
 
-    def _selected(self, sums: Sequence[Tensor], blocks: Tensor, *, drawn: bool) -> Tensor:
-        """(r, q, f) the coefficients; columns of x_S are added while they fit better.
+    def _selected(
+        self, sums: Sequence[Tensor], blocks: Tensor, allowed: Tensor, *, drawn: bool
+    ) -> tuple[Tensor, Tensor]:
+        """(r, q, f) the coefficients, and (b, r, f) bool, the columns of x_S that fit better.
 
         Args:
             sums: (r, q, q) of products of columns, (r, q, f) of columns and targets, and (r, f) of
                 targets.
             blocks: (b, u) bool, the columns of x_S that are added together.
+            allowed: (b, f) bool, those that may be added.
             drawn: whether these are bootstrap samples, see `links`.
         """
         (gram, right, square), q, own = sums, self._held, slice(self._held, None)
@@ -168,17 +195,19 @@ class LeastSquares:
         flat = square - first.sum(1)
         least, rest = (square * EXACT).clamp_min(1e-30), flat
         fit, taken = torch.zeros_like(right), torch.zeros_like(right.mT, dtype=torch.bool)
-        for block in blocks:
+        added = []
+        for block, may in zip(blocks, allowed, strict=False):
             wider = taken | block
             more = (wider.sum(2) - taken.sum(2)).double()
             found = _solved(left + ridge[:, own, own], right, wider)
             remains = flat - (2.0 * right - left @ found).mul(found).sum(1)
             remains = remains.maximum(least)
             gain = n * (rest.maximum(least) / remains).log() - (2.0 * more if drawn else 0.0)
-            better = gain > _bound(more, self._tested * max(len(blocks) - 2, 1))
+            better = may & (gain > _bound(more, self._tested * max(len(blocks) - 2, 1)))
+            added.append(better)
             fit = torch.where(better[:, None], found, fit)
             rest, taken = torch.where(better, remains, rest), taken | (better[..., None] & block)
-        return torch.cat([by_targets - by_own @ fit, fit], 1)
+        return torch.cat([by_targets - by_own @ fit, fit], 1), torch.stack(added)
 
 
 def _solved(gram: Tensor, right: Tensor, columns: Tensor) -> Tensor:
@@ -199,14 +228,19 @@ def _bound(freedom: Tensor, tested: int) -> Tensor:
 
 def _blocks(x: Tensor) -> Tensor:
     """(64, m, q) the rows of each block, of (n, q): row i is in block i modulo 64."""
-    padded = torch.nn.functional.pad(x, (0, 0, 0, -len(x) % BLOCKS))
+    rest = -len(x) % BLOCKS
+    padded = torch.nn.functional.pad(x, (0, 0, 0, rest)) if rest else x
     return padded.view(len(padded) // BLOCKS, BLOCKS, x.shape[1]).transpose(0, 1)
 
 
-def _products(columns: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of each block: (64, q, q) products of columns, (64, q, f) with targets, (64, f) squares."""
-    own, targets = _blocks(columns), _blocks(targets)
-    return own.mT @ own, own.mT @ targets, targets.square().sum(1)
+def _products(columns: Tensor, others: Tensor) -> Tensor:
+    """(64, q, f) the products of columns, (m, q), and others, (m, f), in each block."""
+    return _blocks(columns).mT @ _blocks(others)
+
+
+def _with(columns: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """(64, q, f) the products of columns and targets in each block, and (64, f) squares."""
+    return _products(columns, targets), _blocks(targets).square().sum(1)
 
 
 def _total(parts: Iterable[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:

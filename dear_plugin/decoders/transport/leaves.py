@@ -15,13 +15,14 @@ class Leaves:
         x: (n, q) columns.
         targets: (n, t) what the tree predicts.
         min_rows: the least rows of a leaf.
+        most: the largest number of leaves.
     """
 
-    def __init__(self, x: Tensor, targets: Tensor, min_rows: int) -> None:
+    def __init__(self, x: Tensor, targets: Tensor, min_rows: int, most: int = MAX_LEAVES) -> None:
         from sklearn.tree import DecisionTreeRegressor
 
         regressor = DecisionTreeRegressor(
-            min_samples_leaf=max(min_rows, 1), max_leaf_nodes=MAX_LEAVES, random_state=0
+            min_samples_leaf=max(min_rows, 1), max_leaf_nodes=most, random_state=0
         )
         self._tree = regressor.fit(x.float().numpy(), targets.numpy()).tree_
         self._leaf = torch.from_numpy(self._tree.children_left < 0).cumsum(0) - 1

@@ -63,6 +63,22 @@ class Lines:
             out += v[:, :, None] * scale.clamp_(-MOST_SCALE, MOST_SCALE).expm1_()
         return out.mul_(encoder.width[self.features]).add_(x[:, None, self.features])
 
+    def follow(self, x: Tensor, reached: Tensor, values: Tensor, draws: Tensor) -> Tensor:
+        """(r, m, f) the values of the features when x_S and the earlier features change.
+
+        Args:
+            x: (m, p) the rows.
+            reached: (r, m, p) the rows with the new values of the earlier features.
+            values: (m, w) the new values of x_S.
+            draws: (r,) the samples.
+        """
+        scaled, between = self.columns.encoder.scaled, self.columns.between
+        moved = self.move(x, self.residual(x, draws), values[:, None], draws)[:, :, 0]
+        there = between(scaled(reached.flatten(0, 1))).view(*reached.shape[:2], -1)
+        change = (there - between(scaled(x))) @ self.held[draws, -there.shape[2] :]
+        out: Tensor = moved + change * self.columns.encoder.width[self.features]
+        return out
+
     def _own(self, x: Tensor, values: Tensor) -> Tensor:
         return self.columns.own(x, values, self._most)
 

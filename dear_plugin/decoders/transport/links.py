@@ -14,8 +14,9 @@ from torch.nn.functional import one_hot
 
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.ratios import LEAST, WHOLE, Counts, shrunk
-from dear_plugin.decoders.transport.values import GROUPS, smooth_features
+from dear_plugin.decoders.transport.ratios import WHOLE, Counts, fit_bases, shrunk
+from dear_plugin.decoders.transport.trends import LEAST
+from dear_plugin.decoders.transport.values import GROUPS, normal_places, smooth_features
 
 # The family-wise error rate over all features that are independent of x_S; the l-th level has
 # 1 / 2^l of it.
@@ -39,8 +40,7 @@ def linked(
         tails = sample.shared(_all_tails, i, held)[..., features]
     else:
         tails = _tails(Counts(sample, (i,), held, weights), features)
-    error = ERROR / tested / 2.0 ** torch.arange(1, len(tails) + 1).double()
-    return (tails < error[:, None, None]).any(0)
+    return _found(tails, tested)
 
 
 def _all_tails(sample: Sample, i: int, held: Members) -> Tensor:
@@ -55,7 +55,7 @@ def _all_tails(sample: Sample, i: int, held: Members) -> Tensor:
 def _tails(counts: Counts, features: Tensor) -> Tensor:
     """(l, r, f) the probability of as much dependence of f features by chance, at each level."""
     if not len(features):
-        return torch.ones(len(counts.axis.levels), len(counts.rows), 0).double()
+        return torch.ones(len(counts.axis.levels) + 1, len(counts.rows), 0).double()
     cells, bins = [], []
     for j in features.tolist():
         member = one_hot(counts.values(j).groups, GROUPS).double()
@@ -63,4 +63,65 @@ def _tails(counts: Counts, features: Tensor) -> Tensor:
         bins.append(counts.of_bins(j) @ member)
     seen, within = (torch.stack(each, 1).movedim(3, 0) for each in (bins, cells))
     expected = within / counts.rows.sum(2)[:, None].clamp_min(LEAST) @ counts.rows
-    return shrunk(seen, expected, counts.axis.levels, drawn=counts.drawn).tail
+    return _tails_of(counts, seen, expected, within)
+
+
+def _tails_of(counts: Counts, seen: Tensor, expected: Tensor, within: Tensor) -> Tensor:
+    """(l, r, f) those of a trend and of all levels, given rows by bin, and `within` cells."""
+    found = shrunk(seen, expected, counts.axis.levels, drawn=counts.drawn).tail
+    return torch.cat([_trend(counts, seen - expected, within)[None], found])
+
+
+def _trend(counts: Counts, beyond: Tensor, within: Tensor) -> Tensor:
+    """(r, f) the probability of such a linear association within cells (Mantel 1963).
+
+    Args:
+        counts: of the rows.
+        beyond: (g, r, f, b) observed rows of g groups of values in bins, without those expected.
+        within: (g, r, f, k) rows of the groups in cells.
+    """
+    from scipy.special import chdtrc
+
+    def _spread(rows: Tensor, score: Tensor) -> Tensor:
+        """(..., k) the squares of a score in each cell, of rows, (..., k, b), about its mean."""
+        n = rows.sum(-1).clamp_min(LEAST)
+        mean = (rows * score).sum(-1) / n
+        return (rows * score.square()).sum(-1) - n * mean.square()
+
+    x = counts.axis.place
+    y = normal_places(within.sum(3).movedim(0, -1))
+    score = (beyond * y.movedim(-1, 0)[..., None] * x).sum((0, 3))
+    spread = _spread(within.movedim(0, -1), y[:, :, None])
+    n = counts.rows.sum(2)[:, None]
+    variance = (_spread(counts.rows, x)[:, None] * spread / (n - 1.0).clamp_min(1.0)).sum(2)
+    statistic = score.square() / variance.clamp_min(LEAST) - 2.0 * counts.drawn
+    tail = torch.from_numpy(chdtrc(1.0, statistic.clamp_min(0.0).numpy()))
+    return torch.where(variance > LEAST, tail, 1.0)
+
+
+def differing(counts: Counts, features: list[int], ratio: list[Tensor], tested: int) -> Tensor:
+    """(f,) bool, of which features any sample rejects ratios that were estimated in other rows.
+
+    Args:
+        counts: of rows by group, each with its own distribution in every cell.
+        features: the f features.
+        ratio: of each, (1, b, t).
+        tested: how many share the error rate.
+    """
+    ratio = [each.expand(len(counts.rows), -1, -1) for each in ratio]
+    bases = fit_bases(counts, features, ratio)
+    seen, hoped, within = [], [], []
+    for j, base, own in zip(features, bases, ratio, strict=True):
+        member = one_hot(counts.values(j).groups, GROUPS).double()
+        reach = counts.rows / (base @ own.mT).clamp_min(LEAST)
+        seen.append(counts.of_bins(j) @ member)
+        hoped.append((reach.mT @ base * own) @ member)
+        within.append(counts.of_cells(j) @ member)
+    one, other, cells = (torch.stack(each, 1).movedim(3, 0) for each in (seen, hoped, within))
+    return _found(_tails_of(counts, one, other, cells), tested * len(counts.rows)).any(0)
+
+
+def _found(tails: Tensor, tested: int) -> Tensor:
+    """(r, f) bool, whether any of l levels rejects, given (l, r, f)."""
+    error = ERROR / tested / 2.0 ** torch.arange(1, len(tails) + 1).double()
+    return (tails < error[:, None, None]).any(0)

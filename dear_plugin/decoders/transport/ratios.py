@@ -26,16 +26,16 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.axes import Level, axis_of
+from dear_plugin.decoders.transport.axes import Axis, Level, axis_of
 from dear_plugin.decoders.transport.cells import cells_of
-from dear_plugin.decoders.transport.values import Values
+from dear_plugin.decoders.transport.trends import LEAST, Trend
+from dear_plugin.decoders.transport.values import Values, complete
 
 ROUNDS = 4
 # Fewer expected rows are left out of a statistic.
 LEAST_EXPECTED = 5.0
 # Parts are equal unless the statistic rejects it at this error rate.
 LEVEL_ERROR = 0.01
-LEAST = 1e-12
 
 
 # The weights of the sample itself: one block.
@@ -50,15 +50,32 @@ class Counts:
         acted: the features of the set.
         held: the features that are conditioned on.
         weights: (r, q) the weights of blocks of rows: row i is in block i modulo q.
+        by: (n,) groups of rows, each a sample of its own in each of the r; -1: in none.
+        axis: that of the set, where it is known: one of several features takes time.
 
     Attributes:
         axis: the bins.
         drawn: whether these are bootstrap samples.
     """
 
-    def __init__(self, sample: Sample, acted: Members, held: Members, weights: Tensor) -> None:
-        self._sample, self._set, self._weights = sample, (acted, held), weights
-        self.axis = axis_of(sample, acted)
+    def __init__(
+        self,
+        sample: Sample,
+        acted: Members,
+        held: Members,
+        weights: Tensor,
+        by: Tensor | None = None,
+        axis: Axis | None = None,
+    ) -> None:
+        self._sample, self._set = sample, (acted, held)
+        by = torch.zeros(len(sample)).long() if by is None else by
+        groups = int(by.max()) + 1
+        self._weights = torch.kron(weights, torch.eye(groups).double())
+        block = torch.arange(len(sample)) % weights.shape[1] * groups + by
+        some = (by >= 0) & sample.shared(complete, held)
+        self._some = slice(None) if bool(some.all()) else some.nonzero()[:, 0]
+        self._block = block[self._some]
+        self.axis = axis_of(sample, acted) if axis is None else axis
         self.drawn, self._bins = len(weights) > 1, self.axis.mix.shape[1]
 
     def values(self, j: int) -> Values:
@@ -69,26 +86,24 @@ class Counts:
     def rows(self) -> Tensor:
         """(r, k, b) of each cell and bin."""
         cells = cells_of(self._sample, *self._set)
-        return _crossed(self._weights, cells.own, len(cells), self.axis.bins, self._bins)
+        return self._crossed(cells.own, len(cells), self.axis.bins, self._bins)
 
     def of_cells(self, j: int) -> Tensor:
         """(r, k, t) of each cell and value of feature j."""
         cells, (levels, codes, *_) = cells_of(self._sample, *self._set), self.values(j)
-        return _crossed(self._weights, cells.own, len(cells), codes, len(levels))
+        return self._crossed(cells.own, len(cells), codes, len(levels))
 
     def of_bins(self, j: int) -> Tensor:
         """(r, b, t) of each bin and value of feature j."""
         levels, codes, *_ = self.values(j)
-        return _crossed(self._weights, self.axis.bins, self._bins, codes, len(levels))
+        return self._crossed(self.axis.bins, self._bins, codes, len(levels))
 
-
-def _crossed(weights: Tensor, one: Tensor, a: int, other: Tensor, b: int) -> Tensor:
-    """(r, a, b) the rows with each pair of codes: `one`, (n,), below a, `other` below b."""
-    blocks, keys = weights.shape[1], one * b + other
-    if blocks > 1:
-        keys += torch.arange(len(one)) % blocks * (a * b)
-    counts = torch.bincount(keys, minlength=blocks * a * b).view(blocks, -1)
-    return (weights @ counts.double()).view(-1, a, b)
+    def _crossed(self, one: Tensor, a: int, other: Tensor, b: int) -> Tensor:
+        """(r, a, b) the rows with each pair of codes: `one`, (n,), below a, `other` below b."""
+        blocks = self._weights.shape[1]
+        keys = (self._block * a + one[self._some]) * b + other[self._some]
+        counts = torch.bincount(keys, minlength=blocks * a * b).view(blocks, -1)
+        return (self._weights @ counts.double()).view(-1, a, b)
 
 
 class Shrunk(NamedTuple):
@@ -105,28 +120,71 @@ class Shrunk(NamedTuple):
     concentration: Tensor
 
 
-def fit_ratios(counts: Counts, features: list[int]) -> tuple[list[Tensor], list[Tensor]]:
-    """The bases, (r, k, t), and the ratios in bins, (r, b, t), of f features in r samples."""
-    rows, bins = counts.rows, [counts.of_bins(j) for j in features]
-    # A cell without rows has the shares of all rows.
-    total = rows.sum(2, keepdim=True).clamp_min(1.0)
-    wanted = [_cell_shares(counts.of_cells(j)) * total for j in features]
+class Ratios(NamedTuple):
+    """The factors of f features in r samples.
+
+    Attributes:
+        base: f tensors, (r, k, t).
+        bins: f tensors, (r, b, t), the ratios in bins.
+        nodes: f tensors, (r, g, t), the ratios at nodes.
+    """
+
+    base: list[Tensor]
+    bins: list[Tensor]
+    nodes: list[Tensor]
+
+
+def fit_ratios(counts: Counts, features: list[int]) -> Ratios:
+    """The bases and the ratios of features."""
+    rows, axis = counts.rows, counts.axis
+    bins, wanted = [counts.of_bins(j) for j in features], _wanted(counts, features)
     base, ratio = [_shares(each) for each in wanted], [torch.ones_like(each) for each in bins]
     if not features:
-        return base, ratio
-    splits = [counts.values(j).splits for j in features]
+        return Ratios(base, ratio, ratio)
+    values = [counts.values(j) for j in features]
+    splits = [each.splits for each in values]
     observed, concentration = _by_side(bins, splits), None
-    rounds = ROUNDS if rows.shape[1] > 1 else 1
-    for _ in range(rounds):
+    for _ in range(_rounds(rows)):
         factors = zip(base, ratio, strict=True)
-        expected = _by_side([_weights(rows, b, q).transpose(1, 2) @ b for b, q in factors], splits)
+        hoped = [_weights(rows, b, q).transpose(1, 2) @ b for b, q in factors]
+        known = zip(bins, hoped, (each.place for each in values), strict=True)
+        trends = [Trend.of(seen, own, axis.place, v, drawn=counts.drawn) for seen, own, v in known]
+        expected = _by_side(
+            [t.at(axis.place) * b for t, b in zip(trends, hoped, strict=True)], splits
+        )
         # The rows that reach a split are as they are: only the share of each side is estimated.
         expected = expected * (observed.sum(0) / expected.sum(0).clamp_min(LEAST))
-        levels, drawn = counts.axis.levels, counts.drawn
-        found = shrunk(observed, expected, levels, drawn=drawn, concentration=concentration)
-        ratio, concentration = _by_value(found.ratio, splits), found.concentration
+        found = shrunk(
+            observed, expected, axis.levels, drawn=counts.drawn, concentration=concentration
+        )
+        beyond, concentration = _by_value(found.ratio, splits), found.concentration
+        ratio = [t.at(axis.place) * q for t, q in zip(trends, beyond, strict=True)]
         base = [_rescaled(rows, *each) for each in zip(wanted, base, ratio, strict=True)]
-    return base, ratio
+    # Beyond the outer bins a ratio may fall below 0; a cell keeps the only value that it has.
+    mixed = [axis.mix @ each for each in beyond]
+    mixed = [torch.where(each < 0.0, LEAST, each) for each in mixed]
+    nodes = [t.at(axis.nodes) * q for t, q in zip(trends, mixed, strict=True)]
+    return Ratios(base, ratio, nodes)
+
+
+def fit_bases(counts: Counts, features: list[int], ratio: list[Tensor]) -> list[Tensor]:
+    """The bases, (r, k, t), of features whose ratios, (r, b, t), are known; nothing is shrunk."""
+    wanted = [counts.of_cells(j) for j in features]
+    base = [_shares(each) for each in wanted]
+    for _ in range(_rounds(counts.rows)):
+        base = [_rescaled(counts.rows, *each) for each in zip(wanted, base, ratio, strict=True)]
+    return base
+
+
+def _wanted(counts: Counts, features: list[int]) -> list[Tensor]:
+    """F tensors, (r, k, t), the rows of each cell and value, shrunk to those of all rows."""
+    # A cell without rows has the shares of all rows.
+    total = counts.rows.sum(2, keepdim=True).clamp_min(1.0)
+    return [_cell_shares(counts.of_cells(j)) * total for j in features]
+
+
+def _rounds(rows: Tensor) -> int:
+    return ROUNDS if rows.shape[1] > 1 else 1
 
 
 def _by_side(counts: list[Tensor], splits: list[Tensor]) -> Tensor:
@@ -168,7 +226,12 @@ def _cell_shares(cells: Tensor) -> Tensor:
     strength = (1.0 / excess - 1.0).clamp_min(0.0)[:, None, None]
     own = (cells + strength * share) / (n + strength).clamp_min(LEAST)
     # A value that a cell with rows has never seen stays impossible there.
-    return torch.where(cells > 0, own, torch.where(n > 0, 0.0, share))
+    own = torch.where(cells > 0, own, torch.where(n > 0, 0.0, share))
+    # Of many rare values most are in no cell: those that are stand for them, not frequent ones.
+    for _ in range(ROUNDS):
+        hoped = (n * own).sum(1, keepdim=True)
+        own = _shares(own * (cells.sum(1, keepdim=True) / hoped.clamp_min(LEAST)))
+    return own
 
 
 def shrunk(

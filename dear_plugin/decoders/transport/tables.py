@@ -18,11 +18,14 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders.coupling import maximal_coupling
 
 # Rows are moved in numpy: with few of them, its operations take a third of the time of torch's.
 Array = NDArray[Any]
 
+# The least share of known, or of missing values.
+TINY = 1e-6
 # Entries of the lines in memory: 64 MiB.
 ENTRIES = 1 << 24
 
@@ -120,17 +123,19 @@ class Tables:
         Args:
             x: (m, p) rows.
             at: (r, m) their lines in r samples.
-            tie: (m, f) the place among equal values, in (0, 1).
+            tie: (r or 1, m or 1, f) the place among equal values, in (0, 1).
         """
         lines, where = self.lines(at)
-        slots, out = self._slots(x), tie.repeat(len(at), 1, 1)
+        slots, out = self._slots(x), tie.expand(len(at), len(x), -1).clone()
         ordered = slice(self.ordered)
         place = where[..., None] * lines.shape[1] + slots[:, ordered]
         below, up_to = lines.take(place - 1), lines.take(place)
-        out[..., ordered] = torch.from_numpy(below + tie[:, ordered].numpy() * (up_to - below))
+        out[..., ordered] = torch.from_numpy(below + tie[..., ordered].numpy() * (up_to - below))
         return out
 
-    def move(self, x: Tensor, v: Tensor, start: Tensor, end: Tensor) -> Tensor:
+    def move(
+        self, x: Tensor, v: Tensor, start: Tensor, end: Tensor, luck: Array | None = None
+    ) -> Tensor:
         """(r, m, c, f) the values of the features on other lines.
 
         A value that keeps its place is that of the row.
@@ -140,6 +145,7 @@ class Tables:
             v: (r, m, f) their ranks.
             start: (r, m) their lines.
             end: (r, m, c) the lines to move to.
+            luck: (r,) in (0, 1), who becomes missing as more rows are; None: nobody.
         """
         (r, m, c), f = end.shape, len(self.base)
         lines, where = self.lines(torch.cat([start[..., None], end], 2))
@@ -149,6 +155,8 @@ class Tables:
         here, there = where[:, 0].take(row), where[:, 1:].ravel().take(leaves)
         ranks, slots = v.numpy().reshape(r * m, f)[row], self._slots(x)[row % m]
         moved = own[row % m]
+        chance = None if luck is None else luck[row // m]
+        ranks = self._among_known((lines, here, there), chance, slots, ranks)
         self._move_ordered(lines, there, slots, ranks, moved)
         for j in range(self.ordered, f):
             shares, code = lines[:, self._segment(j)], slots[:, j] - self.starts[j] - 1
@@ -156,6 +164,39 @@ class Tables:
         out = np.tile(own.repeat(c, 0), (r, 1))
         out[leaves] = moved
         return torch.from_numpy(out.reshape(r, m, c, f))
+
+    @lazy
+    def _special(self) -> list[tuple[int, int]]:
+        """The ordered features with special levels, and the number of these."""
+        counts = (int(is_special(each).sum()) for each in self.levels[: self.ordered])
+        return [(j, count) for j, count in enumerate(counts) if count]
+
+    def _among_known(
+        self, at: tuple[Array, Array, Array], luck: Array | None, slots: Array, ranks: Array
+    ) -> Array:
+        """(l, f) ranks; where a number may be missing, those among rows of the same status.
+
+        A number that is known stays known in an answer, and becomes missing in so many of its
+        resamples as more rows are.
+
+        Args:
+            at: all lines, and those of each row before and after, (l,).
+            luck: (l,) who becomes missing; None: nobody.
+            slots: (l, f) the rows' slots.
+            ranks: (l, f) their ranks.
+        """
+        (lines, here, there), out = at, ranks.copy() if self._special else ranks
+        for j, count in self._special:
+            last, own = int(self.starts[j]) + count, ranks[:, j].astype(np.float64)
+            a, b, known = lines[here, last], lines[there, last], slots[:, j] > last
+            place = (own - a * known) / np.maximum(np.where(known, 1.0 - a, a), TINY)
+            # Just above the special ones.
+            among = np.maximum(b + place * (1.0 - b), np.nextafter(b, 2.0, dtype=b.dtype))
+            among = np.where(b < 1.0 - TINY, among, own)
+            if luck is not None:
+                among = np.where(luck * (1.0 - a) < b - a, b * luck, among)
+            out[:, j] = np.where(known, among, place * b)
+        return out
 
     def _move_ordered(
         self, lines: Array, there: Array, slots: Array, ranks: Array, moved: Array

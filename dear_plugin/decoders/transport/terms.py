@@ -15,6 +15,8 @@ from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.values import sorted_values
 
 KINKS, WINSOR = 6, 0.005
+# Outer kinks, as shares of the rows beyond them, and the least rows there.
+OUTER, OUTER_ROWS = (0.02, 0.06), 60
 # Beyond the winsorised range, lines go on for this part of it: nothing shows how far they would.
 BEYOND = 0.5
 
@@ -34,10 +36,12 @@ class Terms:
             value itself is kept, and 0 for each kink; empty for a category.
         ends: (2,) the winsorised range of a number.
         mean: what replaces special levels; NaN where a number has none.
+        outer: (q,) bool, the outer kinks.
     """
 
     shift: Tensor
     least: Tensor
+    outer: Tensor
     ends: tuple[float, float] = (-math.inf, math.inf)
     mean: float = math.nan
 
@@ -47,22 +51,26 @@ class Terms:
 
         The kinks of a number are the six values that cut its sorted training values, without
         special levels, into seven equal parts: of 0, 1, ..., 69 they are 10, 20, ..., 60, so the
-        columns of the value 25 are 25, 15, 5, 0, 0, 0, 0. Equal kinks count once, and those at
+        columns of the value 25 are 25, 15, 5, 0, 0, 0, 0. Further kinks are beyond 2 and 6 % of
+        enough rows on either side. Equal kinks count once, and those at
         either end, where the slope would have nothing on one side, are left out: of the values 0
         (50 rows), 1 (10) and 2 (10) only 1 remains, so the columns of 2 are 2 and 1.
         """
         feature, column = sample.encoder.schema.features[j], sample.scaled(j)
         if not feature.is_number:
-            return cls(torch.arange(max(len(feature.categories), 1)).double(), torch.empty(0))
+            levels = torch.arange(max(len(feature.categories), 1)).double()
+            return cls(levels, torch.empty(0), torch.zeros(len(levels)).bool())
         ordinary = sorted_values(without_special(column))
         n, cut = len(ordinary), int(WINSOR * (len(ordinary) - 1))
-        kinks = ordinary[[(n * (i + 1)) // (KINKS + 1) for i in range(KINKS)]].unique()
+        inner = ordinary[[(n * (i + 1)) // (KINKS + 1) for i in range(KINKS)]].unique()
+        beyond = [int(share * n) for share in OUTER if share * n >= OUTER_ROWS]
+        kinks = torch.cat([inner, ordinary[beyond + [n - 1 - i for i in beyond]]]).unique()
         kinks = kinks[(kinks > ordinary[0]) & (kinks < ordinary[-1])]
         special = float(ordinary.mean()) if bool(is_special(column).any()) else math.nan
         ends = float(ordinary[cut]), float(ordinary[n - 1 - cut])
         shift = torch.nn.functional.pad(kinks, (1, 0))
         least = torch.zeros_like(shift).index_fill(0, torch.tensor([0]), -math.inf)
-        return cls(shift, least, ends, special)
+        return cls(shift, least, ~torch.isin(shift, inner) & (least == 0.0), ends, special)
 
     def __call__(self, column: Tensor) -> Tensor:
         """(..., q) the columns of values, (...)."""
@@ -103,6 +111,11 @@ def phi(terms: Sequence[Terms], values: Tensor) -> Tensor:
 def straight(terms: Sequence[Terms]) -> Tensor:
     """(q,) bool, the columns of features that have no kinks."""
     return torch.cat([each.straight for each in terms])
+
+
+def outer(terms: Sequence[Terms]) -> Tensor:
+    """(q,) bool, the columns of features that have outer kinks."""
+    return torch.cat([each.outer for each in terms])
 
 
 def winsorised(sample: Sample) -> Tensor:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.special_values import is_special, without_special
+from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 
 # An atom is a value that this share of the rows has.
@@ -23,6 +24,10 @@ HEAVY = 0.01
 MANY_VALUES, VERY_HEAVY, LONG, SKEWED = 40, 0.1, 8.0, 1.8
 QUANTILES = 0.005, 0.25, 0.5, 0.75, 0.995
 MAX_VALUES = 128
+# The least share of rows whose held numbers are known.
+LEAST_KNOWN = 0.5
+# The outermost rank.
+NEAR_END = 1e-4
 # Groups of a feature's values: in the tests of dependence, and by repeated splits.
 GROUPS, MAX_GROUPS = 5, 32
 # Linear copies, such as degrees of two kinds, hold up to the rounding of their decimals: so much
@@ -38,12 +43,15 @@ class Values(NamedTuple):
         codes: (n,) int64, the nearest of these for every training row.
         groups: (t,) int64, the group of each value; about equally many rows a group.
         splits: (2, q, t) the binary splits of the values, see `splits_of`.
+        place: (t,) the normal quantiles of their ranks; NaN for special ones and without an
+            order.
     """
 
     levels: Tensor
     codes: Tensor
     groups: Tensor
     splits: Tensor
+    place: Tensor
 
     @classmethod
     def of(cls, sample: Sample, j: int) -> Values:
@@ -63,19 +71,45 @@ class Values(NamedTuple):
         groups, ordered = torch.empty_like(order), size[order]
         middle = (ordered.cumsum(0) - ordered / 2.0) / ordered.sum()
         groups[order] = (middle * GROUPS).long().clamp_max(GROUPS - 1)
-        return cls(levels, codes, groups, splits_of(size, order))
+        special = int(is_special(levels).sum())
+        place = torch.full_like(size, torch.nan)
+        if not sample.encoder.blocks[j]:
+            place[special:] = normal_places(size[special:])
+        return cls(levels, codes, groups, splits_of(size, order, special), place)
 
 
-def splits_of(size: Tensor, order: Tensor) -> Tensor:
+def complete(sample: Sample, held: Members) -> Tensor:
+    """(n,) bool, the rows in which all held numbers are known; all rows if those are too few.
+
+    What is missing may be a common cause: among rows that miss it, it is not held.
+    """
+    numbers = [j for j in held if sample.encoder.is_number[j]]
+    known = ~is_special(sample.rows[:, numbers]).any(1)
+    return known if float(known.double().mean()) >= LEAST_KNOWN else torch.ones_like(known)
+
+
+def normal_places(rows: Tensor) -> Tensor:
+    """(..., q) the normal quantiles of the ranks of ordered groups of rows, (..., q)."""
+    total = rows.sum(-1, keepdim=True).clamp_min(1.0)
+    place = (rows.cumsum(-1) - rows / 2.0) / total
+    out: Tensor = torch.special.ndtri(place.clamp(NEAR_END, 1.0 - NEAR_END))
+    return out
+
+
+def splits_of(size: Tensor, order: Tensor, special: int = 0) -> Tensor:
     """(2, q, t) binary splits of values: 1 where a value is on the left, or right, side.
 
-    The part with most rows is split first, so that its rows are halved.
+    Special values are split off, then the part with most rows is, so that its rows are halved.
 
     Args:
         size: (t,) the rows of each value.
         order: (t,) the values in order.
+        special: how many of them, the first ones, are special.
     """
-    until, parts, splits = [0.0, *size[order].cumsum(0).tolist()], [(0, len(order))], []
+    until, parts = [0.0, *size[order].cumsum(0).tolist()], [(0, len(order))]
+    splits: list[tuple[int, int, int]] = []
+    if 0 < special < len(order):
+        splits, parts = [(0, special, len(order))], [(0, special), (special, len(order))]
     while len(parts) < min(MAX_GROUPS, len(order)):
         rows = [until[end] - until[start] if end - start > 1 else -1.0 for start, end in parts]
         start, end = parts.pop(rows.index(max(rows)))

@@ -1,0 +1,207 @@
+"""Changes: what is told to follow an action and what does, by draw of a system, in lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+
+from dear_plugin.benchmark.fits import reject_all
+from dear_plugin.benchmark.rival import rival
+from dear_plugin.benchmark.systems import (
+    JOINED,
+    TAIL,
+    WITH,
+    WITHOUT,
+    Noise,
+    System,
+    Values,
+)
+from dear_plugin.data.schema import Schema
+from dear_plugin.methods.dear import DEAR
+
+TRAINING, ROWS, RESAMPLED = 20_000, 10_000, 2_000
+TOLERANCE = 0.05
+ENDS = (0.1, 0.9)
+# The outer share that rows move into; the most levels of a held feature that are groups, and held
+# features that are crossed.
+OUTER, MOST_LEVELS, MOST_CROSSED = 0.1, 12, 3
+Truths = npt.NDArray[np.bool_]
+
+
+def changes(system: System, seed: int, training: int = TRAINING) -> pd.DataFrame:
+    """Told and true changes of one draw of a system, with and without tiers.
+
+    Args:
+        system: the equations; one that names what is acted on is measured with tiers only.
+        seed: of the draw.
+        training: the number of training rows, at most those of the system.
+
+    Returns:
+        `seed, tiers, step` and the columns of `changes_of`, for each action.
+    """
+    rng = np.random.default_rng(seed)
+    train = system.solve(system.noise(min(training, system.rows), rng), {})
+    noise, parts = system.noise(ROWS, rng), []
+    for how, tiers in {WITHOUT: (), WITH: system.tiers}.items():
+        if how == WITH or not system.acted:
+            schema = Schema.infer(train, immutable=system.immutable, tiers=tiers)
+            every = [*zip(schema.mutable), *combinations(schema.mutable, 2)]
+            sets = [system.acted] if system.acted else every
+            dear = DEAR(reject_all, schema, act_on=sets).fit(train)
+            other = partial(rival, train) if system.acted else None
+            parts += [
+                changes_of(system, dear, noise, names, step, other).assign(tiers=how, step=step)
+                for names in sets
+                for step in system.steps
+            ]
+    return pd.concat(parts).assign(seed=seed)
+
+
+def changes_of(
+    system: System,
+    dear: DEAR,
+    noise: Noise,
+    names: Sequence[str],
+    step: float,
+    other: partial[pd.DataFrame] | None = None,
+) -> pd.DataFrame:
+    """Told and true changes when all rows act on some features.
+
+    Args:
+        system: the equations.
+        dear: fitted on rows of the system.
+        noise: of the rows that act.
+        names: the features acted on.
+        step: the size of the action.
+        other: what another method tells; see `rival`.
+
+    Returns:
+        A row for each feature that may follow, of a category for each level, in all rows and
+        `within` each group of a held feature: `acted on, feature`, the mean changes `expected`,
+        `rival` and `true`, the told range `low, high`, and `single, wrong, rows`.
+    """
+    before = system.solve(noise, {})
+    actions = pd.DataFrame({n: _other(before[n], dear.schema, step) for n in names})
+    told = dear.apply(before, actions).counterfactuals
+    true = system.solve(noise, {name: told[name] for name in names})
+    held = [dear.schema.names[j] for j in dear.schema.causal_order.held(dear.schema.index(names))]
+    follow = [k for k in dear.schema.mutable if k not in names]
+    rivals = told if other is None else other(before, true, held, names, follow)
+    frames = [told, true, rivals, *_drawn(dear, before, told, names)]
+    groups = [*_groups(before[held])]
+    parts = [
+        _measured(*(each[at[: len(each)]] for each in _changes(before[k], frames, k))).assign(
+            feature=k, within=name
+        )
+        for k in follow
+        for name, at in groups
+    ]
+    return pd.concat(parts).assign(**{"acted on": JOINED.join(names)})
+
+
+def _measured(
+    told: Values, true: Values, rivals: Values, expected: Values, *resampled: Values
+) -> pd.DataFrame:
+    """The measures of one feature from the changes of its levels in each row, (m, l)."""
+    # The true changes of the rows that are resampled differ by chance from those of all.
+    few = true[: len(resampled[0])]
+    # An answer of who becomes missing keeps its value.
+    drawn = [np.where(np.isnan(each), 0.0 * few, each) for each in resampled]
+    offset = np.nanmean(true, 0) - np.nanmean(few, 0)
+    low, high = np.quantile([np.nanmean(each, 0) for each in drawn], ENDS, axis=0) + offset
+    clear = np.minimum(np.abs(told), np.abs(true)) > TOLERANCE
+    least, most = np.quantile(np.nan_to_num(drawn), ENDS, axis=0)
+    inside = (few >= least - TOLERANCE) & (few <= most + TOLERANCE)
+    columns = {
+        "expected": np.nanmean(expected, 0),
+        "rival": np.nanmean(rivals, 0),
+        "true": np.nanmean(true, 0),
+        "low": low,
+        "high": high,
+        "single": np.nanmean(np.abs(told - true), 0),
+        "wrong": (clear & (np.sign(told) != np.sign(true))).mean(0),
+        "rows": np.nanmean(np.where(np.isnan(few), np.nan, inside), 0),
+    }
+    return pd.DataFrame(columns)
+
+
+def _changes(before: pd.Series, frames: Sequence[pd.DataFrame], name: str) -> list[Values]:
+    """(m, l) the change of each row, of a number or of each level, in standard deviations.
+
+    It is of rows in which the number is known before and, in truth, after the action: told and
+    true means are of the same rows. The second of the frames is the truth.
+    """
+    one, labels = before.to_numpy()[:, None], None
+    if not pd.api.types.is_numeric_dtype(before):
+        labels = np.unique(one)
+
+    def _columns(values: npt.NDArray[np.generic]) -> Values:
+        if labels is not None:
+            return np.asarray(values == labels, dtype=np.float64)
+        return np.asarray(values, dtype=np.float64)
+
+    start = _columns(one)
+    deviation = np.nanstd(start, 0)
+    deviation[deviation == 0.0] = 1.0
+    after = [_columns(frame[name].to_numpy()[:, None]) for frame in frames]
+    known = np.where(np.isnan(after[1]), np.nan, 1.0)
+    return [(each - start[: len(each)]) / deviation * known[: len(each)] for each in after]
+
+
+def _groups(held: pd.DataFrame) -> Iterator[tuple[str, Truths]]:
+    """All rows, the halves or levels of each held feature, and the crossings of two of them."""
+    yield "", np.ones(len(held), dtype=bool)
+    codes = pd.DataFrame({name: _codes(column) for name, column in held.items()})
+    crossed = [list(each) for each in combinations(held.columns[:MOST_CROSSED], 2)]
+    for names in [*([name] for name in held.columns), *crossed]:
+        for code, rows in codes.groupby(names).indices.items():
+            at = np.isin(np.arange(len(held)), rows)
+            if at[:RESAMPLED].sum() >= RESAMPLED // 40:
+                yield f"{' x '.join(names)}: {code}", at
+
+
+def _codes(column: pd.Series) -> pd.Series:
+    """The group of each row; missing ones are in none."""
+    if pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_LEVELS:
+        return (column > column.median()).astype(float).where(column.notna())
+    return column
+
+
+def _other(column: pd.Series, schema: Schema, step: float) -> pd.Series:
+    """What is acted to: the observed value nearest to a step more, or the first level."""
+    feature = schema.features[schema.index([str(column.name)])[0]]
+    if not feature.is_number:
+        return column.where(column.isna(), feature.categories[0])
+    values = np.unique(column)
+    wanted = column + step * column.std()
+    if step == TAIL:  # the order of the rows stays
+        wanted = column.quantile(1.0 - OUTER + OUTER * column.rank(pct=True)).set_axis(
+            column.index
+        )
+        wanted = np.maximum(wanted, column)
+    at = np.searchsorted((values[1:] + values[:-1]) / 2, wanted)
+    return pd.Series(values[at], column.index)
+
+
+def _drawn(
+    dear: DEAR, before: pd.DataFrame, told: pd.DataFrame, names: Sequence[str]
+) -> Iterator[pd.DataFrame]:
+    """The rows that follow with ties broken at random, and the first rows under each resample.
+
+    An answer has the most likely value: of a category, and of a number that takes few values, its
+    mean over many rows is not the expected one.
+    """
+    encoder, members = dear.encoder, tuple(sorted(dear.schema.index(names)))
+    decoder, rows = dear.decoders.of(members), encoder.rows(before)
+    values = encoder.rows(told)[:, list(members)]
+    v = decoder.encode(rows, torch.Generator().manual_seed(0))
+    yield encoder.frame(encoder.grid.round(decoder.decode(rows, v, values[:, None])[:, 0]))
+    draws = torch.arange(dear.decoders.decoder.draws) + 1
+    resampled = dear.decoders.resample(members, rows[:RESAMPLED], values[:RESAMPLED], draws)
+    yield from map(encoder.frame, encoder.grid.round(resampled).unbind(1))

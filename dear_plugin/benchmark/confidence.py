@@ -1,0 +1,106 @@
+"""Confidence: do answers that need what follows come true; systems with traits, in lines.
+
+The model decides on one follower alone, and what is acted on is no part of it: it accepts above a
+quantile of the follower. Refused people take their action in the simulator, with their own noise,
+and the model decides anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from dear_plugin.benchmark.metrics import solved
+from dear_plugin.benchmark.runner import Option, Spec, grid
+from dear_plugin.benchmark.systems import System, Values
+from dear_plugin.benchmark.tables import Table
+from dear_plugin.benchmark.traits import UNKNOWABLE_COLUMNS, WITH_TRAITS
+from dear_plugin.data.schema import Schema
+from dear_plugin.methods.dear import DEAR
+
+PEOPLE, ACCEPTED = 2_000, 0.35
+# How steep the log-odds are, in standard deviations of the follower, and where it is missing.
+STEEP, LOWEST = 3.0, -3.0
+CHOICES = tuple(name for name in WITH_TRAITS if not name.endswith(UNKNOWABLE_COLUMNS))
+MEASURES = ["refused", "credible", "said", "true", "said of all", "true of all"]
+
+
+def measure(folder: Path, *, system: str, seed: int, refused: int) -> pd.DataFrame:
+    """A line for each refused person: whether there is an answer, what it says, what is true."""
+    return answers(WITH_TRAITS[system], seed, refused)
+
+
+def answers(system: System, seed: int, refused: int) -> pd.DataFrame:
+    """The answers of one draw: `follower, solved, credible, said, true` by refused person."""
+    rng = np.random.default_rng(seed)
+    train = system.solve(system.noise(system.rows, rng), {})
+    noise = system.noise(PEOPLE, rng)
+    people, parts = system.solve(noise, {}), []
+    schema = Schema.infer(train, immutable=system.immutable, tiers=system.tiers)
+    for name in system.tiers[-1]:
+        if not pd.api.types.is_numeric_dtype(train[name]):
+            continue
+        model = _above(train[name])
+        at = np.flatnonzero(model(people) < 0.5)[:refused]
+        dear = DEAR(model, schema, act_on=[system.acted]).fit(train)
+        found = dear.generate(people.iloc[at])
+        values = found.counterfactuals
+        own = {key: each[at] for key, each in noise.items()}
+        after = system.solve(own, {each: values[each] for each in system.acted})
+        lines = {
+            "solved": solved(found),
+            "credible": found.actions["credible"].fillna(False).to_numpy(dtype=bool),
+            "said": found.actions["confidence"].to_numpy(),
+            "true": model(after) >= 0.5,
+        }
+        parts.append(pd.DataFrame(lines).assign(follower=name, seed=seed))
+    return pd.concat(parts)
+
+
+def _above(column: pd.Series) -> Callable[[pd.DataFrame], Values]:
+    """A model that accepts the highest values of a column, whatever else a row has."""
+    values = np.unique(column.dropna())
+    at = np.searchsorted(values, column.quantile(1.0 - ACCEPTED))
+    least = (values[at] + values[max(at - 1, 0)]) / 2 if at else (values[0] + values[1]) / 2
+    name, deviation = column.name, column.std()
+
+    def _probability(rows: pd.DataFrame) -> Values:
+        odds = (rows[name] - least) / deviation * STEEP
+        return np.asarray(expit(odds.fillna(LOWEST)), dtype=np.float64)
+
+    return _probability
+
+
+def line(found: pd.DataFrame) -> dict[str, float]:
+    """The `MEASURES` of some answers: of credible ones, and of all solved ones."""
+    done = found[found["solved"]]
+    credible = done[done["credible"]]
+    means = [each[["said", "true"]].mean() for each in (credible, done)]
+    values = [len(found), len(credible) / max(len(found), 1), *means[0], *means[1]]
+    return dict(zip(MEASURES, map(float, values), strict=True))
+
+
+def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
+    """A line for each system, and one for all answers."""
+    parts = [*found.groupby("system", sort=False), ("all", found)]
+    yield "confidence", ({"system": name, **line(own)} for name, own in parts)
+
+
+CONFIDENCE = Spec(
+    "confidence",
+    "do answers that need what follows come true in systems with traits",
+    {
+        "systems": Option("systems", ("a flag between, as it is",), CHOICES),
+        "seeds": Option("draws of each system", 1, preset=3),
+        "refused": Option("refused people", 20, preset=150),
+    },
+    lambda options: grid(
+        system=options.systems, seed=range(options.seeds), refused=[options.refused]
+    ),
+    measure,
+    tables,
+)
