@@ -224,3 +224,25 @@ def test_dear_plugin_imports_without_any_extra():
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+# One name for each idea: what was folded into others does not come back under its old name.
+FOLDED = {
+    *("Agreement", "Candidates", "Entries", "Optimizer", "Parts", "Plausibility", "Ranked"),
+    *("SearchTable", "Support", "TriedActions", "Trying", "Valued", "Waves"),
+}
+FOLDED_FILES = {
+    "search": {"actions", "closer", "grow", "ranks", "waves"},
+    "evaluation": {"agreement", "neighbours", "plausibility", "support"},
+    "methods": {"optimizer", "trying"},
+}
+
+
+@pytest.mark.parametrize("folder", FOLDED_FILES)
+def test_the_search_and_the_facts_of_training_rows_have_one_home(folder):
+    files = sources(ENGINE / folder)
+    assert not FOLDED_FILES[folder] & {path.stem for path in files}
+    trees = [ast.parse(path.read_text()) for path in files]
+    classes = {each.name for t in trees for each in ast.walk(t) if isinstance(each, ast.ClassDef)}
+    # `costs.Parts` are the parts of a cost.
+    assert FOLDED & classes <= ({"Parts"} if folder == "evaluation" else set())

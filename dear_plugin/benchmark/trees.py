@@ -40,11 +40,11 @@ from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import goal_of
 from dear_plugin.results.writing import PAST
-from dear_plugin.search import Search, SearchProblem, criteria
-from dear_plugin.search.actions import Candidates, first_of_each, in_order
+from dear_plugin.search import FeatureValues, Search, SearchProblem, answered, criteria
+from dear_plugin.search import table as tried
 from dear_plugin.search.criteria import margins
-from dear_plugin.search.table import SearchTable
-from dear_plugin.search.values import FIRST, FeatureValues, candidates, of_singles
+from dear_plugin.search.table import Actions, places
+from dear_plugin.search.values import admitted, singles
 
 MOST_VALUES = 2_000
 # Actions of a row whose criteria are evaluated at a time.
@@ -140,32 +140,41 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     """(n,) the least price below known ones, (n,); infinite where there is none."""
     search = dear.search
     problem = replace(
-        dear._optimizer.problem(case),
+        SearchProblem.of(case, dear.sets, decoders=dear.decoders, classifier=dear.classifier),
         in_steps=search.in_steps,
         resampled=bool(search.min_confidence),
     )
     enough = margins(case, search, dear.trained)
     wanted = criteria(problem, search, dear.trained) if search.has_criteria else {}
     values = FeatureValues.of(dear.trained.rows, dear.encoder, steps=search.in_steps)
-    asked = lambda _: (wanted, wanted)  # noqa: E731
-    table = SearchTable(problem, asked, case.aim, enough, search.prefer_alone, gain=0.0)
+    table = tried.Table(
+        problem,
+        lambda _: (wanted, wanted),
+        aim=case.aim,
+        enough=enough,
+        discount=search.prefer_alone,
+    )
     # An upper bound of the cost of cheaper answers, for those without an indirect change too.
     limit = torch.from_numpy(known * (1.0 + search.prefer_alone)).float()
-    others = of_singles(problem, values, problem.actionable, FIRST)
-    for new in chain(_numbers(problem, dear.trained.rows), others):
-        table.add(new.part(new.direct_cost < limit[new.rows]))
+    others = singles(problem, values)
+    for row, sets, new in chain(_numbers(problem, dear.trained.rows), [others]):
+        some = problem.direct_cost(row, sets, new[:, None])[:, 0] < limit[row]
+        answered(problem.scores, table.trying((row[some], sets[some], new[some])))
     return _least_price(table)
 
 
-def _least_price(table: SearchTable) -> Floats:
+def _least_price(table: tried.Table) -> Floats:
     """(n,) the least price of the actions of a table that meet all criteria."""
-    while len(at := table.alive(1)):
-        tried = table.tried.part(at)
-        order = in_order(tried.rows, tried.price)
-        table.vet(at[order][first_of_each(tried.rows[order], AT_ONCE)])
+    while True:
         # No action is skipped.
-        table.need[:] = table.enough[:, None]
-    return table.bound(1, table.passed).double().numpy()
+        at, bound = table.hits[table.met[table.hits] < 0.0], table.bound(1, table.passed)
+        row = table.row[at]
+        at = at[(table.margin[at] >= table.enough[row]) & (table.price[at] < bound[row])]
+        if not len(at):
+            return bound.double().numpy()
+        at = table.sorted(at, table.price[at])
+        some = at[places(table.row[at]) < AT_ONCE]
+        answered(table.problem.scores, table.vetting(some, table.wanted))
 
 
 def _case(dear: DEAR, frame: pd.DataFrame) -> Case:
@@ -178,7 +187,7 @@ def _case(dear: DEAR, frame: pd.DataFrame) -> Case:
     return Case(x, goal, feasible, goal.aim(PAST[0]))
 
 
-def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Candidates]:
+def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Actions]:
     """The values of all numeric features, set by set."""
     encoder = problem.classifier.encoder
     for at, (feature, *_) in enumerate(problem.sets.members):
@@ -191,7 +200,7 @@ def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Candidates]:
         )
         step = float(problem.feasible.grid.step[feature]) / width
         values = low + width * _values(own[:, None], column, step)
-        yield candidates(problem, rows, torch.full_like(rows, at), values[..., None])
+        yield admitted(problem, rows, torch.full_like(rows, at), values[..., None])
 
 
 def _values(own: Tensor, column: Tensor, step: float) -> Tensor:

@@ -1,37 +1,161 @@
-"""Trained: training rows and a model, with facts of them, each computed when first needed."""
+"""Trained: training rows, the nearest of them, and the facts that answers are compared with."""
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import without_special
-from dear_plugin.evaluation.agreement import Agreement
 from dear_plugin.evaluation.consistency import Consistency
-from dear_plugin.evaluation.neighbours import Neighbours
-from dear_plugin.evaluation.plausibility import Plausibility
-from dear_plugin.evaluation.support import Support
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.models.cutoffs import cutoffs
+from dear_plugin.problem.target import Goal
 
 logger = logging.getLogger(__name__)
 
-# Training rows in the sample of scores that gives the unit of the margin.
-SCORED_ROWS = 2_000
-# The range of the central nine tenths of a normal distribution, in standard deviations.
-NORMAL = 3.29
+# Training rows in the sample of scores that gives the unit of the margin, and of plausibility.
+SCORED_ROWS, MOST_ROWS = 2_000, 5_000
+NEIGHBOURS = 5
+# Above so many encoded columns a product of matrices is cheaper than a tree; cells of one product;
+# the rows that it finds, whose distances are then computed exactly.
+MOST_COLUMNS, CELLS, NEAR = 48, 1 << 22, 16
+# The quantiles whose distance is the unit of a number; their distance in standard deviations, if
+# the distribution is normal.
+CENTRAL, NORMAL = (0.05, 0.95), 3.29
+
+Points: TypeAlias = npt.NDArray[np.float64]
+Positions: TypeAlias = npt.NDArray[np.int64]
+
+
+class Neighbours:
+    """The nearest of some rows, Euclidean on the encoding: by a k-d tree, or by all distances.
+
+    Args:
+        rows: (n, p) the rows.
+        encoder: expands them, (n, d).
+        units: (d,) the units of the encoded columns in distances; None for 1.
+    """
+
+    def __init__(self, rows: Tensor, encoder: Encoder, units: Tensor | None = None) -> None:
+        self.rows, self.encoder = rows, encoder
+        self._units = torch.ones(encoder.d).double() if units is None else units
+
+    def query(
+        self, rows: Tensor, k: int = NEIGHBOURS, *, skip: int = 0
+    ) -> tuple[Points, Positions]:
+        """(m, k) the distances of rows, (m, p), to their nearest ones, and these.
+
+        Args:
+            rows: the rows.
+            k: the number of neighbours.
+            skip: the number of nearest rows to leave out: 1 if the rows are among them.
+        """
+        last = min(k + skip, len(self.rows))
+        first = skip if skip < last else 0
+        points, wide = self._points(rows), self.encoder.d > MOST_COLUMNS
+        distances, near = self._by_product(points, last) if wide else self._by_tree(points, last)
+        new = self.encoder.is_new(rows)
+        if bool(new.any()):
+            distances = np.sqrt(distances**2 + self._differences(new)[:, None])
+        return distances[:, first:], near[:, first:]
+
+    def distance(self, rows: Tensor, *, skip: int = 0) -> Tensor:
+        """(m,) double, the mean distance of rows, (m, p), to their nearest; see `query`."""
+        return torch.from_numpy(self.query(rows, skip=skip)[0].mean(1))
+
+    def _differences(self, new: Tensor) -> Points:
+        """(m,) what makes new categories, (m, p) bool, as distant as any other two, squared."""
+        more = torch.where(self.encoder.blocks, 1.0, 0.75).double() * self.encoder.shares.sign()
+        more = more / self._units[list(self.encoder.starts)] ** 2
+        return np.asarray((new * more).sum(1))
+
+    def _points(self, rows: Tensor) -> Points:
+        scaled = self.encoder.expand(rows).double() / self._units
+        compared = scaled[..., self.encoder.compared]
+        # Where all are identifiers, no two rows differ.
+        return np.asarray((compared if compared.shape[-1] else 0.0 * scaled[..., :1]).numpy())
+
+    @lazy
+    def _known(self) -> Points:
+        """(n, d) the points of the rows."""
+        return self._points(self.rows)
+
+    def _by_tree(self, points: Points, count: int) -> tuple[Points, Positions]:
+        distances, near = self._tree.query(points, k=range(1, count + 1))
+        return np.asarray(distances, dtype=np.float64), np.asarray(near, dtype=np.int64)
+
+    @lazy
+    def _tree(self) -> Any:
+        from scipy.spatial import cKDTree
+
+        # Midpoint splits: with many ties, balanced trees are slow (three times slower on Adult).
+        return cKDTree(self._known, leafsize=32, balanced_tree=False)
+
+    def _by_product(self, points: Points, count: int) -> tuple[Points, Positions]:
+        """(m, c) the distances of points, (m, d), to the nearest, and these; ties by position.
+
+        A product in float32 finds them, where neither its rounding error nor a tie can hide one;
+        elsewhere a tree does. Their distances are then computed exactly.
+        """
+        middle, known, squares = self._lowered
+        parts = torch.from_numpy(points).split(max(1, CELLS // len(known)))
+        found = [self._nearest(part, count, middle, known, squares) for part in parts]
+        distances, near = (torch.cat(each).numpy() for each in zip(*found, strict=True))
+        return distances, near
+
+    def _nearest(
+        self, points: Tensor, count: int, middle: Tensor, known: Tensor, squares: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        moved = points - middle
+        low, near = torch.addmm(squares, moved.float(), known.T, alpha=-2.0).topk(
+            min(max(NEAR, count + 1), len(known)), largest=False
+        )
+        distances, near = self._exact(points, near)
+        own = moved.square().sum(1) * (1.0 - _rounding(known))
+        hidden = distances[:, count - 1] ** 2 >= low[:, -1].double() + own
+        at = (hidden & (low.shape[1] < len(known))).nonzero()[:, 0]
+        distances, near = distances[:, :count], near[:, :count]
+        if len(at):
+            by_tree = torch.from_numpy(self._by_tree(points[at].numpy(), count)[1])
+            distances[at], near[at] = self._exact(points[at], by_tree)
+        return distances, near
+
+    def _exact(self, points: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
+        """(m, c) the sorted distances of points, (m, d), to known ones, (m, c), and these."""
+        near = near.sort(dim=1).values
+        exact = (torch.from_numpy(self._known)[near] - points[:, None]).square().sum(2).sqrt()
+        distances, order = exact.sort(dim=1, stable=True)
+        return distances, near.gather(1, order)
+
+    @lazy
+    def _lowered(self) -> tuple[Tensor, Tensor, Tensor]:
+        """(d,) the median of known points, these less it, and their squares less what is rounded.
+
+        Extreme points are far from all others, so that their larger error does not matter.
+        """
+        known = torch.from_numpy(self._known)
+        middle = known.median(0).values
+        rough = (known - middle).float()
+        squares = (known - middle).square().sum(1) * (1.0 - _rounding(rough))
+        return middle, rough, squares.float()
+
+
+def _rounding(points: Tensor) -> float:
+    """The relative rounding error of squared distances to points, (n, d), in float32."""
+    return 2.0**-22 * (points.shape[1] + 4)
 
 
 class Trained:
-    """Facts of the training rows, each computed when it is first needed.
-
-    A fit makes a new one.
+    """Facts of the training rows, each computed when it is first needed; a fit makes a new one.
 
     Args:
         rows: (n, p) the training rows.
@@ -48,6 +172,50 @@ class Trained:
         """What is computed on first access is computed again."""
         return {"rows": self.rows, "classifier": self.classifier, "copies": self.copies}
 
+    def plausibility(self, rows: Tensor) -> Tensor:
+        """(m,) the conformal p-values of rows, (m, p), in (0, 1]; they ignore labels.
+
+        `(1 + #{i: d_i >= d}) / (n + 1)`, where d is the mean distance to the 5 nearest training
+        rows and d_i that of training row i without itself, over at most 5,000 training rows:
+        Vovk et al. (2005), "Algorithmic Learning in a Random World".
+        """
+        near, known = self._calibration
+        at, n = torch.searchsorted(known, near.distance(rows)), len(known)
+        return (1.0 + n - at) / (n + 1.0)
+
+    def support(self, reached: Tensor, goal: Goal, idx: Tensor) -> Tensor:
+        """The share of the 5 nearest training rows that reach a goal by the model's scores.
+
+        It is yNN of Pawelczyk et al. (2021), row by row.
+
+        Args:
+            reached: (r, p) rows.
+            goal: the targets of n rows.
+            idx: (r,), or (m, r), the row whose target is meant; so is the support.
+        """
+        neighbours, scores = self._supporting
+        near = torch.from_numpy(neighbours.query(reached)[1])
+        each = scores[near.flatten()].repeat(idx.numel() // max(len(reached), 1), 1)
+        accepted = goal.accepts(each, idx.flatten().repeat_interleave(near.shape[1]))
+        return accepted.view(*idx.shape, near.shape[1]).float().mean(-1)
+
+    def agreement(
+        self, reached: Tensor, goal: Goal, idx: Tensor, least: float = 0.0
+    ) -> tuple[Tensor, Tensor]:
+        """The share of the copies, at least one, that accept rows, with one call of each copy.
+
+        Also by how much the margin falls short in the copy that decides whether the share `least`
+        is reached; 0 where none does. The other arguments are those of `support`.
+        """
+        times, at = idx.numel() // max(len(reached), 1), idx.flatten()
+        scores = [copy.scores(reached).repeat(times, 1) for copy in self.copies]
+        margins = torch.stack([goal.margin(each, at).float() for each in scores], -1)
+        share = torch.stack([goal.accepts(each, at) for each in scores], -1).float().mean(-1)
+        may_fail = min(int((1.0 - least) * len(scores) + 1e-6), len(scores) - 1)
+        short = -margins.kthvalue(may_fail + 1, dim=-1).values
+        more = torch.where(short.isfinite(), short, 0.0).clamp_min(0.0)
+        return share.view(idx.shape), more.view(idx.shape)
+
     @lazy
     def advised(self) -> bool:
         """Advise to state tiers; once, on first access."""
@@ -57,26 +225,6 @@ class Trained:
             " order of causes"
         )
         return True
-
-    @lazy
-    def neighbours(self) -> Neighbours:
-        """The nearest of the training rows."""
-        return Neighbours(self.rows, self.classifier.encoder)
-
-    @lazy
-    def plausibility(self) -> Plausibility:
-        """How unusual a row is among them."""
-        return Plausibility(self.rows, self.classifier.encoder)
-
-    @lazy
-    def support(self) -> Support:
-        """Whether the nearest of them are accepted."""
-        return Support(self.neighbours, self.classifier)
-
-    @property
-    def agreement(self) -> Agreement:
-        """Whether copies of the model accept a row."""
-        return Agreement(self.copies)
 
     @lazy
     def consistency(self) -> Consistency:
@@ -91,9 +239,7 @@ class Trained:
     @lazy
     def scored(self) -> tuple[Tensor, Tensor]:
         """(m, p) some of them in random order, complete ones if need be, and their scores."""
-        rng = torch.Generator().manual_seed(0)
-        some = self.rows[torch.randperm(len(self.rows), generator=rng)[:SCORED_ROWS]]
-        scored = self.classifier.score_training_rows(some)
+        scored = self.classifier.score_training_rows(self._some(SCORED_ROWS))
         self.classifier.tell_of_labels(scored[1])
         return scored
 
@@ -108,8 +254,45 @@ class Trained:
         """The margins from which on the model decides for a class, see `cutoffs`; None for 0."""
         return cutoffs(self.classifier, self.rows)
 
+    @lazy
+    def _calibration(self) -> tuple[Neighbours, Tensor]:
+        """Some training rows, and (n,) their sorted mean distances, each without itself."""
+        encoder = self.classifier.encoder
+        near = Neighbours(self._some(MOST_ROWS), encoder, robust_units(self.rows, encoder))
+        return near, near.distance(near.rows, skip=1).sort().values
+
+    @lazy
+    def _supporting(self) -> tuple[Neighbours, Tensor]:
+        """The training rows and their scores; complete rows only if the model needs them."""
+        rows, scores = self.classifier.score_training_rows(self.rows)
+        return Neighbours(rows, self.classifier.encoder), scores
+
+    def _some(self, count: int) -> Tensor:
+        """(m, p) so many of them, in random order."""
+        rng = torch.Generator().manual_seed(0)
+        return self.rows[torch.randperm(len(self.rows), generator=rng)[:count]]
+
+
+def robust_units(rows: Tensor, encoder: Encoder) -> Tensor:
+    """(d,) double, the units of encoded columns: robust ones, whatever the outliers.
+
+    A number counts in units of the range of its central nine tenths, or of its standard deviation
+    where that is zero; a column of a category, or of a special level, in units of sqrt(2).
+
+    Args:
+        rows: (n, p) training rows.
+        encoder: expands them, (n, d).
+    """
+    units = torch.full((encoder.d,), math.sqrt(2.0), dtype=torch.float64)
+    for j, feature in enumerate(encoder.schema):
+        if feature.is_number:
+            values = without_special(encoder.scaled(rows[:, j], j)).numpy()
+            low, high = np.quantile(values, CENTRAL)
+            units[encoder.starts[j]] = high - low or values.std() or 1.0
+    return units
+
 
 def robust_deviation(values: Tensor) -> float:
     """The standard deviation of values, (n,), by their central nine tenths if these vary."""
-    low, high = np.quantile(values.numpy(), (0.05, 0.95))
+    low, high = np.quantile(values.numpy(), CENTRAL)
     return float(high - low) / NORMAL or float(values.std(correction=0))

@@ -28,7 +28,7 @@ from dear_plugin.problem.constraints import Constraints, feasible_set, held_cell
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.problem.target import Label, Target, goal_of
 from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.question import Question
+from dear_plugin.results.question import Attempt, Question
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
 from dear_plugin.results.writing import PAST, settled
@@ -266,8 +266,13 @@ class RecourseMethod(Named, Parameters, ABC):
     def _propose(self, case: Case) -> Proposal:
         """Propose for m rejected rows; proposals must lie within `case.feasible`."""
 
-    def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
-        """Up to k proposals for all m rows, cheapest first; by default that of `_propose`."""
+    def _alternatives(
+        self, case: Case, k: int, attempt: Attempt | None = None
+    ) -> Sequence[Proposal]:
+        """Up to k proposals for all m rows, cheapest first; by default that of `_propose`.
+
+        An attempt holds what a search of the same rows has tried, if the method keeps it.
+        """
         return [self._propose(case)]
 
     def _flip_probabilities(

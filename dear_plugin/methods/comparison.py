@@ -280,7 +280,7 @@ def _tidy(name: str, method: RecourseMethod, result: Recourses, seconds: float) 
     """The lines of a method in `Comparison.table`; `seconds` are those of all rows."""
     actions, n = result.actions.reset_index(drop=True), len(result)
     success, found = actions["success"], actions["plausibility"].to_numpy(np.float64)
-    own = method.trained.plausibility.of(result.x).double().numpy()
+    own = method.trained.plausibility(result.x).double().numpy()
     alone = (actions["reliance"] == 0.0).astype(float)
     return pd.DataFrame(
         {

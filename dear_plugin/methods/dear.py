@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from torch import Tensor
@@ -19,22 +20,32 @@ from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods import saving
-from dear_plugin.methods.optimizer import Optimizer
+from dear_plugin.methods.base import RecourseMethod
+from dear_plugin.methods.curve import curve_of
+from dear_plugin.methods.proposals import proposals, searching
 from dear_plugin.methods.robustness import flip_probabilities, spread
-from dear_plugin.methods.trying import Trying
+from dear_plugin.methods.what_if import Actions, named_values, outcome
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.models.copies import as_classifiers
 from dear_plugin.problem.action_sets import ActionSets, ActOn
 from dear_plugin.problem.case import Case
+from dear_plugin.problem.constraints import Constraints
+from dear_plugin.problem.target import Label, Target
+from dear_plugin.results.letter import LetterTemplate
 from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.question import Attempt
+from dear_plugin.results.recourses import LETTER, Recourses
 from dear_plugin.results.spread import Spread
-from dear_plugin.search import Search
+from dear_plugin.search import Search, SearchProblem
+
+if TYPE_CHECKING:
+    from dear_plugin.page import Explorer
 
 # The largest number of alternatives per row; a larger k is clipped.
 MOST = 100
 
 
-class DEAR(Trying):
+class DEAR(RecourseMethod):
     """Which features to act on, by how much, and which indirect changes to expect.
 
     Pawelczyk, Tiyavorabun and Kasneci, "Decomposing Counterfactual Explanations for Consequential
@@ -92,6 +103,107 @@ class DEAR(Trying):
         self._report: Report | None = None
         self._copies = as_classifiers(copies, self.classifier, output=output, encode=encode)
         self._params |= {"act_on": act_on, "decoder": decoder, "search": search, "copies": copies}
+
+    @one_thread()
+    def apply(
+        self,
+        frame: pd.DataFrame,
+        actions: Actions,
+        within: Constraints | None = None,
+        *,
+        target: Target | Label | None = None,
+    ) -> Recourses:
+        """The outcome of given actions: "what if I worked 45 hours?". Nothing is searched.
+
+        `dear.apply(frame, dear.generate(frame).direct)` gives the same counterfactuals again. A
+        decoder for a new set of features is fitted on first use, and kept. A row that may not act
+        so (a feature that is frozen or not actionable in `within`, a range, a direction) stays as
+        it is, with the reason; other rows are not affected. Numbers are rounded to the resolution
+        of their columns. An action of size zero returns the factual, unless
+        `reconstruct="paper"` counts the reconstruction as an indirect change.
+
+        Args:
+            frame: n rows with the schema's features; accepted ones may act too.
+            actions: `{"hours-per-week": 45}` for all rows, or a frame like `recourses.direct`: the
+                same index, the new values of the features acted on, missing elsewhere. A feature
+                with the row's own value is fixed at it while the others act.
+            within: constraints of this call only.
+            target: the decision that counts as success; None as in `generate`.
+
+        Raises:
+            NotFittedError: `fit` was not called.
+            ConstraintError: an action on an unknown or immutable feature.
+            InputError: another index, or values that a feature cannot have.
+        """
+        wanted = named_values(actions, frame, self.encoder)
+        question = self._question(frame, target, within, self._acts | ~wanted.isnan())
+        at, accepted = question.readable, question.accepted
+        part = outcome(
+            question.case.select(at),
+            wanted[at],
+            accepted=accepted[at],
+            decoders=self.decoders,
+            classifier=self.classifier,
+        )
+        return Recourses.of(question, question.write(question.over_all(part), at))
+
+    @one_thread()
+    def curve(
+        self,
+        row: pd.DataFrame,
+        feature: str,
+        actions: Mapping[str, Any] | None = None,
+        *,
+        within: Constraints | None = None,
+        target: Target | Label | None = None,
+    ) -> pd.DataFrame:
+        """The score of one row over the values of a feature that it may take.
+
+        Args:
+            row: a frame of one row.
+            feature: what takes all of its values.
+            actions: `{feature: value}` of other features acted on at the same time.
+            within: as in `apply`.
+            target: as in `apply`.
+
+        Returns:
+            A line per value: `value`, the score `with_what_follows`, and the score with
+            `all_else_frozen`; missing where the row may not take the value.
+
+        Raises:
+            InputError: not one row.
+            SchemaError: an unknown feature.
+        """
+        self.encoder.check_columns(row)
+        apply, schema = partial(self.apply, target=target), self.schema
+        return curve_of(apply, row, feature=feature, schema=schema, actions=actions, within=within)
+
+    def explore(
+        self,
+        rows: pd.DataFrame,
+        target: Target | Label | None = None,
+        *,
+        within: Constraints | None = None,
+        template: LetterTemplate = LETTER,
+    ) -> Explorer:
+        """A page on which a person tries what could be changed; a notebook displays it.
+
+        `dear.explore(rows).show()` serves it on this machine alone.
+
+        Args:
+            rows: the applicants, any frame with the schema's features.
+            target: as in `generate`.
+            within: constraints to start from, the same for all rows.
+            template: the sentences of letters.
+
+        Raises:
+            ExtraError: Panel is not installed.
+            InputError, ConstraintError: no rows, or constraints row by row.
+        """
+        from dear_plugin.page import Explorer
+
+        self.encoder.check_columns(rows)
+        return Explorer(self, rows, target, within, template)
 
     @one_thread()
     def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
@@ -212,13 +324,21 @@ class DEAR(Trying):
             vars(passed)["history"] = decoder.history
 
     def _propose(self, case: Case) -> Proposal:
-        return self._optimizer.proposals(case, self.search, self.trained)[0]
+        return self._proposals(case, 1)[0]
 
-    def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
+    def _alternatives(
+        self, case: Case, k: int, attempt: Attempt | None = None
+    ) -> Sequence[Proposal]:
         # Ranks that no row has are dropped.
-        k = min(k, MOST)
-        first, *others = self._optimizer.proposals(case, self.search, self.trained, k)
+        first, *others = self._proposals(case, min(k, MOST), attempt)
         return [first, *(other for other in others if not bool(other.failed.all()))]
+
+    def _proposals(self, case: Case, k: int, attempt: Attempt | None = None) -> list[Proposal]:
+        problem = SearchProblem.of(
+            case, self.sets, decoders=self.decoders, classifier=self.classifier
+        )
+        start = partial(searching, search=self.search, trained=self.trained)
+        return proposals(problem, case, start=start, k=k, attempt=attempt)
 
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int
@@ -229,7 +349,7 @@ class DEAR(Trying):
         return {} if self._report is None else self._report.contradictions(acted_on)
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
-        return spread(case, proposal, self._optimizer)
+        return spread(case, proposal, decoders=self.decoders, classifier=self.classifier)
 
     @property
     def _acts(self) -> Tensor:
@@ -240,7 +360,3 @@ class DEAR(Trying):
         """The parts of `repr` besides the model and the rows."""
         decoder = type(self.decoder).__name__
         return [*super()._repr_parts, f"{len(self.sets)} action sets", f"decoder {decoder}"]
-
-    @property
-    def _optimizer(self) -> Optimizer:
-        return Optimizer.of(self.sets, self.decoders, self.classifier)

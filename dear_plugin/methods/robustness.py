@@ -7,35 +7,46 @@ from dataclasses import replace
 import torch
 
 from dear_plugin.decoders import Decoders
-from dear_plugin.methods.optimizer import Optimizer
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
-from dear_plugin.search import Decoded, SearchProblem, by_share
+from dear_plugin.search import Decoded, SearchProblem, by_share, together
 from dear_plugin.search.credibility import confirmed, unseen
 
 # `describe` names the features that do not flip whose probability changes most, by how much.
 MOST_FLIPS, LEAST_FLIP = 2, 0.05
 
 
-def spread(case: Case, proposal: Proposal, optimizer: Optimizer) -> Spread:
+def spread(
+    case: Case, proposal: Proposal, *, decoders: Decoders, classifier: Classifier
+) -> Spread:
     """What becomes of answers under resamples.
 
     Args:
         case: m rows.
         proposal: their answers.
-        optimizer: of any sets.
+        decoders: of any sets.
+        classifier: the model.
     """
-    encoder, draws = optimizer.classifier.encoder, unseen(optimizer.decoders.decoder)
+    encoder, draws = classifier.encoder, unseen(decoders.decoder)
     still = proposal.rows[:, None].expand(-1, len(draws), -1)
     out = Spread.of(case.x, proposal.rows, still, encoder.is_number)
     rows = ((proposal.rows != case.x).any(1) & proposal.direct.any(1)).nonzero()[:, 0]
     if not len(rows):
         return out
     with torch.inference_mode():
-        problem, actions = _acting(case.select(rows), proposal.select(rows), optimizer)
+        part, acted = proposal.select(rows), proposal.direct[rows]
+        sets, which = ActionSets.acted_on(acted, encoder.schema)
+        problem = SearchProblem.of(
+            case.select(rows), sets, decoders=decoders, classifier=classifier
+        )
+        values = part.rows.gather(1, sets.positions[which])
+        actions = Decoded(torch.arange(len(rows)), part.rows, which, values)
         after = problem.resample(actions.rows, actions.sets, actions.values, draws)
-        share, parts = confirmed(problem, actions, after), by_share(problem, actions)
+        asks = confirmed(problem, actions, after), by_share(problem, actions)
+        share, parts = together(problem.scores, asks)
         known = replace(
             Spread.of(problem.x, actions.reached, after, encoder.is_number),
             confidence=share,
@@ -62,10 +73,3 @@ def flip_probabilities(
     changes = sorted(((abs(b - a), j) for j, (a, b) in found.items() if unchanged[j]))
     named = [j for change, j in changes[::-1][:MOST_FLIPS] if change >= LEAST_FLIP]
     return {j: found[j] for j in named}
-
-
-def _acting(case: Case, proposal: Proposal, optimizer: Optimizer) -> tuple[SearchProblem, Decoded]:
-    """The actions of m rows, and their problem, whose sets are those that are acted on."""
-    acting, sets = optimizer.acting(proposal.direct)
-    problem, values = acting.problem(case), proposal.rows.gather(1, acting.sets.positions[sets])
-    return problem, Decoded(torch.arange(len(case)), proposal.rows, sets, values)

@@ -35,6 +35,9 @@ class Vetted(RecourseMethod):
     first answer that meets the criteria is kept. Rows for which none does get the answer that the
     method gives by itself: `credible` is then False, and the note says what is lacking.
 
+    It has no table of tried actions, as `DEAR`'s search: other methods give rows, not actions on
+    sets, and choose among candidates of their own.
+
     A threshold needs no search: `Target.of_class(1, threshold=0.7)` holds for every method.
 
     Args:

@@ -15,9 +15,11 @@ from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.inference import misfit
 from dear_plugin.data.schema import Feature
+from dear_plugin.decoders import Decoders
 from dear_plugin.errors import ConstraintError, InputError, unknown
-from dear_plugin.methods.optimizer import Optimizer
-from dear_plugin.problem.action_sets import why_fixed
+from dear_plugin.methods.proposals import decoded
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.action_sets import ActionSets, why_fixed
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal, identity_proposal
@@ -109,32 +111,37 @@ def _table(actions: Actions, frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns, index=frame.index)
 
 
-def outcome(case: Case, values: Tensor, accepted: Tensor, optimizer: Optimizer) -> Proposal:
+def outcome(
+    case: Case, values: Tensor, *, accepted: Tensor, decoders: Decoders, classifier: Classifier
+) -> Proposal:
     """The outcome of given actions; rows that may not act so stay, with the reason.
 
     Args:
         case: the n rows.
         values: (n, p) the new values of the features acted on, NaN elsewhere.
         accepted: (n,) bool, rows that the model accepts as they are.
-        optimizer: of any sets.
+        decoders: of any sets.
+        classifier: the model.
     """
-    acted = ~values.isnan()
+    acted, encoder = ~values.isnan(), classifier.encoder
     proposal = identity_proposal(case.x, accepted & ~acted.any(1))
-    reasons = _refusals(case, values, proposal.accepted, optimizer.classifier.encoder)
+    reasons = _refusals(case, values, proposal.accepted, encoder)
     proposal = replace(proposal, reasons=reasons, searched=False)
     acting = (~proposal.failed & acted.any(1)).nonzero()[:, 0]
     for rows in acting.split(ROWS_AT_ONCE) if len(acting) else ():
-        part = _applied(*optimizer.acting(acted[rows]), case.select(rows), values[rows])
-        proposal = proposal.merged(part, rows)
+        sets, which = ActionSets.acted_on(acted[rows], encoder.schema)
+        problem = SearchProblem.of(
+            case.select(rows), sets, decoders=decoders, classifier=classifier
+        )
+        proposal = proposal.merged(_applied(problem, which, values[rows]), rows)
     return proposal
 
 
-def _applied(optimizer: Optimizer, sets: Tensor, case: Case, values: Tensor) -> Proposal:
+def _applied(problem: SearchProblem, sets: Tensor, values: Tensor) -> Proposal:
     """The outcome of given actions on sets, (m,); `values`, (m, p), are admissible."""
-    problem = optimizer.problem(case)
     with torch.inference_mode():
-        wanted = _on_grid(problem, sets, values.gather(1, optimizer.sets.positions[sets]))
-        return optimizer.decoded(problem, torch.arange(len(case)), sets, wanted).clone()
+        wanted = _on_grid(problem, sets, values.gather(1, problem.sets.positions[sets]))
+        return decoded(problem, torch.arange(len(problem)), sets, wanted).clone()
 
 
 def _on_grid(problem: SearchProblem, sets: Tensor, wanted: Tensor) -> Tensor:

@@ -77,6 +77,18 @@ class ActionSets:
         """All pairs of the named features; None pairs the actionable ones."""
         return cls.of(schema, list(combinations(schema.actionable if names is None else names, 2)))
 
+    @classmethod
+    def acted_on(cls, acted: Tensor, schema: Schema) -> tuple[ActionSets, Tensor]:
+        """The sets of the features that m rows, at least one, act on; (m,) the set of each row.
+
+        Args:
+            acted: (m, p) bool, the features that each row acts on, some of every row.
+            schema: the features.
+        """
+        masks, which = acted.unique(dim=0, return_inverse=True)
+        members = [tuple(mask.nonzero()[:, 0].tolist()) for mask in masks]
+        return cls((), (), len(schema)).extended(members, schema.subjects), which
+
     def extended(self, members: Sequence[tuple[int, ...]], subjects: Sequence[str]) -> ActionSets:
         """These sets, then others, given by the positions of features; `subjects` names these."""
         names = tuple(tuple(dict.fromkeys(subjects[j] for j in each)) for each in members)

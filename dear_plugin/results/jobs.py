@@ -14,14 +14,14 @@ from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 
 if TYPE_CHECKING:
-    from dear_plugin.results.question import Method
+    from dear_plugin.results.question import Attempt, Method
 
 # A process for fewer rows takes longer to start than they take.
 FEWEST_ROWS = 8
 
 
 def proposed(
-    method: Method, case: Case, k: int, n_jobs: int
+    method: Method, case: Case, k: int, n_jobs: int, attempt: Attempt
 ) -> Iterator[tuple[Tensor, Sequence[Proposal]]]:
     """Positions of rows, (q,), and the proposals for these, one per rank; together all m rows.
 
@@ -33,10 +33,11 @@ def proposed(
         case: the m rows.
         k: the number of ranks.
         n_jobs: the number of processes; -1 for all cores, as in joblib.
+        attempt: a search that is continued in this process.
     """
     every = torch.arange(len(case))
     if n_jobs == 1 or len(case) < 2 * FEWEST_ROWS:
-        yield every, method._alternatives(case, k)
+        yield every, method._alternatives(case, k, attempt)
         return
     import joblib
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dear_plugin.evaluation.neighbours import NEIGHBOURS, Neighbours
+from dear_plugin.evaluation.trained import NEIGHBOURS, Neighbours
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.scores import most_likely
 from dear_plugin.results.recourses import Recourses

@@ -54,7 +54,7 @@ def _usual(question: Question) -> Tensor:
     """(m, p) for each row the most usual training row that its target accepts."""
     trained, m = question.method.trained, len(question.case)
     rows, scores = (each[:SOUGHT] for each in trained.scored)
-    order = trained.plausibility.of(rows).argsort(descending=True, stable=True)
+    order = trained.plausibility(rows).argsort(descending=True, stable=True)
     owner = torch.arange(m).repeat_interleave(len(rows))
     accepted = question.case.goal.accepts(scores[order].repeat(m, 1), owner).view(m, -1)
     return rows[order[accepted.int().argmax(1)]]

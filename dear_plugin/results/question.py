@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,9 @@ class Method(Protocol):
     def trained(self) -> Trained:
         """The training rows."""
 
-    def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]: ...
+    def _alternatives(
+        self, case: Case, k: int, attempt: Attempt | None = None
+    ) -> Sequence[Proposal]: ...
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread: ...
 
@@ -91,6 +93,20 @@ class Written:
     success: Tensor
 
 
+@dataclass
+class Attempt:
+    """A search of some rows, which alternatives continue.
+
+    Attributes:
+        written: the first answers, as they are written; None before.
+        more: at most one function, which gives the first k answers of every row by rank, and
+            continues with what it tried; whoever calls it takes it out meanwhile.
+    """
+
+    written: Written | None = None
+    more: list[Callable[[int], list[Proposal]]] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Question:
     """n rows, the method that is asked for recourse, and what the model says of the rows.
@@ -103,6 +119,7 @@ class Question:
         accepted: (n,) bool, whether the model's decision is the wanted one.
         unreadable: (n,) why a row cannot be read; "" where it can.
         n_jobs: the number of processes that search the rows, as in joblib.
+        attempts: what was searched, by how far past the boundary; no part of a pickle.
     """
 
     method: Method
@@ -112,6 +129,11 @@ class Question:
     accepted: Tensor
     unreadable: npt.NDArray[np.object_]
     n_jobs: int = 1
+    attempts: dict[float, Attempt] = field(default_factory=dict, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was searched is searched again."""
+        return {**vars(self), "attempts": {}}
 
     def select(self, idx: Tensor) -> Question:
         """The question of the rows at positions (q,)."""
@@ -122,6 +144,7 @@ class Question:
             scores=self.scores[idx],
             accepted=self.accepted[idx],
             unreadable=self.unreadable[idx.numpy()],
+            attempts={},
         )
 
     @property
@@ -184,7 +207,7 @@ class Question:
 
     def support(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) the support of rows, (m, p), at positions, (m,)."""
-        return self.method.trained.support.of(reached, self.case.goal, idx)
+        return self.method.trained.support(reached, self.case.goal, idx)
 
     def consistency(self, proposal: Proposal, idx: Tensor) -> Tensor:
         """(m, p) double, the consistency of what answers at positions, (m,), act on; else 1."""
@@ -214,7 +237,7 @@ class Question:
         }
         measures: dict[str, Measure] = {
             **measures_of_rows(self.case.goal, trained),
-            "consistency": lambda found: (self.consistency(proposal, found.rows).amin(1), 0.0),
+            "consistency": lambda found: (self.consistency(proposal, found.rows).amin(1), 0.0, {}),
         }
         found = Reached(rows, proposal.rows[rows])
         always = {"plausibility", "consistency", "agreement"}
@@ -228,7 +251,7 @@ class Question:
             measured[rows, CRITERIA.index(name)] = column
         own = proposal.least[rows].double()
         new = own.isnan()
-        own = own.masked_scatter(new, trained.plausibility.of(self.case.x[rows[new]]).double())
+        own = own.masked_scatter(new, trained.plausibility(self.case.x[rows[new]]).double())
         for name, column in least_values(search, own).items():
             least[rows, CRITERIA.index(name)] = column.double()
         if not order.is_stated and bool((spread.reliance[rows] > 0.0).any()):

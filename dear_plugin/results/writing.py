@@ -14,7 +14,7 @@ from dear_plugin.errors import InputError, shown
 from dear_plugin.problem.reasons import Status
 from dear_plugin.results.jobs import proposed
 from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.question import Question, Written
+from dear_plugin.results.question import Attempt, Question, Written
 
 # How far past the decision boundary a proposal aims; each retry aims farther, see `Goal.aim`.
 PAST = (1e-4, 1e-3, 1e-1)
@@ -25,8 +25,8 @@ ROWS_WRITTEN = 1024
 def settled(question: Question, k: int = 1) -> Iterator[Written]:
     """Up to k answers of every row, one rank after another.
 
-    One search gives all of them. Rows whose first answer fails as it is written are searched
-    again, farther.
+    One search gives all of them, and a later call for more continues it. Rows whose first answer
+    fails as it is written are searched again, farther.
 
     Args:
         question: n rows; those that are accepted are not searched.
@@ -50,12 +50,16 @@ def settled(question: Question, k: int = 1) -> Iterator[Written]:
         # A copy: a method may change the rows of its case.
         part = replace(case, x=case.x.clone()) if len(todo) == len(case) else case.select(todo)
         part = replace(part, aim=part.goal.aim(past, surely=past == PAST[-1]))
-        for at, found in proposed(method, part, k, question.n_jobs):
+        attempt = question.attempts.setdefault(past, Attempt())
+        for at, found in proposed(method, part, k, question.n_jobs, attempt):
             ranks = [
                 (rank or no_more).merged(new or no_more.select(todo[at]), todo[at])
                 for rank, new in zip_longest(ranks, found)
             ]
-        written = question.write(ranks[0], todo, (written.scores, written.success))
+        if attempt.written is None:
+            before = written.scores, written.success
+            attempt.written = question.write(ranks[0], todo, before)
+        written = attempt.written
         # Rows without a proposal are not tried again.
         open_rows = open_rows & ~(written.success | ranks[0].failed)
     yield written

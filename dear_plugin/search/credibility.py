@@ -5,14 +5,15 @@ Each criterion is a function of a search problem and some actions; no search opt
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Self
 
 import torch
 from torch import Tensor
 
 from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders import Decoder
-from dear_plugin.search.actions import Entries
+from dear_plugin.search.asking import Asking
 from dear_plugin.search.problem import SearchProblem
 
 # Shares of the indirect change; from the half on, categories change.
@@ -24,14 +25,24 @@ CELLS_A_BATCH = 1 << 20
 
 
 @dataclass(frozen=True)
-class Reached(Entries):
+class Reached:
     """m counterfactuals, however they were found.
 
     Attributes:
+        rows: (m,) the row.
         reached: (m, p) the counterfactual.
     """
 
+    rows: Tensor
     reached: Tensor
+
+    def __len__(self) -> int:
+        """The number of counterfactuals (m)."""
+        return len(self.rows)
+
+    def part(self, at: Tensor) -> Self:
+        """Those at positions (q,), or where a mask, (m,) bool, is true."""
+        return type(self)(*(getattr(self, field.name)[at] for field in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -49,7 +60,7 @@ class Decoded(Reached):
 
 def confidence(
     problem: SearchProblem, actions: Decoded, least: float = 0.0, draws: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
+) -> Asking[tuple[Tensor, Tensor]]:
     """The share of resamples (decoders of resampled rows) under which actions succeed.
 
     Args:
@@ -65,24 +76,23 @@ def confidence(
     if not problem.resampled or not len(actions):
         return torch.ones(len(actions)), torch.zeros(len(actions))
     count = problem.decoders.decoder.draws
-    margins, valid = _resampled(
-        problem, actions, torch.arange(1, count + 1) if draws is None else draws
-    )
+    draws = torch.arange(1, count + 1) if draws is None else draws
+    margins, valid = yield from _resampled(problem, actions, draws)
     may_fail = int((1.0 - least) * count + 1e-6)
     more_margin = -margins.kthvalue(min(may_fail, count - 1) + 1, dim=1).values
     more_margin = torch.where(more_margin.isfinite(), more_margin, 0.0).clamp_min(0.0)
     return valid.float().mean(1), more_margin
 
 
-def confirmed(problem: SearchProblem, actions: Decoded, resampled: Tensor) -> Tensor:
+def confirmed(problem: SearchProblem, actions: Decoded, resampled: Tensor) -> Asking[Tensor]:
     """(m,) double, the share of resamples under which actions succeed, given the rows, (m, r, p).
 
     A search chooses among many actions those that do well under the resamples that it evaluates;
     their share among the same resamples is too high. `resampled` is therefore of `unseen` ones.
     """
     m, r, _ = resampled.shape
-    valid = problem.decide(resampled.flatten(0, 1), actions.rows.repeat_interleave(r))[1]
-    return valid.view(m, r).double().mean(1)
+    asked = problem.decide(resampled.flatten(0, 1), actions.rows.repeat_interleave(r))
+    return (yield from asked)[1].view(m, r).double().mean(1)
 
 
 def unseen(decoder: Decoder) -> Tensor:
@@ -90,16 +100,16 @@ def unseen(decoder: Decoder) -> Tensor:
     return torch.arange(decoder.draws + 1, 2 * decoder.draws + 1)
 
 
-def _resampled(problem: SearchProblem, actions: Decoded, draws: Tensor) -> tuple[Tensor, Tensor]:
+def _resampled(
+    problem: SearchProblem, actions: Decoded, draws: Tensor
+) -> Asking[tuple[Tensor, Tensor]]:
     """(m, r) margins and (m, r) bool, the decisions for actions under some resamples, (r,)."""
     m, r, p = len(actions), len(draws), problem.x.shape[1]
-    margins, valid = torch.empty(m, r), torch.empty(m, r, dtype=torch.bool)
-    for at in torch.arange(m).split(max(1, CELLS_A_BATCH // (r * p))):
-        part = actions.part(at)
-        reached = problem.resample(part.rows, part.sets, part.values, draws).reshape(-1, p)
-        margin, accepted = problem.decide(reached, part.rows.repeat_interleave(r))
-        margins[at], valid[at] = margin.view(-1, r), accepted.view(-1, r)
-    return margins, valid
+    parts = map(actions.part, torch.arange(m).split(max(1, CELLS_A_BATCH // (r * p))))
+    each = [problem.resample(part.rows, part.sets, part.values, draws) for part in parts]
+    owner = actions.rows.repeat_interleave(r)
+    margins, valid = yield from problem.decide(torch.cat(each).view(-1, p), owner)
+    return margins.view(m, r), valid.view(m, r)
 
 
 @dataclass(frozen=True)
@@ -133,23 +143,15 @@ class Shares:
         return self.accepted[:, 0]
 
 
-def by_share(problem: SearchProblem, actions: Decoded) -> Shares:
+def by_share(problem: SearchProblem, actions: Decoded) -> Asking[Shares]:
     """What the model says of actions of which only a share of the indirect change happens."""
-    p = actions.reached.shape[1]
-    parts = torch.arange(len(actions)).split(max(1, CELLS_A_BATCH // ((len(SHARES) + 2) * p)))
-    found = [_by_share(problem, actions.part(at)) for at in parts]
-    return Shares(*(torch.cat(each) for each in zip(*found, strict=True)))
-
-
-def _by_share(problem: SearchProblem, actions: Decoded) -> tuple[Tensor, Tensor, Tensor]:
-    """The columns of `Shares`."""
     x, whole, count = problem.x[actions.rows][:, None], actions.reached[:, None], len(SHARES)
     acted, (m, p) = problem.sets.masks[actions.sets][:, None], actions.reached.shape
     rows = _partial(problem, actions)
     # The model is called once, with the factual and what follows without the action besides.
     every = torch.cat([rows, x, torch.where(acted, x, whole)], 1).view(-1, p)
     owner = actions.rows.repeat_interleave(count + 2)
-    scores = problem.classifier.scores(every)
+    scores = yield every
     accepted = problem.goal.accepts(scores, owner).view(m, -1)
     margin = problem.goal.margin(scores, owner).view(m, -1)
     before, gained = margin[:, count], margin[:, 0] - margin[:, count]
@@ -160,7 +162,7 @@ def _by_share(problem: SearchProblem, actions: Decoded) -> tuple[Tensor, Tensor,
     )
     accepted = accepted[:, :count] & lawful.view(m, count)
     least = torch.cat([rows, whole], 1)[torch.arange(m), _first(accepted)]
-    return accepted, least, (accepted[:, 0] | helps).double()
+    return Shares(accepted, least, (accepted[:, 0] | helps).double())
 
 
 def _partial(problem: SearchProblem, actions: Decoded) -> Tensor:

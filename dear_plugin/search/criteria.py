@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from torch import Tensor
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.problem.goals import Goal
+from dear_plugin.search.asking import Asking, answered
 from dear_plugin.search.credibility import (
     Decoded,
     Reached,
@@ -26,9 +27,11 @@ from dear_plugin.search.settings import CRITERIA, Search
 TOLERANCE = 1e-6
 
 R = TypeVar("R", bound=Reached)
-# Of m counterfactuals: (m,) the measured values, from 0 to 1; and (m,) or a number, how much more
-# margin may be expected to suffice.
-Measure = Callable[[Any], tuple[Tensor, Tensor | float]]
+# Of m counterfactuals: (m,) the measured values, from 0 to 1; (m,) or a number, how much more
+# margin may be expected to suffice; and what else is measured. A measure gives that, or asks the
+# model and then gives it.
+Measured: TypeAlias = tuple[Tensor, Tensor | float, Mapping[str, Tensor]]
+Measure: TypeAlias = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def criteria(
         **measures_of_rows(problem.goal, evidence, wanted.min_agreement),
         **measures_of_actions(problem, evidence, wanted.min_confidence, draws),
     }
-    own = evidence.plausibility.of(problem.x) if own is None else own
+    own = evidence.plausibility(problem.x) if own is None else own
     least = least_values(wanted, own)
     return {name: Criterion(measures[name], least[name]) for name in least if name in measures}
 
@@ -81,13 +84,13 @@ def measures_of_rows(goal: Goal, evidence: Trained, least: float = 0.0) -> dict[
         evidence: what answers are compared with; without copies there is no agreement.
         least: the agreement to reach.
     """
-    asked = evidence.agreement
-    agreement = {"agreement": lambda found: asked.of(found.reached, goal, found.rows, least)}
-    return {
-        **(agreement if evidence.copies else {}),
-        "plausibility": lambda found: (evidence.plausibility.of(found.reached), 0.0),
-        "support": lambda found: (evidence.support.of(found.reached, goal, found.rows), 0.0),
+    agree = evidence.agreement
+    measures: dict[str, Measure] = {
+        "agreement": lambda found: (*agree(found.reached, goal, found.rows, least), {}),
+        "plausibility": lambda found: (evidence.plausibility(found.reached), 0.0, {}),
+        "support": lambda found: (evidence.support(found.reached, goal, found.rows), 0.0, {}),
     }
+    return {n: each for n, each in measures.items() if evidence.copies or n != "agreement"}
 
 
 def measures_of_actions(
@@ -95,17 +98,23 @@ def measures_of_actions(
 ) -> dict[str, Measure]:
     """What depends on the action and the decoder; for `least` and `draws` see `confidence`."""
 
-    def consistency(actions: Decoded) -> Tensor:
+    def consistency(actions: Decoded) -> Measured:
         x, acted = problem.x[actions.rows], problem.sets.masks[actions.sets]
         goal, rows = problem.goal, actions.rows
-        return evidence.consistency.of(x, actions.reached, acted, goal, rows).amin(1)
+        return evidence.consistency.of(x, actions.reached, acted, goal, rows).amin(1), 0.0, {}
 
-    return {
-        "consistency": lambda actions: (consistency(actions), 0.0),
-        **({} if problem.has_order else {"gain": lambda a: (by_share(problem, a).gain, 0.0)}),
-        "reliance": lambda actions: (1.0 - by_share(problem, actions).reliance, 0.0),
-        "confidence": lambda actions: confidence(problem, actions, least, draws),
-    }
+    def gain(actions: Decoded) -> Asking[Measured]:
+        shares = yield from by_share(problem, actions)
+        return shares.gain, 0.0, {"reliance": 1.0 - shares.reliance}
+
+    def reliance(actions: Decoded) -> Asking[Measured]:
+        return 1.0 - (yield from by_share(problem, actions)).reliance, 0.0, {}
+
+    def confident(actions: Decoded) -> Asking[Measured]:
+        return (*(yield from confidence(problem, actions, least, draws)), {})
+
+    own = {} if problem.has_order else {"gain": gain}
+    return {"consistency": consistency, **own, "reliance": reliance, "confidence": confident}
 
 
 def least_values(search: Search, own: Tensor) -> dict[str, Tensor]:
@@ -127,11 +136,17 @@ def margins(case: Case, search: Search, trained: Trained) -> Tensor:
 
 
 def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor, Tensor]:
+    """As `scoring`, by criteria that do not ask the model."""
+    return answered(_no_model, scoring(actions, wanted))
+
+
+def scoring(actions: R, wanted: Mapping[str, Criterion]) -> Asking[tuple[Tensor, Tensor, Tensor]]:
     """Evaluate criteria of m actions in order; one that is not met ends the evaluation.
 
     Returns:
-        (m,) `TriedActions.met`; (m,) how much more margin may be expected to suffice; and
-        (m, c) the measured values in the order of `CRITERIA`, NaN where not evaluated.
+        (m,) double, the number of criteria met plus 1 minus what is missing of the next one,
+        infinite for all; (m,) how much more margin may be expected to suffice; and (m, c) the
+        measured values in the order of `CRITERIA`, NaN where not evaluated.
     """
     m = len(actions)
     score, more_margin = torch.full((m,), torch.inf, dtype=torch.float64), torch.zeros(m)
@@ -139,14 +154,22 @@ def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor,
     for passed, (name, criterion) in enumerate(wanted.items()):
         if not len(at):
             break
-        share, more = criterion.measure(actions.part(at))
+        share, more = measured[at, CRITERIA.index(name)], torch.zeros(())
+        if bool(share.isnan().any()):
+            found = criterion.measure(actions.part(at))
+            share, more, also = found if isinstance(found, tuple) else (yield from found)
+            for other, values in ((name, share), *also.items()):
+                measured[at, CRITERIA.index(other)] = values.float()
         missing = criterion.least[actions.rows[at]] - share
         passes = missing <= TOLERANCE
         score[at] = torch.where(passes, torch.inf, passed + 1.0 - missing.double())
         more_margin[at] = torch.as_tensor(more).expand(len(at))
-        measured[at, CRITERIA.index(name)] = share.float()
         at = at[passes]
     return score, more_margin, measured
+
+
+def _no_model(rows: Tensor) -> Tensor:
+    raise AssertionError(f"criteria of rows ask no model, got {len(rows)} rows")
 
 
 @dataclass(frozen=True)
@@ -167,7 +190,7 @@ class RowCriteria(Requirement):
         measures = measures_of_rows(case.goal, evidence)
         if not search.required.keys() & measures.keys():
             return None
-        least = least_values(search, evidence.plausibility.of(case.x))
+        least = least_values(search, evidence.plausibility(case.x))
         wanted = {n: Criterion(measures[n], v) for n, v in least.items() if n in measures}
         return cls(wanted, torch.arange(len(case)))
 

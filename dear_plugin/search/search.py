@@ -1,92 +1,83 @@
 """One search: for every row, up to k actions of low cost that meet all criteria.
 
-A candidate gives new values to the features of one set. To *try* it costs one decode and one call
-of the model, which give its cost and margin. It is *accepted* from the margin `aim` on. From
-`enough` on, a second call gives the margin without indirect changes: if this is at least
-`aim`, the *price* is the cost / (1 + `Search.prefer_alone`), in all other cases the cost. To
-*vet* an accepted action is to evaluate the criteria of `Search.stricter`. An *answer* is vetted,
-meets all criteria and has the margin `enough`. Where confidence or agreement falls short, further
-actions of the same row and set need a larger margin to be vetted (`SearchTable.need`). Tried
-actions are kept in `table`, candidates that were not tried in the pool of `waves`.
+An *action* gives new values to the features of one set. Every action that was tried is a line of
+one `Table`, and all that is known of a row is read off its lines:
 
-    1. given sets   16 values of each number, all categories; of sets of several features 32
-                    combinations and points on the way to them: tried once. Then 128 values and
-                    neighbours of the factual, and waves, the first of which tries four times
-    2. pairs        of rows with fewer than k answers: sums of two tried actions on given single
-                    features, the first `pair_features`; of each set some, by predicted cost;
-                    waves. If k = 1, more such sums (of a row with an answer, on its sets), waves
-    3. 3, 4, ...    up to `max_features`, of rows with nothing accepted: a tried action on one
-                    feature less, plus one on a given single feature; waves
-       after each   of 2 and 3, of rows with nothing accepted: 256 combinations per set, waves
-    4. settle       of rows without an answer, vet accepted actions with too small a margin
+    tried     decoded and scored once, which gives its cost and its margin
+    accepted  the margin is at least `aim`
+    price     the cost; divided by 1 + `Search.prefer_alone` if the margin is at least `enough`,
+              and that of the action alone at least `aim`
+    vetted    accepted, and the criteria of `Search.stricter` were evaluated
+    answer    vetted, all criteria are met and the margin is at least `enough`
+    good      an answer; or to be vetted, with the margin that it needs and a price below the k-th
+              answer and the answers on its set and subsets. Where confidence or agreement fell
+              short, further actions of the same row and set need more margin
 
-For k > 1 all steps run with k = 1. Then waves with k take what is left in the pool and unvetted,
-and steps 2 to 4 follow, where 2 and 3 leave out the rows that had them.
+A search goes in *rounds*. In each, every row vets some good actions and tries new ones, and all
+that is asked of the model, for all rows and purposes, is one call (`asking`): a call costs as much
+as many rows. A row
 
-There are at most seven waves, of size 1, 4, 16, 64, 256, 256, 256. A row leaves when one neither
-tries nor vets an action of it. A wave
-    tries   candidates whose direct cost is below the bound; on one number, values between a tried
-            value and the next one outwards, if that is good; on several features, points from the
-            good actions of the four cheapest sets towards the factual (`closer`)
-    vets    at most size x k good actions of a row, the cheapest first; of a set those at places 0,
-            1, 3, 7, ... by price, or the last of each quarter if the set has an answer
-*Good* are answers, and actions to vet with the margin they need and a price below the k-th answer
-and below the answers on their set and its subsets. The bound is 1 + `prefer_alone` times the k-th
-least price of answers, the cheapest of each set, infinite if there are fewer. In the first two
-waves, and always for values and points between, good actions count like answers: if they fail, the
-bound rises. A set does not count if a subset has a cheaper answer.
+    vets    at most as many as the round says, the cheapest first; of a set those at places 0, 1,
+            3, 7, ... by price; if the set has an answer, such places below it, and each quarter
+    tries   values of a number between a tried one and the next one outwards, if that is good, and
+            points from good actions of the four cheapest sets of several features towards the
+            factual (`between`); none whose direct cost is above the bound, which is 1 +
+            `prefer_alone` times the k-th least price of good actions over sets of which no subset
+            is cheaper
 
-Of an answer on several features, each is left out in turn. If the rest has the margin and meets
-the criteria as reported (`Search`, other resamples), the rest replaces it. Ranks are by size, any
-given set being 1, then price; the first for k = 1 stays first. Without an answer: accepted actions
-by the criteria met; with nothing accepted, the largest margin. `solver="paper"`: `source` gives
-all candidates. A row's answers do not depend on other rows, but for decoders of three or more
-features that are trained jointly.
+A row with nothing to do goes on to its next *stage* (`stages`), and one without an answer does so
+after two rounds:
+
+    singles       all values of single features (`values`); 32 combinations of given sets of
+                  several
+    sums of two   of rows with fewer than k answers: the model scores the rows that are expected
+                  of sums of two tried actions (`sums`); decoders are fitted, and sums tried, only
+                  of sets that promise an answer or are the best. More of them in a second step
+    combinations  256 on these sets, of rows with nothing accepted
+    3, 4, 5       the same with one feature more, of rows with nothing accepted
+
+Of an action on several features, each is left out in turn. If the rest has the margin and meets
+the criteria as reported (`Search`, other resamples), the rest replaces it. In the end, rows
+without an answer vet what is accepted by too small a margin.
+
+More answers continue the same table: the k-th answer is the bound, and rows that had no sums of
+two get them. *Ranks* are by size, any given set being 1, then price; the first for k = 1 stays
+first (`answers`). Without an answer: accepted actions by the criteria met; with nothing accepted,
+the largest margin. With `solver="paper"` `source` gives all actions. A row's answers do not depend
+on other rows, but for decoders of three or more features that are trained jointly.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations as pairs_of
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
-from dear_plugin._lazy import lazy
 from dear_plugin.evaluation.trained import Trained
-from dear_plugin.search.actions import Candidates, first_of_each, in_order
+from dear_plugin.search.answers import best, ranked
+from dear_plugin.search.between import Between
 from dear_plugin.search.criteria import criteria
-from dear_plugin.search.grow import OTHERS, PLACES, grow
 from dear_plugin.search.problem import SearchProblem
-from dear_plugin.search.ranks import Ranked, best, ranked
+from dear_plugin.search.rounds import Rounds
 from dear_plugin.search.settings import Search
-from dear_plugin.search.table import SearchTable, Wanted
-from dear_plugin.search.values import FIRST, NEXT, FeatureValues, combinations, of_singles
-from dear_plugin.search.waves import Waves
+from dear_plugin.search.stages import Source, Stages
+from dear_plugin.search.table import Actions, Table, Wanted, places
+from dear_plugin.search.values import FeatureValues
 
-logger = logging.getLogger(__name__)
-
-# How often the first wave looks closer at single features.
-LOOKS = 4
-# The first wave of further combinations of a row: others are vetted already.
-LATE = 2
-# Combinations of a given set, and of a set where nothing is accepted.
-FEW, MANY = 32, 256
+# Lines of a row that are vetted in each round, for each answer; and the rounds after which a row
+# without an answer goes on, and still vets what it has.
+VETTED, PATIENCE = (8, 32, 128, 256, 256), 2
+# Of the cheaper actions of a set with an answer, so many evenly spread ones are vetted.
+PARTS = 4
 # Actions that are accepted by too small a margin: of a row without an answer.
 NEARER = 16
-
-# What gives the candidates in place of lists of values: the rows, sets and values, (m, w), of a
-# problem, given the least margins and how much more an answer needs.
-Source = Callable[..., tuple[Tensor, Tensor, Tensor]]
 
 
 @dataclass
 class SearchRun:
-    """The search of n rows.
+    """The search of n rows, which can be continued for more answers.
 
     Attributes:
         problem: the rows and the given sets.
@@ -109,148 +100,104 @@ class SearchRun:
     source: Source | None = None
 
     def __post_init__(self) -> None:
-        """Nothing is searched yet."""
-        self.own: Tensor | None
-        asked: Callable[[SearchProblem], tuple[Wanted, Wanted]] = _none
-        self.own, x = None, self.problem.x
-        if self.evidence is not None:
-            self.own = self.evidence.plausibility.of(x)
-            # Not bound to the answers: a circle would keep the table in memory.
-            asked = partial(_both, search=self.search, evidence=self.evidence, own=self.own)
-        self.table = SearchTable(
-            self.problem, asked, self.aim, self.enough, self.search.prefer_alone
+        """Nothing is tried yet."""
+        self.own = None if self.evidence is None else self.evidence.plausibility(self.problem.x)
+        # Not bound to the run: a circle would keep the table in memory.
+        asked = partial(_asked, search=self.search, evidence=self.evidence, own=self.own)
+        discount = self.search.prefer_alone
+        self.table = Table(
+            self.problem, asked, aim=self.aim, enough=self.enough, discount=discount
         )
-        self.waves = Waves(self.table, self.known, closer=self.source is None)
-        self._grown = torch.zeros(len(x), dtype=torch.bool)
+        self.k, self._first = 0, self.table.row
+        most = self.search.max_features
+        self._stages = Stages(self.table, self.known, max_features=most, source=self.source)
+        self._rounds, self._between = Rounds(self.table), Between(self.table, self.known)
 
-    def ranked(self, k: int = 1) -> list[Ranked]:
-        """The first k answers of every row, one table per rank; a nearest miss has rank 0."""
-        if self.source is None:
-            self._first()
-        else:
-            self._from_source(self.problem)
-            self.waves.run(self._every)
-        first = self._continued(1)
-        return first if k == 1 else self._continued(k, first[0])
+    def ranked(self, k: int = 1) -> list[Tensor]:
+        """The lines of the first k answers of every row, by rank; a nearest miss has rank 0."""
+        for goal in dict.fromkeys((1, k)):
+            if goal > self.k:
+                self.k = goal
+                self._run()
+                self._settle()
+                self._first = ranked(self.table, 1)[0] if goal == 1 else self._first
+        return ranked(self.table, k, self._first if k > 1 else None)
 
-    def _first(self) -> None:
-        """The given sets: a few values, and many where these are not too dear."""
-        problem, every = self.problem, self._every
-        self.waves.put(*of_singles(problem, self.known, problem.actionable, FIRST))
-        self.waves.put(combinations(problem, self.known, problem.actionable, FEW))
-        self.waves.tried(every, 0)
-        self.waves.put(*of_singles(problem, self.known, problem.actionable, NEXT))
-        self.waves.run(every, looks=LOOKS)
-
-    def _continued(self, k: int, first: Ranked | None = None) -> list[Ranked]:
-        """The first k answers of every row: all levels."""
-        table, self.waves.k = self.table, k
-        if k > 1:
-            self.waves.run(self._every)
-        rows = (table.bound(k, table.passed) == torch.inf) & ~self._grown
-        self._grown |= rows
-        for size in range(2, self.search.max_features + 1):
-            self._grow(rows, size, PLACES)
-            if size == 2 and k == 1:
-                self._grow(rows, size, OTHERS)
-            rows = rows & ~table.has(table.hits)
-        self._settle()
-        return ranked(table, k, first)
-
-    def _grow(self, rows: Tensor, size: int, places: Tensor) -> None:
-        """Search sets of one feature more, for rows, (n,) bool."""
-        table = self.table
-        if not bool(rows.any()) or len(self.combinable) < size or not len(table.tried):
-            return
-        below = table.bound(self.waves.k, table.passed)
-        every = rows.nonzero()[:, 0]
-        found, mine, sets = grow(table, every, size, self.combinable, below, places)
-        asked = torch.zeros(table.need.shape, dtype=torch.bool)
-        asked[mine, sets] = True
-        if places is OTHERS:
-            # Of a row with an answer, only those on the same set.
-            asked &= (below == torch.inf)[:, None] | (table.prices(table.passed) < torch.inf)
-            found = found.part(asked[found.rows, found.sets])
-        if not bool(asked.any()):
-            return
-        self._fit(asked, size)
-        if self.source is not None:
-            self._from_source(table.problem.only(asked))
-        else:
-            self.waves.put(found)
-        self.waves.run(asked.any(1), start=LATE if places is OTHERS else 0)
-        # Margins do not always add up: a model with steps has none to add. What is left of
-        # answers may have brought further sets.
-        asked = pad(asked, (0, table.need.shape[1] - asked.shape[1]))
-        asked &= ~table.has(table.hits)[:, None]
-        if self.source is None and bool(asked.any()):
-            self.waves.put(combinations(table.problem, self.known, asked, MANY))
-            self.waves.run(asked.any(1))
-
-    def _fit(self, asked: Tensor, size: int) -> None:
-        """Fit the decoders of new sets, (n, s) bool, if they are trained together."""
-        decoders, members = self.problem.decoders, self.table.problem.sets.members
-        which = asked.any(0).nonzero()[:, 0].tolist()
-        logger.info("trying %d sets of features for rows that no given set solves", len(which))
-        wanted = [members[i] for i in which]
-        if size == 2:
-            # They depend on each other: always all of them.
-            each = [members[i] for i in self.combinable.tolist()]
-            wanted = [tuple(sorted(one + other)) for one, other in pairs_of(each, 2)]
-        if decoders.decoder.joint:
-            decoders.fit([s for s in wanted if s not in self.problem.sets.members])
-
-    @property
-    def _every(self) -> Tensor:
-        return torch.ones(len(self.problem), dtype=torch.bool)
-
-    @lazy
-    def combinable(self) -> Tensor:
-        """(b,) the given sets of one feature that are combined to pairs."""
-        most = self.problem.decoders.decoder.pair_features
-        return self.problem.sets.alone.nonzero()[:most, 0]
-
-    def _from_source(self, problem: SearchProblem) -> None:
-        """Put the candidates of a source on the sets of a problem into the pool."""
-        if self.source is None:
-            return
-        decoder, schema = problem.decoders.decoder, problem.classifier.encoder.schema
-        parts = [len(decoder.parts(schema, members)) for members in problem.sets.members]
-        # Several parts are decoded one after another, which no source follows.
-        asked = problem.actionable & (torch.tensor(parts) == 1)
-        if not bool(asked.any()):
-            return
-        problem = problem.only(asked)
-        more = self.enough - self.aim
-        rows, sets, values = self.source(problem, least=self.aim, more=more)
-        which = torch.tensor(self.table.positions_of(problem.sets.members, 1))
-        # An action of size zero succeeds where the decoder's reconstruction is accepted.
-        moved = (values != problem.own(rows, sets)).any(1)
-        new = Candidates(rows, which[sets], values, torch.zeros(len(rows)))
-        self.waves.put(new.part(moved | (self.evidence is None)))
+    def _run(self) -> None:
+        """Rounds: each row vets, looks beside what is good, or goes on to its next stage."""
+        table, rounds, last, turns = self.table, self._rounds, len(self._stages), len(VETTED)
+        stage = torch.full((len(self.aim),), -1 if self.k == 1 else 0)
+        turn = torch.zeros_like(stage)
+        while bool((stage < last).any()):
+            busy = (stage >= 0) & (stage < last)
+            late = busy & (turn >= torch.where(stage == 0, PATIENCE, turns)) & (stage < last - 1)
+            busy &= turn < turns
+            alive = table.alive(self.k)
+            mine = alive[busy[table.row[alive]]]
+            vets = self._next(mine, torch.tensor(VETTED)[turn.clamp_max(turns - 1)])
+            new = self._beside(busy & (turn < turns - 1), alive)
+            stays = rounds.at_work(vets, new)
+            moving = (stage < last) & ((late & ~table.has(table.passed)) | ~stays)
+            while bool(moving.any()):
+                stage[moving] += 1
+                turn[moving] = 0
+                for i in stage[moving & (stage < last)].unique().tolist():
+                    new += self._stages.at(i, moving & (stage == i), self.k)
+                moving = moving & (stage < last) & ~rounds.at_work(vets, new)
+            rounds.run(new, vets)
+            turn += 1
 
     def _settle(self) -> None:
         """Vet what is accepted by too small a margin; what is proposed needs each change."""
-        table, k = self.table, self.waves.k
+        table, rounds, kept = self.table, self._rounds, self.table.row[:0]
         need, table.need = table.need, self.aim[:, None].expand(table.need.shape).clone()
-        table.vet(self.waves.next(~table.has(table.passed), NEARER))
-        table.need = need
-        for _ in range(table.width):
-            at = best(table)
-            at = at[in_order(table.tried.rows[at], -table.tried.met[at])]
-            if not len(table.drop_needless(at[first_of_each(table.tried.rows[at], k)])):
-                return
+        alive = table.alive(self.k)
+        alive = alive[~table.has(table.passed)[table.row[alive]]]
+        rounds.run(vets=self._next(alive, torch.full((len(self.aim),), NEARER)))
+        table.need = torch.cat([need, table.need[:, need.shape[1] :]], 1)
+        for _ in range(2 * table.values.shape[1]):
+            if not len(rounds.open):
+                at = best(table, self.k)
+                at = at[(table.met[at] != 0.0) & (rounds.count(at) > 1) & ~torch.isin(at, kept)]
+                kept = torch.cat([kept, at])
+                rounds.doubt(at)
+                if not len(at):
+                    return
+            rounds.run()
+
+    def _next(self, at: Tensor, most: Tensor) -> Tensor:
+        """(q,) the lines to vet, of some: at most a number, (n,), of each row, the cheapest first.
+
+        Of a set, those at places 0, 1, 3, 7, ... in the order of price: neighbouring values
+        mostly meet the same criteria. Of a set with an answer, those after each quarter,
+        and those at such places below the answer.
+        """
+        table = self.table
+        at = table.sorted(at, table.set[at])
+        pair = table.pair(at)
+        place = places(pair)
+        _, which, count = pair.unique_consecutive(return_inverse=True, return_counts=True)
+        part = (place + 1) * PARTS // count[which] > place * PARTS // count[which]
+        solved = (table.prices(table.passed) < torch.inf).view(-1)[pair]
+        below = count[which] - 1 - place
+        at = at[torch.where(solved, part | ((below + 1) & below == 0), (place + 1) & place == 0)]
+        at = table.sorted(at, table.price[at])
+        return at[places(table.row[at]) < (most * self.k)[table.row[at]]]
+
+    def _beside(self, rows: Tensor, alive: Tensor) -> list[Actions]:
+        """Actions beside the good lines of rows, (n,) bool."""
+        if self.source is not None or not bool(rows.any()):
+            return []
+        good = torch.cat([self.table.passed, alive])
+        bound = self.table.bound(self.k, good) * (1.0 + self.table.discount)
+        return self._between.of(good, rows, bound)
 
 
-def _both(
-    problem: SearchProblem, *, search: Search, evidence: Trained, own: Tensor
+def _asked(
+    problem: SearchProblem, *, search: Search, evidence: Trained | None, own: Tensor | None
 ) -> tuple[Wanted, Wanted]:
     """What a search asks of answers, and what is reported of them."""
-    return (
-        criteria(problem, search, evidence, own),
-        criteria(problem, search, evidence, own, reported=True),
-    )
-
-
-def _none(problem: SearchProblem) -> tuple[Wanted, Wanted]:
-    return {}, {}
+    if evidence is None:
+        return {}, {}
+    each = partial(criteria, problem, search, evidence, own)
+    return each(), each(reported=True)

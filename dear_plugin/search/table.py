@@ -1,234 +1,228 @@
-"""SearchTable: what a search has tried of every row and set, and what is known of it."""
+"""Table: every tried action of n rows over a growing list of sets, one line each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
-from dear_plugin.search.actions import Candidates, TriedActions, first_of, in_order, least
+from dear_plugin.search.asking import Asking
 from dear_plugin.search.credibility import Decoded, by_share
-from dear_plugin.search.criteria import Criterion, scored
+from dear_plugin.search.criteria import Criterion, scoring
 from dear_plugin.search.problem import SearchProblem
+from dear_plugin.search.settings import CRITERIA
 
-Wanted = Mapping[str, Criterion]
+Wanted: TypeAlias = Mapping[str, Criterion]
+# Rows, sets and values, (m, w), of m actions.
+Actions: TypeAlias = tuple[Tensor, Tensor, Tensor]
+# The share by which an action must be cheaper than an answer to be worth its criteria.
+CHEAPER = 0.002
 
 
-@dataclass
-class SearchTable:
-    """The actions that were tried of n rows over s sets, a list that grows.
+class Table:
+    """The tried actions of n rows: m lines, of which all that is known is masks and orders.
 
-    Attributes:
-        problem: the rows and the sets.
+    Args:
+        problem: the rows and the given sets; further sets join them.
         criteria: of a problem, what a search asks of answers, and what is reported.
         aim: (n,) the least margin of a success.
         enough: (n,) the least margin of an answer.
         discount: how much more an action may cost that needs no indirect change, as a share.
-        gain: the share by which an action must be cheaper than an answer to be of use.
-        tried: the evaluated actions.
-        hits: (q,) ascending, the positions of those that are accepted.
-        fresh: (q,) those of which the criteria are not evaluated.
-        passed: (q,) answers: those that have the margin and meet all criteria.
+
+    Attributes:
+        row: (m,) the row of each line.
+        set: (m,) the set acted on.
+        values: (m, w) the new values of its features; a shorter set repeats the first.
+        cost: (m,) the l1 cost, direct and indirect, as `Search.indirect_weight` counts it.
+        margin: (m,) the goal's margin.
+        price: (m,) the cost by which actions are compared: discounted where no indirect change is
+            needed (`Search.prefer_alone`).
+        met: (m,) double, -1 where the criteria are not evaluated; else see `scoring`.
+        measured: (m, c) the criteria's values in the order of `CRITERIA`, NaN if unknown.
+        hits: (q,) ascending, the lines that are accepted.
         need: (n, s) the least margin of an action whose criteria are evaluated.
         size: (s,) 1 for a given set, for others the number of features.
-        order: (s,) the place of each set by its features: ties do not depend on other rows.
+        before: (n,) the margin of the factuals; 0 until it is asked for.
     """
 
-    problem: SearchProblem
-    criteria: Callable[[SearchProblem], tuple[Wanted, Wanted]]
-    aim: Tensor
-    enough: Tensor
-    discount: float
-    gain: float = 0.002
-    tried: TriedActions = field(init=False)
-    hits: Tensor = field(init=False)
-    fresh: Tensor = field(init=False)
-    passed: Tensor = field(init=False)
-    need: Tensor = field(init=False)
-    size: Tensor = field(init=False)
-    order: Tensor = field(init=False)
+    def __init__(
+        self,
+        problem: SearchProblem,
+        criteria: Callable[[SearchProblem], tuple[Wanted, Wanted]],
+        *,
+        aim: Tensor,
+        enough: Tensor,
+        discount: float,
+    ) -> None:
+        self.criteria, self.discount, self.aim, self.enough = criteria, discount, aim, enough
+        none, empty, count = torch.empty(0, dtype=torch.int64), torch.empty(0), len(CRITERIA)
+        self.row, self.set, self.hits, self.before = none, none, none, torch.zeros_like(aim)
+        self.cost, self.margin, self.price = empty, empty, empty
+        self.met, self.measured = empty.double(), torch.empty(0, count)
+        self.values = problem.x.new_empty(0, problem.sets.positions.shape[1])
+        self.need, self.size = enough[:, None][:, :0], none
+        self._extend(problem, size=1)
 
-    def __post_init__(self) -> None:
-        """Nothing is tried yet."""
-        s, width = self.problem.sets.positions.shape
-        self.tried = TriedActions.none(width)
-        self.hits = self.fresh = self.passed = torch.empty(0, dtype=torch.int64)
-        self.need = self.enough[:, None].repeat(1, s)
-        self.size = torch.ones(s, dtype=torch.int64)
-        self._extend(self.problem)
+    def __len__(self) -> int:
+        """The number of lines (m)."""
+        return len(self.row)
 
-    @lazy
-    def before(self) -> Tensor:
-        """(n,) the margin of the factuals."""
-        problem = self.problem
-        scores = problem.classifier.scores(problem.x)
-        return problem.goal.margin(scores).float()
-
-    def _extend(self, problem: SearchProblem) -> None:
-        """Take the problem with more sets."""
+    def _extend(self, problem: SearchProblem, size: int) -> None:
+        """Take the problem with more sets, of a size."""
         self.problem, members = problem, problem.sets.members
         self.wanted, self.reported = self.criteria(problem)
+        new = len(members) - len(self.size)
+        self.need = torch.cat([self.need, self.enough[:, None].expand(-1, new)], 1)
+        self.size = torch.cat([self.size, torch.full((new,), size)])
+        self.values = self.wide(self.values)
+        # Ties are in the order of features, which does not depend on other rows.
         by_features = sorted(range(len(members)), key=lambda i: (len(members[i]), members[i]))
-        self.order = torch.tensor(by_features).argsort()
+        self._order = torch.tensor(by_features).argsort()
 
-    def positions_of(self, members: Sequence[tuple[int, ...]], size: int) -> list[int]:
-        """The positions of sets of features, which join the list if they are new."""
-        known = self.problem.sets.members
-        if new := [each for each in dict.fromkeys(members) if each not in set(known)]:
+    def sets_of(self, members: Sequence[tuple[int, ...]], size: int) -> Tensor:
+        """(q,) the positions of sets of features, which join the list if they are new."""
+        known = set(self.problem.sets.members)
+        if new := [each for each in dict.fromkeys(members) if each not in known]:
             subjects = self.problem.classifier.encoder.schema.subjects
-            self._extend(self.problem.extended(self.problem.sets.extended(new, subjects)))
-            self.need = torch.cat([self.need, self.enough[:, None].repeat(1, len(new))], 1)
-            self.size = torch.cat([self.size, torch.full((len(new),), size)])
-            self.tried = self.tried.widened(self.width)
+            more = self.problem.sets.extended(new, subjects)
+            self._extend(self.problem.extended(more), size)
         at = {each: i for i, each in enumerate(self.problem.sets.members)}
-        return [at[each] for each in members]
+        return torch.tensor([at[each] for each in members], dtype=torch.int64)
 
-    # Trying.
+    def wide(self, values: Tensor) -> Tensor:
+        """(q, w) values of sets of up to w features."""
+        more = self.problem.sets.positions.shape[1] - values.shape[1]
+        return torch.cat([values, values[:, :1].expand(-1, more)], 1) if more > 0 else values
 
-    def add(self, new: Candidates) -> None:
-        """Evaluate candidates and add them to the tried actions."""
-        if not len(new):
-            return
-        problem, (rows, sets, values) = self.problem, (new.rows, new.sets, new.values)
-        cost, margin = problem.evaluate(rows, sets, values)
-        found = (margin >= self.aim[rows]).nonzero()[:, 0]
-        price = cost.clone()
-        if self.discount:
-            at = found[margin[found] >= self.enough[rows[found]]]
-            alone = problem.margins(problem.alone(rows[at], sets[at], values[at]), rows[at], True)
-            price[at[alone >= self.aim[rows[at]]]] /= 1.0 + self.discount
-        self.hits = torch.cat([self.hits, len(self.tried) + found])
-        self.fresh = torch.cat([self.fresh, len(self.tried) + found])
-        self.tried = self.tried.extended(TriedActions.of(new, cost, margin, price))
+    @property
+    def nothing(self) -> Actions:
+        """No actions."""
+        return self.row[:0], self.set[:0], self.values[:0]
 
-    def decoded(self, at: Tensor) -> Decoded:
-        """The tried actions at positions (q,) with their counterfactuals."""
-        part, decode = self.tried.part(at), self.problem.decode_actions
-        reached = decode(part.rows, part.sets, part.values[:, None])[:, 0]
-        return Decoded(part.rows, reached, part.sets, part.values)
+    def joined(self, parts: Sequence[Actions]) -> Actions:
+        """The actions of several parts, of sets of different sizes."""
+        wide = [(row, sets, self.wide(values)) for row, sets, values in parts]
+        row, sets, values = map(torch.cat, zip(*wide, strict=True))
+        return row, sets, values
 
-    def vet(self, at: Tensor) -> None:
-        """Evaluate the criteria of tried actions at positions (q,).
+    @property
+    def takes_all(self) -> bool:
+        """Whether there are no criteria, so that an accepted action is an answer."""
+        return not self.wanted and not self.discount
 
-        An action of several features that meets all of them is dropped if it needs one less.
-        """
-        self.drop_needless(self._measure(at, self.wanted))
+    # What asks the model.
 
-    def _measure(self, at: Tensor, wanted: Wanted) -> Tensor:
-        """(q,) those of tried actions at positions (m,) that are answers, by some criteria."""
+    def factual(self) -> Asking[None]:
+        """The margins of the factuals, `before`."""
+        scores = yield self.problem.x
+        every = torch.arange(len(self.problem))
+        self.before = self.problem.goal.margin(scores, every).float()
+
+    def trying(self, new: Actions) -> Asking[Tensor]:
+        """(q,) the lines of new actions, which are evaluated."""
+        (row, sets, values), first = new, len(self)
+        if not len(row):
+            return row
+        values, least = self.wide(values), (self.aim, self.enough) if self.discount else None
+        found = yield from self.problem.evaluation(row, sets, values, least)
+        cost, margin, alone = found
+        self.row, self.set = torch.cat([self.row, row]), torch.cat([self.set, sets])
+        self.values = torch.cat([self.values, self.wide(values)])
+        self.cost, self.margin = torch.cat([self.cost, cost]), torch.cat([self.margin, margin])
+        price = torch.where(alone, cost / (1.0 + self.discount), cost)
+        self.price = torch.cat([self.price, price])
+        self.met = torch.cat([self.met, torch.full_like(cost, -1.0, dtype=torch.float64)])
+        blank = torch.full((len(row), len(CRITERIA)), torch.nan)
+        self.measured = torch.cat([self.measured, blank])
+        lines = torch.arange(first, len(self))
+        self.hits = torch.cat([self.hits, lines[margin >= self.aim[row]]])
+        return lines
+
+    def vetting(self, at: Tensor, wanted: Wanted) -> Asking[Tensor]:
+        """(q,) those of lines, (m,), that are answers by some criteria, which are evaluated."""
         if not len(at):
             return at
-        tried, good = self.tried, self.tried.margin[at] >= self.enough[self.tried.rows[at]]
-        tried.met[at] = torch.inf
+        self.met[at] = torch.inf
         if wanted or self.discount:
             found = self.decoded(at)
-            tried.met[at], more, tried.measured[at] = scored(found, wanted)
-            short, need = at[more > 0.0], (tried.margin[at] + more)[more > 0.0]
-            self.need.view(-1).scatter_reduce_(0, self.pairs(short), need, "amax")
-            good &= tried.met[at] == torch.inf
-            self._undiscount(at, found, good & (tried.price[at] < tried.cost[at]))
-        met = at[good]
-        self.fresh = self.fresh[tried.met[self.fresh] < 0.0]
-        self.passed = torch.cat([self.passed, met])
-        return met
+            self.met[at], more, self.measured[at] = yield from scoring(found, wanted)
+            short, need = at[more > 0.0], (self.margin[at] + more)[more > 0.0]
+            self.need.view(-1).scatter_reduce_(0, self.pair(short), need, "amax")
+            yield from self._undiscounting(at, found)
+        return at[(self.margin[at] >= self.enough[self.row[at]]) & (self.met[at] == torch.inf)]
 
-    def _undiscount(self, at: Tensor, found: Decoded, some: Tensor) -> None:
-        """Compare some actions, (m,) bool, that a part of what follows undoes by their cost."""
-        if bool(some.any()):
-            relies = at[some][by_share(self.problem, found.part(some)).reliance > 0.0]
-            self.tried.price[relies] = self.tried.cost[relies]
+    def _undiscounting(self, at: Tensor, found: Decoded) -> Asking[None]:
+        """Compare answers among lines, (m,), that a part of what follows undoes by their cost."""
+        some = (self.met[at] == torch.inf) & (self.price[at] < self.cost[at])
+        column = CRITERIA.index("reliance")
+        unknown = some & self.measured[at, column].isnan()
+        if bool(unknown.any()):
+            shares = yield from by_share(self.problem, found.part(unknown))
+            self.measured[at[unknown], column] = 1.0 - shares.reliance.float()
+        relies = at[some & (self.measured[at, column] < 1.0)]
+        self.price[relies] = self.cost[relies]
 
-    def drop_needless(self, at: Tensor) -> Tensor:
-        """(q,) those of accepted actions, (m,), without one change of which all remains so.
-
-        All: that it has the margin, and the criteria that it meets. What is left of the action,
-        one on fewer features, is judged by what is reported of it, and takes its place.
-        """
-        whole, parts = self._parts(at)
-        if not len(parts):
-            return whole
-        part = len(self.tried) + torch.arange(len(parts))
-        self.add(parts)
-        tried, rows = self.tried, parts.rows
-        has_margin = tried.margin[whole] >= self.enough[rows]
-        kept = tried.margin[part] >= self.enough[rows].where(has_margin, self.aim[rows])
-        whole, part = whole[kept], part[kept]
-        met = self._measure(part, self.reported)
-        needless: Tensor = whole[tried.met[part] >= tried.met[whole].floor()].unique()
-        tried.met[needless] = 0.0
-        self.passed = self.passed[tried.met[self.passed] > 0.0]
-        self.drop_needless(met)
-        return needless
-
-    def _parts(self, at: Tensor) -> tuple[Tensor, Candidates]:
-        """The actions of several features among tried ones, (m,), once for each of their parts."""
-        wholes, found = [at[:0]], [Candidates.none(self.width)]
-        for i in self.tried.sets[at].unique().tolist():
-            names, members = self.problem.sets.names[i], self.problem.sets.members[i]
-            some = at[self.tried.sets[at] == i]
-            subjects = self.problem.classifier.encoder.schema.subjects
-            for left_out in names if len(names) > 1 else ():
-                kept = [c for c, j in enumerate(members) if subjects[j] != left_out]
-                smaller = tuple(members[c] for c in kept)
-                (which,) = self.positions_of([smaller], min(len(names) - 1, int(self.size[i])))
-                kept += kept[:1] * (self.width - len(kept))
-                rows, values = self.tried.rows[some], self.tried.values[some][:, kept]
-                new = Candidates(rows, torch.full_like(rows, which), values, values[:, 0])
-                wholes.append(some)
-                found.append(new)
-        return torch.cat(wholes), Candidates.joined(found)
+    def decoded(self, at: Tensor) -> Decoded:
+        """Lines, (q,), with their counterfactuals."""
+        row, sets, values = self.row[at], self.set[at], self.values[at]
+        reached = self.problem.decode_actions(row, sets, values[:, None])[:, 0]
+        return Decoded(row, reached, sets, values)
 
     # What is known.
 
-    def pairs(self, at: Tensor | slice = slice(None)) -> Tensor:
-        """(q,) the row and set of tried actions at positions, as one number."""
-        pairs: Tensor = self.tried.rows[at] * self.need.shape[1] + self.tried.sets[at]
-        return pairs
-
     @property
-    def width(self) -> int:
-        """The most features of a set (w)."""
-        return self.problem.sets.positions.shape[1]
+    def passed(self) -> Tensor:
+        """(q,) the answers: lines that have the margin and meet all criteria."""
+        at = self.hits[self.met[self.hits] == torch.inf]
+        return at[self.margin[at] >= self.enough[self.row[at]]]
+
+    def alive(self, k: int) -> Tensor:
+        """(q,) the lines to vet that may become one of the first k answers."""
+        passed = self.passed
+        limit = self.limits(passed).minimum(self.bound(k, passed)[:, None])
+        limit = limit * (1.0 - CHEAPER) if self.wanted else limit
+        at = self.hits[self.met[self.hits] < 0.0]
+        pair = self.pair(at)
+        useful = self.margin[at] >= self.need.view(-1)[pair]
+        return at[useful & (self.price[at] < limit.view(-1)[pair])]
+
+    def pair(self, at: Tensor | slice) -> Tensor:
+        """(q,) the row and set of lines as one number."""
+        pair: Tensor = self.row[at] * self.need.shape[1] + self.set[at]
+        return pair
 
     def prices(self, at: Tensor) -> Tensor:
-        """(n, s) the least price of tried actions at positions, (q,); infinite without one."""
-        found = least(self.tried.price[at], self.pairs(at), self.need.numel(), torch.inf)
-        return found.view(self.need.shape)
+        """(n, s) the least price of some lines; infinite without one."""
+        none = torch.full((self.need.numel(),), torch.inf)
+        return none.scatter_reduce(0, self.pair(at), self.price[at], "amin").view(self.need.shape)
 
-    def limits(self) -> Tensor:
-        """(n, s) the price below which an action would be a new or cheaper answer.
-
-        An answer on some of the features of a set counts as one on the set.
-        """
-        limits: Tensor = self.prices(self.passed)[:, self.problem.sets.subsets].amin(2)
-        return limits
+    def limits(self, at: Tensor) -> Tensor:
+        """(n, s) the least price of some lines on a set or a part of it."""
+        return self.prices(at)[:, self.problem.sets.subsets].amin(2)
 
     def bound(self, k: int, at: Tensor) -> Tensor:
-        """(n,) the k-th least price of tried actions at positions on sets that count."""
+        """(n,) the k-th least price of some lines over sets of which no part is cheaper."""
         prices = self.prices(at)
         counts = prices <= prices[:, self.problem.sets.subsets].amin(2)
         prices = prices.where(counts, torch.inf).sort(1).values
         return prices[:, k - 1] if k <= prices.shape[1] else torch.full((len(prices),), torch.inf)
 
-    def alive(self, k: int) -> Tensor:
-        """(q,) the positions of tried actions that may become one of the first k answers."""
-        at, limit = self.fresh, self.limits()
-        limit = torch.minimum(limit, self.bound(k, self.passed)[:, None]) * (1.0 - self.gain)
-        pairs, tried = self.pairs(at), self.tried
-        useful = tried.margin[at] >= self.need.view(-1)[pairs]
-        return at[useful & (tried.price[at] < limit.view(-1)[pairs])]
-
-    def cheapest(self, at: Tensor) -> Tensor:
-        """(q,) the first of the cheapest of actions at positions, (m,), of each row and set."""
-        pairs, price = self.pairs(at), self.tried.price[at]
-        lowest = at[price == self.prices(at).view(-1)[pairs]]
-        first = first_of(lowest, self.pairs(lowest), self.need.numel())
-        return first[in_order(self.tried.rows[first], self.order[self.tried.sets[first]])]
-
     def has(self, at: Tensor) -> Tensor:
-        """(n,) bool, the rows of tried actions at positions, (q,)."""
-        out = torch.zeros(len(self.need), dtype=torch.bool)
-        return out.index_fill(0, self.tried.rows[at], True)
+        """(n,) bool, the rows of some lines."""
+        return torch.zeros(len(self.need), dtype=torch.bool).index_fill(0, self.row[at], True)
+
+    def sorted(self, at: Tensor, *keys: Tensor) -> Tensor:
+        """Lines by row, then by some keys, set and price; other rows do not change the order."""
+        columns = (self.price[at], self._order[self.set[at]], *keys[::-1], self.row[at])
+        return at[torch.from_numpy(np.lexsort([column.numpy() for column in columns]))]
+
+
+def places(owner: Tensor) -> Tensor:
+    """(m,) the place of each among those of its owner, which stand together, (m,)."""
+    new = torch.ones(len(owner), dtype=torch.bool)
+    new[1:] = owner[1:] != owner[:-1]
+    at = torch.arange(len(owner))
+    return at - torch.where(new, at, 0).cummax(0).values

@@ -2,15 +2,14 @@
 
 A feature is a list of values: of a number the multiples of its step, in the central range and at
 training values outside of it, or without steps the distinct training values; of a category its
-levels. First 16 places of the list are tried and the special levels that a row may enter; then 128
-places, which are all values of a short list, the neighbours of the factual at ranks 1, 4, 16, 64
-and 256 on both sides, and the ends of the row's range; then the places between two tried values,
-and where there are none, steps of the grid. Places and ranks need no scale.
+levels. 128 places of the list are tried, which are all values of a short list, and of each row its
+neighbours at ranks 1, 4, 16, 64 and 256 on both sides, the ends of its range, and special levels
+that it may enter; then the places between two tried values, and where there are none, steps of the
+grid. Places and ranks need no scale.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,19 +19,19 @@ from torch import Tensor
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import in_steps
 from dear_plugin.data.special_values import is_special, row_value, without_special
-from dear_plugin.search.actions import Candidates
 from dear_plugin.search.problem import SearchProblem
+from dear_plugin.search.table import Actions
 
-# Places of a number that are tried before the others, and all of them.
-FEW, MANY = 16, 128
-# The steps in which the values of a feature are tried.
-FIRST, NEXT = range(2)
+# Places of a number that are tried.
+MANY = 128
 # The ranks of the neighbours of the factual.
 RANKS = 4 ** torch.arange(5)
 # Values between two that were tried.
 BETWEEN = 7
 # Of the first combinations of several features, the shares of the way to them that are tried.
 WITH_WAYS, SHARES = 32, (0.25, 0.5)
+# One in so many combinations holds a feature.
+HELD = 16
 # With an order of causes, the least change of each of several features, in units of cost.
 LEAST_TOGETHER = 0.02
 
@@ -42,43 +41,35 @@ class FeatureValues:
     """The lists of values of every feature.
 
     Attributes:
-        distinct: (p,) tensors, ascending, the values of a number; none of a category.
-        steps: (p, c) each, the values that are tried first and next: a few and many places of
-            numbers; all levels of a category; then NaN.
+        known: (p,) tensors, ascending, the values of a number, or the levels of a category.
+        tried: (p,) tensors, those of them that are tried of every row.
     """
 
-    distinct: tuple[Tensor, ...]
-    steps: tuple[Tensor, Tensor]
+    known: tuple[Tensor, ...]
+    tried: tuple[Tensor, ...]
 
     @classmethod
     def of(cls, rows: Tensor, encoder: Encoder, *, steps: bool = False) -> FeatureValues:
         """The values of training rows, (n, p), or multiples of steps."""
-        counts = [len(feature.categories) for feature in encoder.schema]
-        known = [rows[:0, j] if n else without_special(rows[:, j]) for j, n in enumerate(counts)]
-        distinct = tuple(
-            _multiples(values, j, encoder) if steps and encoder.step[j] else values.unique()
-            for j, values in enumerate(known)
-        )
-        few, many = (
-            torch.full((encoder.p, width), torch.nan, dtype=rows.dtype)
-            for width in (max(FEW, *counts), MANY)
-        )
-        for j, (count, values) in enumerate(zip(counts, distinct, strict=True)):
-            some = torch.arange(count) if count else places(values, FEW)
-            for table, row in ((few, some), (many, places(values, MANY))):
-                table[j, : len(row)] = row
-        return cls(distinct, (few, many))
+        known = []
+        for j, feature in enumerate(encoder.schema):
+            values = torch.arange(len(feature.categories)).to(rows)
+            if encoder.is_number[j]:
+                values = without_special(rows[:, j]).unique()
+                values = _multiples(values, j, encoder) if steps and encoder.step[j] else values
+            known.append(values)
+        numbers = encoder.is_number.tolist()
+        tried = [
+            places(k, MANY) if number else k for k, number in zip(known, numbers, strict=True)
+        ]
+        return cls(tuple(known), tuple(tried))
 
-    def neighbours(self, feature: Tensor, x: Tensor) -> Tensor:
-        """(m, 10) values at the ranks around values, (m,), of features, (m,); else NaN."""
-        out = x.new_full((len(x), 2 * len(RANKS)), torch.nan)
-        for values, at in self._lists(feature):
-            below = torch.searchsorted(values, x[at])[:, None] - RANKS
-            above = torch.searchsorted(values, x[at], right=True)[:, None] + RANKS - 1
-            place = torch.cat([below, above], 1)
-            inside = (place >= 0) & (place < len(values))
-            out[at] = values[place.clamp(0, len(values) - 1)].where(inside, torch.nan)
-        return out
+    def near(self, j: int, x: Tensor) -> Tensor:
+        """(m, 10) values of a number at the ranks around values, (m,); at the ends these."""
+        values = self.known[j]
+        below = torch.searchsorted(values, x)[:, None] - RANKS
+        above = torch.searchsorted(values, x, right=True)[:, None] + RANKS - 1
+        return values[torch.cat([below, above], 1).clamp(0, len(values) - 1)]
 
     def between(self, feature: Tensor, start: Tensor, end: Tensor) -> Tensor:
         """(m, 7) values from a start, (m,), towards an end, (m,): even places of the list.
@@ -88,7 +79,8 @@ class FeatureValues:
         low, high = torch.minimum(start, end), torch.maximum(start, end)
         steps = torch.arange(1, BETWEEN + 1)
         out = torch.lerp(start[:, None], end[:, None], (steps / (BETWEEN + 1)).to(start))
-        for values, at in self._lists(feature):
+        for j in feature.unique().tolist():
+            values, at = self.known[j], (feature == j).nonzero()[:, 0]
             first = torch.searchsorted(values, low[at], right=True)[:, None]
             count = torch.searchsorted(values, high[at])[:, None] - first
             place = (first - 1 + steps * (count + 1) // (BETWEEN + 1)).clamp(0, len(values) - 1)
@@ -96,12 +88,6 @@ class FeatureValues:
             some = torch.where((start > end)[at, None], some.flip(1), some)
             out[at] = torch.where(count > 0, some, out[at])
         return out
-
-    def _lists(self, feature: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """The list of each number among features, (m,), and (q,) the positions of that feature."""
-        for j in feature.unique().tolist():
-            if len(self.distinct[j]):
-                yield self.distinct[j], (feature == j).nonzero()[:, 0]
 
 
 def _multiples(values: Tensor, j: int, encoder: Encoder) -> Tensor:
@@ -123,27 +109,74 @@ def places(values: Tensor, count: int) -> Tensor:
     return values[torch.cat([even, near]).unique()]
 
 
-def candidates(
+def singles(problem: SearchProblem, known: FeatureValues) -> Actions:
+    """The actions on given sets of one feature, and groups of columns, each once."""
+    width, none = problem.sets.positions.shape[1], torch.empty(0, dtype=torch.int64)
+    parts = [(none, none, problem.x.new_empty(0, width))]
+    for i in (problem.actionable.any(0) & problem.sets.alone).nonzero()[:, 0].tolist():
+        rows = problem.actionable[:, i].nonzero()[:, 0]
+        every, count = torch.full_like(rows, i), len(problem.sets.members[i])
+        if count == 1:
+            values = _values_of(problem, known, rows, i)
+        else:
+            levels = torch.eye(count).to(problem.x)[:, torch.arange(width) % count]
+            levels[:, count:] = levels[:, :1]
+            values = problem.snapped(rows, every, levels.expand(len(rows), -1, -1))
+        at, place = admissible(problem, rows, every, values)
+        parts.append((rows[at], every[at], values.expand(-1, -1, width)[at, place]))
+    row, sets, values = map(torch.cat, zip(*parts, strict=True))
+    return row, sets, values
+
+
+def _values_of(problem: SearchProblem, known: FeatureValues, rows: Tensor, i: int) -> Tensor:
+    """(m, c, 1) the values that rows, (m,), may try on set i, of one feature, or their own."""
+    (j,), feasible = problem.sets.members[i], problem.acting
+    every, own = torch.full_like(rows, i), problem.x[rows, j].contiguous()
+    low, high = feasible.low[rows, j][:, None], feasible.high[rows, j][:, None]
+    parts = [known.tried[j].expand(len(rows), -1)]
+    if bool(problem.is_number[j]) and len(known.known[j]):
+        # A bound at the factual comes from a direction, one at the end from the observed values.
+        least, most = (end[j] for end in feasible.ends)
+        ends = low.where(low > least, own[:, None]), high.where(high < most, own[:, None])
+        parts += [known.near(j, own), *ends]
+    values = torch.cat(parts, 1)
+    # A value outside of the range is no candidate: the end is.
+    values = values.where((values >= low) & (values <= high), own[:, None])
+    values = problem.snapped(rows, every, values[..., None])
+    special = int(feasible.levels.counts[j]) if bool(feasible.levels.enter[j]) else 0
+    extra = values.new_tensor([row_value(level) for level in range(special)])
+    return torch.cat([extra[:, None].expand(len(rows), -1, -1), values], 1)
+
+
+def admitted(
     problem: SearchProblem,
     rows: Tensor,
     sets: Tensor,
     values: Tensor,
     *,
-    snap: bool = True,
-    start: Tensor | None = None,
-) -> Candidates:
+    but: Tensor | None = None,
+) -> Actions:
     """The actions, each once, that set values as a row may set them; those of size zero are none.
 
     Args:
         problem: the rows and sets.
         rows: (m,) the row.
         sets: (m,) the set.
-        values: (m, c, w) the values, or (m, c, 1) those of single features.
-        snap: whether values are snapped to what may be set.
-        start: (m, 2, w) values that are tried already, between which others lie.
+        values: (m, c, w) the wanted values.
+        but: (m, e, w) values that are tried already.
     """
-    if snap:
-        values = problem.snapped(rows, sets, values)
+    values = problem.snapped(rows, sets, values)
+    if but is not None:
+        tried = (values[:, :, None] == but[:, None]).all(3).any(2)[..., None]
+        values = torch.where(tried, problem.own(rows, sets)[:, None, : values.shape[2]], values)
+    at, place = admissible(problem, rows, sets, values)
+    return rows[at], sets[at], values.expand(-1, -1, problem.sets.positions.shape[1])[at, place]
+
+
+def admissible(
+    problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor]:
+    """(q,) each, the positions of snapped values, (m, c, w), that are actions, each once."""
     values = values.expand(-1, -1, problem.sets.positions.shape[1])
     own, positions = problem.own(rows, sets), problem.sets.positions[sets]
     change, one_hot = (values - own[:, None]).abs(), problem.feasible.rules.one_hot
@@ -152,87 +185,46 @@ def candidates(
     moves = change > least.masked_fill(problem.sets.alone[sets, None], 0.0)[:, None]
     every = one_hot.together(moves, positions).all(2)
     fits = one_hot.holds(values, own, positions) & (every if problem.has_order else moves.any(2))
-    if start is not None:
-        start = start.expand(-1, -1, values.shape[2])
-        before = torch.cat([start[:, :1], values[:, :-1]], 1)
-        fits &= (values != before).any(2) & (values != start[:, 1:]).any(2)
-    direct, (at, place) = problem.direct_cost(rows, sets, values), fits.nonzero(as_tuple=True)
-    found = Candidates(rows[at], sets[at], values[at, place], direct[at, place])
-    return found if start is not None else found.part(_first_of_equal(found))
+    at, place = fits.nonzero(as_tuple=True)
+    once = _once(rows[at], sets[at], values[at, place])
+    return at[once], place[once]
 
 
-def _first_of_equal(found: Candidates) -> Tensor:
-    """(q,) ascending, the positions of candidates without those that repeat one before."""
-    columns = found.values.T.numpy(), found.sets.numpy(), found.rows.numpy()
-    order = np.lexsort((*columns[0], *columns[1:]))
+def _once(rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
+    """(q,) ascending, the positions of actions without those that repeat one before."""
+    columns = *values.T.numpy(), sets.numpy(), rows.numpy()
+    order = np.lexsort(columns)
     same = np.ones(max(len(order) - 1, 0), dtype=bool)
-    for column in (*columns[0], *columns[1:]):
+    for column in columns:
         same &= column[order[1:]] == column[order[:-1]]
     kept = np.ones(len(order), dtype=bool)
     kept[order[1:][same]] = False
     return torch.from_numpy(np.flatnonzero(kept))
 
 
-def ladder(
-    problem: SearchProblem, known: FeatureValues, rows: Tensor, feature: Tensor, step: int
-) -> Tensor:
-    """(m, c) the values of features, (m,), that rows, (m,), try in a step; else the factual."""
-    x, feasible, values = problem.x[rows, feature], problem.acting, known.steps[step][feature]
-    low, high = feasible.low[rows, feature], feasible.high[rows, feature]
-    if step == NEXT:
-        # A bound at the factual comes from a direction, one at the end from the observed values.
-        least, most = (end[feature] for end in feasible.ends)
-        ends = low.where(low > least, torch.nan), high.where(high < most, torch.nan)
-        values = torch.cat([torch.stack(ends, 1), values, known.neighbours(feature, x)], 1)
-    # A value outside of the range is no candidate: the end is. One of an earlier step is tried.
-    inside = (values >= low[:, None]) & (values <= high[:, None])
-    for earlier in known.steps[:step]:
-        inside &= (values[..., None] != earlier[feature][:, None]).all(2)
-    return values.where(inside, x[:, None])
-
-
-def of_singles(
-    problem: SearchProblem, known: FeatureValues, asked: Tensor, step: int
-) -> Iterator[Candidates]:
-    """The candidates of single features, and of groups of columns; `asked`, (n, s) bool."""
-    first = problem.sets.positions[:, 0]
-    rows, sets = (asked & problem.sets.single).nonzero(as_tuple=True)
-    values = ladder(problem, known, rows, first[sets], step)
-    yield candidates(problem, rows, sets, values[..., None])
-    levels, width = problem.feasible.levels, problem.sets.positions.shape[1]
-    for i in (asked.any(0) & problem.sets.alone & (step == FIRST)).nonzero()[:, 0].tolist():
-        rows, count = asked[:, i].nonzero()[:, 0], len(problem.sets.members[i])
-        which, special = torch.full_like(rows, i), int(levels.counts[first[i]])
-        if count > 1:
-            every = torch.eye(count).to(problem.x)[:, torch.arange(width) % count]
-            every[:, count:] = every[:, :1]
-            yield candidates(problem, rows, which, every.expand(len(rows), -1, -1))
-        elif special and bool(levels.enter[first[i]]):
-            every = problem.x.new_tensor([row_value(level) for level in range(special)])
-            wide = every.expand(len(rows), -1)[..., None]
-            yield candidates(problem, rows, which, wide, snap=False)
-
-
 def combinations(
     problem: SearchProblem, known: FeatureValues, asked: Tensor, count: int
-) -> Candidates:
+) -> Actions:
     """Well spread combinations of the values of several features; `asked`, (n, s) bool."""
     rows, sets = (asked & ~problem.sets.alone).nonzero(as_tuple=True)
-    positions = problem.sets.positions
+    positions, feasible = problem.sets.positions[sets], problem.acting
     unit: Tensor = torch.quasirandom.SobolEngine(positions.shape[1]).draw(count)
+    # Some are at the ends of a list; and some hold a feature at its own value.
+    stretched = (1.1 * unit - 0.05).clamp(0.0, 1.0)
+    held = torch.arange(count)[:, None] % HELD == torch.arange(positions.shape[1])
     values = problem.x.new_empty(len(rows), count, positions.shape[1])
-    for i in range(positions.shape[1]):
-        feature = positions[sets, i]
-        each = (ladder(problem, known, rows, feature, step) for step in (FIRST, NEXT))
-        some, x = torch.cat(tuple(each), 1), problem.x[rows, feature]
-        # Its own value is one of them: what is acted on may be held.
-        some = torch.cat([x[:, None], some.masked_fill(some == x[:, None], torch.inf)], 1)
-        some = some.sort(1).values
-        size = some.isfinite().sum(1, keepdim=True)
-        values[..., i] = some.gather(1, torch.minimum((unit[:, i] * size).long(), size - 1))
-    values = problem.feasible.rules.one_hot.leveled(values, unit, positions[sets])
+    for j in positions.unique().tolist():
+        at, place = (positions == j).nonzero(as_tuple=True)
+        some, x = known.tried[j], problem.x[rows[at], j]
+        first = torch.searchsorted(some, feasible.low[rows[at], j].contiguous())
+        last = torch.searchsorted(some, feasible.high[rows[at], j].contiguous(), right=True)
+        size = (last - first)[:, None]
+        pick = (stretched.T[place] * size).long().clamp_max(size - 1).clamp_min(0)
+        found = some[(first[:, None] + pick).clamp_max(len(some) - 1)] if len(some) else x[:, None]
+        values[at, :, place] = found.where((size > 0) & ~held.T[place], x[:, None])
+    values = problem.feasible.rules.one_hot.leveled(values, unit, positions)
     # Values on the way to the first of them: a list may have no value near the factual.
     own, first = problem.own(rows, sets)[:, None], values[:, :WITH_WAYS]
-    number = problem.is_number[positions[sets]][:, None] & ~is_special(torch.minimum(own, first))
+    number = problem.is_number[positions][:, None] & ~is_special(torch.minimum(own, first))
     ways = [torch.where(number, torch.lerp(own, first, share), first) for share in SHARES]
-    return candidates(problem, rows, sets, torch.cat([values, *ways], 1))
+    return admitted(problem, rows, sets, torch.cat([values, *ways], 1))

@@ -13,6 +13,7 @@ from dear_plugin import DEAR, Constraints, Schema, Search, compare
 from dear_plugin.baselines import NearestAccepted
 from dear_plugin.datasets import load_loan
 from dear_plugin.errors import ConstraintError, SchemaError
+from dear_plugin.search import SearchProblem
 
 ACT_ON = ["loan_amount", "duration", "savings", "income"]
 # The share by which a search leaves a dearer answer as it is.
@@ -159,7 +160,9 @@ class TestWhatItDoes:
         costs = [{"savings": 3.0, "income": 0.2}, {"loan_amount": 7.0}] * 5
         within = Constraints(costs=costs)
         question = dear.generate(REFUSED.head(10), within=within).question
-        problem = dear._optimizer.problem(question.case)
+        problem = SearchProblem.of(
+            question.case, dear.sets, decoders=dear.decoders, classifier=dear.classifier
+        )
         rows = torch.arange(10).repeat_interleave(len(ACT_ON))
         sets = torch.arange(len(ACT_ON)).repeat(10)
         values = problem.own(rows, sets) * torch.linspace(0.8, 1.2, 40)[:, None]

@@ -8,7 +8,7 @@ import torch
 from dear_plugin import DEAR, Schema, Search
 from dear_plugin.baselines import NearestAccepted
 from dear_plugin.decoders import Decoders
-from tests.evaluation.test_plausibility import by_definition
+from tests.evaluation.test_trained import by_definition
 from tests.still import Still
 
 NUMBERS = ["confidence", "reliance", "plausibility"]

@@ -1,5 +1,7 @@
 """DEAR solves every row that an exhaustive scan over singletons and pairs solves."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 import torch
@@ -13,6 +15,7 @@ from dear_plugin.methods.base import Case
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import goal_of
 from dear_plugin.results.writing import PAST
+from dear_plugin.search import SearchProblem
 
 SINGLE, PAIR = 300, 24
 
@@ -25,7 +28,8 @@ def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.
     goal = goal.bind(dear.classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
     case = Case(x, goal, feasible, goal.aim(PAST[0]))
     solved = torch.zeros(len(x), dtype=torch.bool)
-    given = dear._optimizer.problem(case)
+    given = SearchProblem.of(case, dear.sets, decoders=dear.decoders, classifier=dear.classifier)
+    given = replace(given, in_steps=dear.search.in_steps)
     names = [dear.schema.names[m[0]] for m in dear.sets.members]
     for problem in (given, given.with_sets(ActionSets.pairs(dear.schema, names))):
         for i, members in enumerate(problem.sets.members):

@@ -14,8 +14,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Search, Vetted
 from dear_plugin.baselines import NearestAccepted
 from dear_plugin.datasets import load_loan
-from dear_plugin.evaluation.neighbours import Neighbours
-from dear_plugin.evaluation.plausibility import Plausibility
+from dear_plugin.evaluation.trained import Neighbours, Trained
+from dear_plugin.models.classifier import Classifier
 
 HOMES = ["rent", "own", "mortgage"]  # not in alphabetical order, which the codes depend on
 
@@ -216,8 +216,9 @@ class TestNewCategories:
             new = encoder.rows(some.head(1).assign(**change), every)
             near = Neighbours(rows, encoder).query(new, 1)[0][0, 0]
             assert near**2 == pytest.approx(size)
-            far = Plausibility(rows, encoder)
-            assert far.of(new) < far.of(rows[:1])
+            model = Classifier(lambda f: np.zeros(len(f)), encoder)
+            plausibility = Trained(rows, model).plausibility
+            assert plausibility(new) < plausibility(rows[:1])
 
     def test_a_torch_module_gets_none_of_the_categories(self, shop):
         some = shop[["brand", "gender"]]

@@ -1,5 +1,7 @@
 """Alternatives: several recourses per row on different sets, ordered by kind and cost."""
 
+import pickle
+
 import pandas as pd
 import pytest
 import torch
@@ -139,3 +141,40 @@ class TestMany:
         table = method.generate(mixed.refused(40)).alternatives(1000)
         assert table["index"].value_counts().max() <= 3
         assert not table[["index", *mixed.schema.names]].duplicated().any()
+
+
+class TestContinued:
+    """Alternatives continue the search of the first answer."""
+
+    def test_they_are_those_of_one_call(self, usual, mixed):
+        rows = mixed.refused(8)
+        first = usual.generate(rows)
+        ways = usual.ways(rows, k=4)
+        expected = next(iter(first.ranks(1)))
+        pd.testing.assert_frame_equal(expected.counterfactuals, ways[0].counterfactuals)
+        for one, other in zip(first.ranks(4), ways, strict=True):
+            pd.testing.assert_frame_equal(one.counterfactuals, other.counterfactuals)
+
+    def test_what_was_tried_is_in_no_pickle_and_in_no_selection(self, usual, mixed):
+        result = usual.generate(mixed.refused(8))
+        table = result.alternatives(3)
+        (attempt,) = [each for each in result.question.attempts.values() if each.more][:1]
+        assert attempt.written is not None
+        read = pickle.loads(pickle.dumps(result))
+        for other in (read, result.select(torch.arange(8))):
+            assert not other.question.attempts
+            pd.testing.assert_frame_equal(other.alternatives(3), table)
+
+    def test_a_second_call_for_as_many_asks_the_model_of_nothing_more(self, mixed):
+        calls = []
+
+        def model(frame):
+            calls.append(len(frame))
+            return mixed.pipeline.predict_proba(frame)
+
+        result = DEAR(model, mixed.schema).fit(mixed.frame).generate(mixed.refused(3))
+        result.alternatives(3)
+        spent = len(calls)
+        result.alternatives(3)
+        # The alternatives are written and scored again.
+        assert len(calls) - spent <= 3

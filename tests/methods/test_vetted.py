@@ -93,7 +93,7 @@ class TestAnyMethod:
     def test_no_credible_answer_is_less_plausible_than_required(self, fitted, refused):
         result = Vetted(fitted, PLAUSIBLE).generate(refused)
         found = result.actions[result.actions["credible"]]
-        own = fitted.trained.plausibility.of(fitted.encoder.rows(refused)).numpy()
+        own = fitted.trained.plausibility(fitted.encoder.rows(refused)).numpy()
         least = np.minimum(own, 0.05)[result.actions["credible"]]
         assert len(found)
         assert (found["plausibility"] >= least - SLIGHTLY).all()
@@ -122,7 +122,7 @@ class TestNearestAccepted:
         vetted = Vetted(free, search).fit(mixed.frame)
         rows, x = (vetted.encoder.rows(frame) for frame in (mixed.frame, refused))
         goal = ClassGoal(torch.ones(len(rows), dtype=torch.int64))
-        support = vetted.trained.support.of(rows, goal, torch.arange(len(rows)))
+        support = vetted.trained.support(rows, goal, torch.arange(len(rows)))
         supported = support >= 0.8 - SLIGHTLY
         known = rows[(vetted.classifier.scores(rows)[:, 0] > 1e-4) & supported]
         expected = vetted.encoder.distance(known, x[:, None]).sum(2).min(1).values

@@ -4,11 +4,16 @@ import pytest
 import torch
 
 from dear_plugin import Constraints, Search
-from dear_plugin.search import by_share, criteria
+from dear_plugin.search import answered, by_share, criteria
 from dear_plugin.search.credibility import confidence, confirmed, unseen
 from tests.search.handmade import TOWN, A, B, D, factual, followed, make_world, training_frame
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def asked(function, problem, *arguments):
+    """What a function that asks the model returns."""
+    return answered(problem.scores, function(problem, *arguments))
 
 
 def both(x):
@@ -29,7 +34,7 @@ class TestConfidence:
         x, new = world.problem.x, torch.tensor(values).double()
         expected = torch.stack([both(followed(x, new, gain)) > 0.0 for gain in self.GAINS])
         expected[:, 30] = False
-        share, _ = confidence(world.problem, world.actions([0] * 30 + [1], values))
+        share, _ = asked(confidence, world.problem, world.actions([0] * 30 + [1], values))
         torch.testing.assert_close(share.double(), expected.double().mean(0))
         assert len(share.unique()) > 8
 
@@ -37,10 +42,10 @@ class TestConfidence:
         """Fifteen of sixteen must succeed: the second worst decides."""
         world = make_world(both, factual(), gains=torch.tensor([1.0] * 14 + [0.2, 0.1]))
         actions = world.actions([0], [0.45])
-        _, short = confidence(world.problem, actions, 0.9)
+        _, short = asked(confidence, world.problem, actions, 0.9)
         # Margins 0.45 + 0.1 + 0.35 * gain - 0.8: at gain 0.2 it is -0.18.
         assert short.item() == pytest.approx(0.18, abs=1e-6)
-        _, short = confidence(world.problem, actions, 0.8)
+        _, short = asked(confidence, world.problem, actions, 0.8)
         assert short.item() == pytest.approx(0.0, abs=1e-6)
 
     def test_what_is_reported_comes_from_resamples_that_no_search_has_seen(self):
@@ -50,15 +55,15 @@ class TestConfidence:
         )
         world.problem.decoders.decoder.draws = 16
         actions = world.actions([0], [0.5])
-        assert confidence(world.problem, actions)[0].item() == 1.0
+        assert asked(confidence, world.problem, actions)[0].item() == 1.0
         draws = unseen(world.problem.decoders.decoder)
         rows = world.problem.resample(actions.rows, actions.sets, actions.values, draws)
-        assert confirmed(world.problem, actions, rows).item() == 0.25
-        assert confidence(world.problem, actions, 0.9, draws)[0].item() == 0.25
+        assert asked(confirmed, world.problem, actions, rows).item() == 0.25
+        assert asked(confidence, world.problem, actions, 0.9, draws)[0].item() == 0.25
 
     def test_without_resamples_the_confidence_is_one(self):
         world = make_world(both, factual(times=2))
-        share, short = confidence(world.problem, world.actions([0, 1], [0.2, 0.9]))
+        share, short = asked(confidence, world.problem, world.actions([0, 1], [0.2, 0.9]))
         assert share.tolist() == [1.0, 1.0]
         assert short.tolist() == [0.0, 0.0]
 
@@ -66,12 +71,14 @@ class TestConfidence:
         """With b frozen, no resample changes it."""
         world = make_world(both, factual(), gains=self.GAINS, within=Constraints(frozen=["b"]))
         low, high = world.actions([0], [0.65]), world.actions([0], [0.75])
-        assert confidence(world.problem, low)[0].item() == 0.0
-        assert confidence(world.problem, high)[0].item() == 1.0
+        assert asked(confidence, world.problem, low)[0].item() == 0.0
+        assert asked(confidence, world.problem, high)[0].item() == 1.0
 
     def test_no_actions(self):
         world = make_world(both, factual(), gains=self.GAINS)
-        share, short = confidence(world.problem, world.actions([0], [0.5]).part(torch.arange(0)))
+        share, short = asked(
+            confidence, world.problem, world.actions([0], [0.5]).part(torch.arange(0))
+        )
         assert share.shape == short.shape == (0,)
 
 
@@ -110,7 +117,7 @@ class TestReliance:
         world = make_world(margin, factual(times=66))
         actions = world.actions([0] * 33 + [1] * 33, values * 2)
         valid = margin(actions.reached) > 0.0
-        shares = by_share(world.problem, actions).reliance.float()
+        shares = asked(by_share, world.problem, actions).reliance.float()
         expected = needed(margin, world, actions)
         assert valid.sum() > 5
         torch.testing.assert_close(shares[valid], expected[valid])
@@ -122,7 +129,7 @@ class TestReliance:
         alone = world.actions([0, 0], [0.52, 0.7])
         assert (margin(alone.reached) > 0.0).tolist() == [False, False]
         valid_actions = world.actions([0, 1], [0.44, 0.9])
-        assert by_share(world.problem, valid_actions).reliance.tolist() == [1.0, 1.0]
+        assert asked(by_share, world.problem, valid_actions).reliance.tolist() == [1.0, 1.0]
 
     def test_partial_changes_keep_the_decimals_of_a_column(self):
         """b has one decimal: a quarter of the change from 0.1 to 0.5 gives 0.2, half gives 0.3."""
@@ -130,14 +137,14 @@ class TestReliance:
         frame["b"] = frame["b"].round(1)
         for bar, share in ((0.19, 0.25), (0.21, 0.5), (0.29, 0.5), (0.31, 0.75), (0.49, 1.0)):
             world = make_world(lambda x, bar=bar: x[:, B] - bar, factual(), frame=frame)
-            least = by_share(world.problem, world.actions([0], [0.5]))
+            least = asked(by_share, world.problem, world.actions([0], [0.5]))
             assert least.reliance.item() == share
 
     def test_an_action_may_be_accepted_alone_and_refused_with_a_part_of_what_follows(self):
         margin = lambda x: x[:, A] - 0.4 - 0.5 * ((x[:, B] - 0.3).abs() < 0.05)  # noqa: E731
         world = make_world(margin, factual())
         # b follows from 0.1 to 0.5 and passes 0.3.
-        found = by_share(world.problem, world.actions([0], [0.5]))
+        found = asked(by_share, world.problem, world.actions([0], [0.5]))
         assert found.alone.item()
         assert found.accepted.tolist() == [[True, True, False, True]]
         assert found.reliance.item() == 0.75
@@ -146,7 +153,7 @@ class TestReliance:
         values = torch.linspace(0.3, 0.7, 20).tolist()
         world = make_world(both, factual(times=20))
         actions = world.actions([0] * 20, values)
-        found, x = by_share(world.problem, actions), world.problem.x
+        found, x = asked(by_share, world.problem, actions), world.problem.x
         part = x[:, B] + found.reliance * (actions.reached[:, B] - x[:, B])
         torch.testing.assert_close(found.least[:, B], part)
         valid = both(actions.reached) > 0.0
@@ -172,7 +179,7 @@ class TestOwnGain:
         world = make_world(margin, factual())
         actions = world.actions([0], [0.6])
         assert (margin(actions.reached) > 0.0).all()
-        assert by_share(world.problem, actions).gain.tolist() == [gain]
+        assert asked(by_share, world.problem, actions).gain.tolist() == [gain]
 
 
 def test_plausibility_and_support_are_those_of_the_counterfactual():
@@ -181,8 +188,8 @@ def test_plausibility_and_support_are_those_of_the_counterfactual():
     unusual, near = world.evidence.plausibility, world.evidence.support
     wanted = criteria(problem, Search(min_support=0.5), world.evidence)
     assert list(wanted) == ["plausibility", "gain", "support", "confidence"]
-    assert torch.equal(wanted["plausibility"].measure(actions)[0], unusual.of(actions.reached))
-    share = near.of(actions.reached, problem.goal, actions.rows)
+    assert torch.equal(wanted["plausibility"].measure(actions)[0], unusual(actions.reached))
+    share = near(actions.reached, problem.goal, actions.rows)
     assert torch.equal(wanted["support"].measure(actions)[0], share)
-    own = unusual.of(problem.x)
+    own = unusual(problem.x)
     assert torch.equal(wanted["plausibility"].least, own.clamp_max(0.05))

@@ -10,18 +10,10 @@ from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
 from dear_plugin.data.columns import resolutions
 from dear_plugin.decoders import Decoders, Sample, Transport
 from dear_plugin.methods.base import Case
-from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
-from dear_plugin.search.actions import Candidates
-from dear_plugin.search.values import (
-    FIRST,
-    NEXT,
-    FeatureValues,
-    candidates,
-    combinations,
-    of_singles,
-)
+from dear_plugin.search import SearchProblem
+from dear_plugin.search.values import FeatureValues, admitted, combinations, singles
 
 SETS = ["few", "some", "many", "town", "owner", ("few", "many"), ("town", "few", "owner")]
 FEW, SOME, MANY, TOWN, OWNER, PAIR, TRIPLE = range(len(SETS))
@@ -51,12 +43,12 @@ def encoder(frame):
 
 
 @pytest.fixture(scope="module")
-def optimizer(frame, encoder):
+def world(frame, encoder):
     sets = ActionSets.of(encoder.schema, SETS)
     model = Classifier(nn.Linear(encoder.d, 1), encoder)
     decoders = Decoders(Transport(), Sample(encoder.rows(frame), encoder), sets.members)
     decoders.fit(sets.members)
-    return Optimizer.of(sets, decoders, model)
+    return {"sets": sets, "decoders": decoders, "classifier": model}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +57,7 @@ def known(frame, encoder):
 
 
 @pytest.fixture(scope="module")
-def problem(frame, encoder, optimizer):
+def problem(frame, encoder, world):
     """Rows with different ranges, categories and frozen features."""
     factuals = frame.iloc[:300]
     x = encoder.rows(factuals)
@@ -76,22 +68,25 @@ def problem(frame, encoder, optimizer):
     )
     feasible = feasible_set(within, x, encoder, resolutions(encoder.schema, factuals))
     goal = Target.of_class(1).resolve(300, None)
-    return optimizer.problem(Case(x, goal, feasible, goal.aim(1e-4)))
+    return SearchProblem.of(Case(x, goal, feasible, goal.aim(1e-4)), **world)
 
 
 @pytest.fixture(scope="module")
 def found(problem, known):
     """The candidates of all sets."""
-    asked = problem.actionable
-    parts = [part for step in (FIRST, NEXT) for part in of_singles(problem, known, asked, step)]
-    return Candidates.joined([*parts, combinations(problem, known, asked, 32)])
+    return joined(singles(problem, known), combinations(problem, known, problem.actionable, 32))
+
+
+def joined(*parts):
+    """Rows, sets and values of several parts."""
+    return tuple(map(torch.cat, zip(*parts, strict=True)))
 
 
 @pytest.fixture(scope="module")
 def every(found):
     """{(row, set): the values of its features, each a list of tuples}."""
     out = {}
-    columns = found.rows.tolist(), found.sets.tolist(), found.values.tolist()
+    columns = [column.tolist() for column in found]
     for row, which, value in zip(*columns, strict=True):
         out.setdefault((row, which), []).append(tuple(value))
     return out
@@ -102,24 +97,23 @@ class TestValues:
     def test_a_list_of_at_most_128_values_is_tried_whole(self, count):
         frame = training_frame(2000).assign(many=np.arange(2000) % count * 7.0)
         encoder = Encoder(Schema.infer(frame))
-        every = FeatureValues.of(encoder.rows(frame), encoder).steps[NEXT][2]
-        assert every[every.isfinite()].tolist() == [7.0 * i for i in range(count)]
+        every = FeatureValues.of(encoder.rows(frame), encoder).tried[2]
+        assert every.tolist() == [7.0 * i for i in range(count)]
 
     def test_quantiles_and_distant_values_are_spread_over_the_range(self, known, frame):
-        both = torch.cat([known.steps[step][2] for step in (FIRST, NEXT)])
-        many = both[both.isfinite()].unique().numpy()
+        many = known.tried[2].numpy()
         assert many.min() == frame["many"].min()
         assert many.max() == frame["many"].max()
         assert np.diff(many).max() <= 100.0
 
     def test_neighbours_are_the_values_at_powers_of_four_in_rank(self, known):
-        values = known.distinct[2]
-        near = known.neighbours(torch.tensor([2]), values[[100]])[0]
-        expected = [100 - 4**i for i in range(4)] + [100 + 4**i for i in range(5)]
-        assert near[near.isfinite()].tolist() == values[torch.tensor(expected)].tolist()
+        values = known.known[2]
+        near = known.near(2, values[[100]])[0]
+        expected = [100 - 4**i for i in range(4)] + [0] + [100 + 4**i for i in range(5)]
+        assert near.tolist() == values[torch.tensor(expected)].tolist()
 
     def test_between_two_are_places_of_the_list_then_even_steps(self, known):
-        values, feature = known.distinct[2], torch.tensor([2, 2, 2])
+        values, feature = known.known[2], torch.tensor([2, 2, 2])
         start, end = values[[100, 190, 100]], values[[180, 100, 101]]
         between = known.between(feature, start, end)
         rank = torch.searchsorted(values, between[:2].contiguous())
@@ -163,17 +157,17 @@ class TestCandidates:
                 if end < feature.bounds[1]:
                     assert end in values
 
-    def test_each_is_one_in_a_step(self, problem, known):
-        for step in (FIRST, NEXT):
-            for part in of_singles(problem, known, problem.actionable, step):
-                keys = torch.cat([part.rows[:, None], part.sets[:, None], part.values], 1)
-                assert len(keys.unique(dim=0)) == len(keys)
+    def test_each_is_one(self, problem, known):
+        row, sets, values = singles(problem, known)
+        keys = torch.cat([row[:, None], sets[:, None], values], 1)
+        assert len(keys.unique(dim=0)) == len(keys)
 
     def test_the_direct_cost_is_a_lower_bound_of_the_cost(self, problem, found):
-        cost, _ = problem.evaluate(found.rows, found.sets, found.values)
-        assert (cost >= found.direct_cost - 1e-5).all()
+        row, sets, values = found
+        cost, _ = problem.evaluate(row, sets, values)
+        assert (cost >= problem.direct_cost(row, sets, values[:, None])[:, 0] - 1e-5).all()
 
     def test_an_action_of_size_zero_is_none(self, problem):
         rows = torch.arange(3)
         sets = torch.full((3,), TOWN)
-        assert not len(candidates(problem, rows, sets, problem.own(rows, sets)[:, None]))
+        assert not len(admitted(problem, rows, sets, problem.own(rows, sets)[:, None])[0])

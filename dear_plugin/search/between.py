@@ -1,0 +1,117 @@
+"""Between: actions between tried ones, among which a cheaper answer may lie."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dear_plugin.data.special_values import is_special
+from dear_plugin.search.table import CHEAPER, Actions, Table, places
+from dear_plugin.search.values import FeatureValues, admitted
+
+# The cheapest sets of several features of a row whose actions are moved back.
+FEW_SETS = 4
+# The parts of the ways back to the factual.
+WAYS = (8, 64)
+
+
+class Between:
+    """What lies between tried actions, and was not tried.
+
+    Args:
+        table: what was tried.
+        known: the lists of values.
+    """
+
+    def __init__(self, table: Table, known: FeatureValues) -> None:
+        self.table, self._known = table, known
+        # Lines that were moved back.
+        self._moved = [table.row for _ in WAYS]
+
+    def of(self, good: Tensor, rows: Tensor, bound: Tensor) -> list[Actions]:
+        """Actions beside good lines, (q,), of rows, (n,) bool, that may cost less than a bound."""
+        table, found = self.table, []
+        # A dear action may lie beside a cheap one: indirect changes have steps.
+        far = table.hits[(table.met[table.hits] < 0.0) | (table.met[table.hits] == torch.inf)]
+        far = far[table.margin[far] >= table.need.view(-1)[table.pair(far)]]
+        limit = bound / (1.0 + table.discount)
+        lines = on_lines(table, self._known, far[rows[table.row[far]]], limit)
+        for row, sets, values in (lines, *self._back(good[rows[table.row[good]]])):
+            cheap = table.problem.direct_cost(row, sets, values[:, None])[:, 0] < bound[row]
+            found.append((row[cheap], sets[cheap], values[cheap]))
+        return found
+
+    def _back(self, good: Tensor) -> list[Actions]:
+        """Actions from good lines on several features towards the factual, once for each line."""
+        found, cheapest = [], to_move_back(self.table, good)
+        for step, way in enumerate(WAYS):
+            at = cheapest[~torch.isin(cheapest, self._moved[step])]
+            self._moved[step] = torch.cat([self._moved[step], at])
+            found.append(back(self.table, at, way))
+        return found
+
+
+def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) -> Actions:
+    """Actions on one number, between a tried value and the next one outwards, if that is good.
+
+    The predicted price is that of the nearer of the two, with the less of their indirect costs.
+
+    Args:
+        table: what was tried.
+        known: the lists of values.
+        good: (q,) the good lines.
+        limit: (n,) the price below which an answer is of use to a row.
+    """
+    problem, s = table.problem, table.need.shape[1]
+    line = problem.sets.single & problem.is_number[problem.sets.positions[:, 0]]
+    good = good[line[table.set[good]]]
+    best = table.prices(good).view(-1)
+    at = best.isfinite()[table.pair(slice(None))].nonzero()[:, 0]
+    own = best.isfinite().nonzero()[:, 0]
+    # The factual is one of the points of a line.
+    row, sets = torch.cat([table.row[at], own // s]), torch.cat([table.set[at], own % s])
+    feature, blank = problem.sets.positions[sets, 0], torch.zeros(len(own))
+    x, is_good = problem.x[row, feature], torch.cat([torch.isin(at, good), blank.bool()])
+    value = torch.cat([table.values[at, 0], x[len(at) :]])
+    cost, price = torch.cat([table.cost[at], blank]), torch.cat([table.price[at], blank])
+    unit = problem.weights(row, feature) / problem.classifier.encoder.unit[feature]
+    pair, direct = row * s + sets, (value - x).abs() * unit
+    order = torch.from_numpy(np.lexsort((value.numpy(), pair.numpy())))
+    order = order[~is_special(torch.minimum(value, x))[order]]
+    one, other = order[:-1], order[1:]
+    outward = direct[other] > direct[one]
+    near, far = torch.where(outward, one, other), torch.where(outward, other, one)
+    predicted = direct[near] + torch.minimum((cost - direct)[near], (cost - direct)[far])
+    predicted = predicted * price[far] / cost[far].clamp_min(1e-9)
+    some = (pair[one] == pair[other]) & is_good[far]
+    some &= predicted < best[pair[far]].minimum(limit[row[far]]) * (1.0 - CHEAPER)
+    near, far = near[some], far[some]
+    between, ends = known.between(feature[far], value[near], value[far]), (value[near], value[far])
+    tried = torch.stack(ends, 1)[..., None]
+    return admitted(problem, row[far], sets[far], between[..., None], but=tried)
+
+
+def to_move_back(table: Table, good: Tensor) -> Tensor:
+    """(q,) the cheapest lines on several features of the cheapest sets of a row, of good ones."""
+    at = good[~table.problem.sets.alone[table.set[good]]]
+    at = table.sorted(at, table.set[at])
+    at = at[places(table.pair(at)) == 0]
+    at = table.sorted(at, table.price[at])
+    return at[places(table.row[at]) < FEW_SETS]
+
+
+def back(table: Table, at: Tensor, parts: int) -> Actions:
+    """Actions on the ways of lines on several features, (q,), to the factual.
+
+    All numbers move, or one of them; of the way, cut into parts, the nearest eight are tried.
+    """
+    problem, row, sets, ends = table.problem, table.row[at], table.set[at], table.values[at]
+    own, ends = problem.own(row, sets)[:, None], ends[:, None]
+    number = problem.is_number[problem.sets.positions[sets]][:, None]
+    number = number & ~is_special(torch.minimum(own, ends))
+    shares = (1.0 - torch.arange(1, 9) / parts)[:, None].to(own)
+    moved = torch.where(number, torch.lerp(own, ends, shares), ends)
+    each = torch.eye(ends.shape[2]).bool()[:, None, None]
+    ways = torch.cat([moved, *torch.where(each, moved, ends)], 1)
+    return admitted(problem, row, sets, ways, but=ends)

@@ -1,0 +1,193 @@
+"""Sums: pairs of tried actions in; those that promise an answer on more features out.
+
+What follows from a sum is expected to be what follows from both of its parts. The model scores the
+expected rows, and no decoder is fitted for that: decoders are fitted of promising sets only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dear_plugin.data.special_values import is_special
+from dear_plugin.search.asking import Asking
+from dear_plugin.search.table import Table, places
+
+# The actions of each feature, the sets of a row, and the places of a set, by predicted cost, that
+# the model is asked about.
+PARTS, SETS, PLACES = 8, 32, torch.tensor([*range(12), *range(13, 64, 4)])
+CELLS = 1 << 22
+# Keys from here on are those of sums that promise no answer.
+FAILS = 8e5
+
+
+@dataclass(frozen=True)
+class Sums:
+    """m sums of two actions of a row.
+
+    Attributes:
+        first: (m,) the line of one action.
+        second: (m,) the line of the other.
+        rank: (m,) the place of the set among those of the row, the most promising first.
+        place: (m,) the place of the sum among those of its set.
+        promises: (m,) bool, whether the best sum of the set is expected to be an answer.
+    """
+
+    first: Tensor
+    second: Tensor
+    rank: Tensor
+    place: Tensor
+    promises: Tensor
+
+    def part(self, at: Tensor) -> Sums:
+        """Those at positions (q,), or where a mask, (m,) bool, is true."""
+        return Sums(*(getattr(self, field.name)[at] for field in fields(self)))
+
+    def values(self, table: Table) -> Tensor:
+        """(m, p) the new values of what is acted on; else 0."""
+        values = table.problem.x.new_zeros(len(self.first), table.problem.sets.p)
+        for at in (self.second, self.first):
+            values.scatter_(1, table.problem.sets.positions[table.set[at]], table.values[at])
+        return values
+
+    def members(self, table: Table) -> tuple[list[tuple[int, ...]], Tensor]:
+        """The features of all sets, and (m,) the place of each sum's set in that list."""
+        each, known = table.problem.sets.members, len(table.problem.sets)
+        codes = table.set[self.first] * known + table.set[self.second]
+        pairs, which = codes.unique(return_inverse=True)
+        found = [tuple(sorted(each[i // known] + each[i % known])) for i in pairs.tolist()]
+        members = list(dict.fromkeys(found))
+        places_of = {member: i for i, member in enumerate(members)}
+        return members, torch.tensor([places_of[member] for member in found])[which]
+
+
+def offered(table: Table, rows: Tensor, single: Tensor, size: int) -> Asking[Sums]:
+    """The sums on sets of a size, of rows, (n,) bool.
+
+    Args:
+        table: what was tried, also on sets of one feature less.
+        rows: the rows.
+        single: (b,) the sets of one feature each that may be added.
+        size: the number of features.
+    """
+    most = max(1, CELLS // (len(single) * PARTS) ** 2)
+    found = [sums(table, part, single, size) for part in rows.nonzero()[:, 0].split(most)]
+    first, second = map(torch.cat, zip(*found, strict=True))
+    blank = torch.zeros_like(first)
+    every = Sums(first, second, blank, blank, blank.bool())
+    if not len(first):
+        return every
+    price, margin = yield from _predicted(table, every)
+    key, row = _key(margin, price, table.enough[table.row[first]]), table.row[first]
+    which = every.members(table)[1]
+    order = torch.from_numpy(np.lexsort([c.numpy() for c in (key, which, row)]))
+    row, key, own = row[order], key[order], (row * len(row) + which)[order]
+    place, heads = places(own), (places(own) == 0).nonzero()[:, 0]
+    heads = heads[torch.from_numpy(np.lexsort([key[heads].numpy(), row[heads].numpy()]))]
+    rank = torch.empty_like(place)
+    rank[heads] = places(row[heads])
+    start = torch.arange(len(own)) - place
+    return Sums(first[order], second[order], rank[start], place, key[start] < FAILS)
+
+
+def _predicted(table: Table, sums: Sums) -> Asking[tuple[Tensor, Tensor]]:
+    """(m,) the prices and (m,) the margins of the expected rows of sums."""
+    problem, row = table.problem, table.row[sums.first]
+    at, which = torch.cat([sums.first, sums.second]).unique(return_inverse=True)
+    one, other = table.decoded(at).reached[which].chunk(2)
+    x, sets = problem.x[row], (table.set[sums.first], table.set[sums.second])
+    acted = problem.sets.masks[sets[0]] | problem.sets.masks[sets[1]]
+    number = problem.is_number & ~is_special(torch.minimum(torch.minimum(one, other), x))
+    moved = torch.where(number, one + other - x, torch.where(one != x, one, other))
+    wanted = sums.values(table)
+    moved = torch.where(acted, wanted, moved)[:, None]
+    held = problem.held[sets[0]] & problem.held[sets[1]] if problem.has_order else None
+    reached = problem.feasible.project(x, moved, row, acted, held)[:, 0]
+    still = acted, acted if held is None else acted | held
+    least = (table.aim, table.enough) if table.discount else None
+    alone = torch.where(acted, wanted, x)
+    found = yield from problem.judged(row, reached, alone, still=still, least=least)
+    cost, margin, enough = found
+    return torch.where(enough, cost / (1.0 + table.discount), cost), margin
+
+
+def sums(table: Table, rows: Tensor, single: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """(m,) each, the lines of two actions of rows, (q,), by the sum of their costs and gains."""
+    added = _spread(table, rows, single)
+    need = (table.enough if size == 2 else table.aim)[rows] - table.before[rows]
+    base = added if size == 2 else _best(table, rows, size - 1, need)
+    masks, gain = table.problem.sets.masks, table.margin - table.before[table.row]
+    gains, costs = (
+        each[base][:, :, None, :, None] + each[added][:, None, :, None]
+        for each in (gain, table.cost)
+    )
+    # A dearer action than an answer on a part of it would be none.
+    limit = table.limits(table.passed)[rows][:, single] * (1.0 + table.discount)
+    fits = ~(masks[table.set[base[..., 0]]][:, :, None] & masks[single]).any(-1)
+    most = limit[:, None].expand(fits.shape)
+    if size == 2:
+        # Of each pair one order.
+        fits &= single[:, None] < single
+        most = torch.minimum(most, most.transpose(1, 2))
+    there = (base >= 0)[:, :, None, :, None] & (added >= 0)[:, None, :, None]
+    there &= fits[..., None, None] & (costs < most[..., None, None])
+    key = _key(gains, costs, need[:, None, None, None, None]).where(there, torch.inf)
+    key, which = key.flatten(3).flatten(1, 2).sort(2)
+    sets = key[..., 0].topk(min(SETS, key.shape[1]), 1, largest=False).indices[..., None]
+    some = PLACES[key.shape[2] > PLACES]
+    key, which = (e[..., some].gather(1, sets.expand(-1, -1, len(some))) for e in (key, which))
+    at = key.isfinite().nonzero(as_tuple=True)
+    one, (i, j) = (
+        which[at],
+        (sets[..., 0][at[:2]] // len(single), sets[..., 0][at[:2]] % len(single)),
+    )
+    return base[at[0], i, one // PARTS], added[at[0], j, one % PARTS]
+
+
+def _spread(table: Table, rows: Tensor, single: Tensor) -> Tensor:
+    """(q, b, c) lines of rows, (q,), on sets, (b,); -1 where there are fewer.
+
+    Evenly spread over those that gain more than all cheaper ones.
+    """
+    place = torch.full((len(table.need),), -1).index_copy(0, rows, torch.arange(len(rows)))
+    column = torch.full((table.need.shape[1],), -1)
+    column[single] = torch.arange(len(single))
+    at = (place[table.row] >= 0) & (column[table.set] >= 0) & table.margin.isfinite()
+    at = at.nonzero()[:, 0]
+    at = table.sorted(at, table.set[at], table.cost[at])
+    pair, margin = table.pair(at), table.margin[at].double()
+    # The running maximum of each pair: those of later ones are lifted above all before.
+    lifted = margin - margin.min() if len(at) else margin
+    owner = pair.unique_consecutive(return_inverse=True)[1]
+    lifted = lifted + owner * (lifted.max() + 1.0 if len(at) else 1.0)
+    top = lifted.cummax(0).values if len(at) else lifted
+    front = torch.ones(len(at), dtype=torch.bool)
+    front[1:] = top[1:] > top[:-1]
+    at = at[front]
+    _, owner, count = table.pair(at).unique_consecutive(return_inverse=True, return_counts=True)
+    count, rank = count[owner], places(owner)
+    slot = torch.where(count <= PARTS, rank, rank * (PARTS - 1) // (count - 1).clamp_min(1))
+    out = torch.full((len(rows), len(single), PARTS), -1)
+    out[place[table.row[at]], column[table.set[at]], slot] = at
+    return out
+
+
+def _best(table: Table, rows: Tensor, size: int, need: Tensor) -> Tensor:
+    """(q, c, 1) the most promising lines of rows, (q,), on sets of a size; else -1."""
+    place = torch.full((len(table.need),), -1).index_copy(0, rows, torch.arange(len(rows)))
+    at = (place[table.row] >= 0) & (table.size[table.set] == size) & table.margin.isfinite()
+    at = at.nonzero()[:, 0]
+    gain = table.margin[at] - table.before[table.row[at]]
+    at = table.sorted(at, _key(gain, table.cost[at], need[place[table.row[at]]]))
+    at = at[places(table.row[at]) < PARTS]
+    out = torch.full((len(rows), PARTS, 1), -1)
+    out[place[table.row[at]], places(table.row[at]), 0] = at
+    return out
+
+
+def _key(gain: Tensor, cost: Tensor, need: Tensor) -> Tensor:
+    """An order: by cost if the gain suffices, after these the greatest gains."""
+    return torch.where(gain >= need, cost.double(), 1e6 - gain.double().clamp(-1e5, 1e5))

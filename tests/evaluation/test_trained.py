@@ -1,0 +1,196 @@
+"""Trained: the nearest training rows of a row, its plausibility and its support."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin import Encoder, Schema, Target
+from dear_plugin.evaluation import trained
+from dear_plugin.evaluation.trained import (
+    MOST_COLUMNS,
+    MOST_ROWS,
+    Neighbours,
+    Trained,
+    robust_units,
+)
+from dear_plugin.models.classifier import Classifier
+
+LINE = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0]})
+
+
+def facts(rows, encoder, model=lambda f: np.zeros(len(f))):
+    return Trained(rows, Classifier(model, encoder))
+
+
+def wide_frame(extreme):
+    """900 rows of 200 levels and a number, some of them equal, one number perhaps extreme."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"level": [f"l{i}" for i in rng.integers(0, 200, 900)]})
+    frame["number"] = rng.integers(0, 50, 900).astype(float)
+    frame.loc[0, "number"] = extreme
+    return frame
+
+
+@pytest.fixture(scope="module", params=[49.0, 1e7])
+def wide(request):
+    frame = wide_frame(request.param)
+    encoder = Encoder(Schema.infer(frame, central=1.0))
+    assert encoder.d > MOST_COLUMNS
+    rows = encoder.rows(frame)
+    return Neighbours(rows, encoder, robust_units(rows, encoder))
+
+
+class TestNeighbours:
+    """Of wide rows a product of matrices finds the nearest, of others a tree."""
+
+    @pytest.mark.parametrize("skip", [0, 1])
+    def test_distances_are_those_of_a_tree(self, wide, skip, monkeypatch):
+        found = wide.query(wide.rows[:300], 5, skip=skip)
+        monkeypatch.setattr(trained, "MOST_COLUMNS", wide.encoder.d)
+        expected = wide.query(wide.rows[:300], 5, skip=skip)[0]
+        np.testing.assert_allclose(found[0], expected, atol=1e-12)
+        own = wide.encoder.expand(wide.rows).double() / robust_units(wide.rows, wide.encoder)
+        exact = (own[found[1]] - own[:300, None]).square().sum(2).sqrt()
+        np.testing.assert_allclose(found[0], exact, atol=1e-12)
+
+    def test_a_row_does_not_depend_on_the_others_of_its_batch(self, wide):
+        whole = wide.distance(wide.rows[:600])
+        each = torch.cat([wide.distance(row[None]) for row in wide.rows[:600:50]])
+        assert torch.equal(whole[::50], each)
+
+    def test_of_equally_near_rows_the_first_are_found(self):
+        """A product rounds differently in batches of another size; ties must not depend on it."""
+        frame = pd.concat([wide_frame(49.0).head(60)] * 20, ignore_index=True)
+        encoder = Encoder(Schema.infer(frame))
+        near = Neighbours(encoder.rows(frame), encoder)
+        distances, _ = near.query(near.rows[:60])
+        assert np.abs(distances).max() == 0.0
+
+
+@pytest.fixture(scope="module")
+def rows(mixed):
+    return mixed.encoder.rows(mixed.frame)
+
+
+@pytest.fixture(scope="module")
+def plausibility(mixed, rows):
+    return facts(rows, mixed.encoder).plausibility
+
+
+@pytest.fixture(scope="module")
+def queries(mixed, rows):
+    """(120, p) rows on the lines through two training rows each, between and beyond them."""
+    one, other = rows[:120], rows[200:320]
+    number = torch.tensor([not f.categories for f in mixed.schema])
+    share = torch.linspace(-1.0, 3.0, 120)[:, None]
+    return torch.where(number, one + share * (other - one), one)
+
+
+def by_definition(rows, train, encoder, k=5):
+    """(m,) `(1 + #{i: d_i >= d}) / (n + 1)` from all distances."""
+    units = robust_units(train, encoder)
+    far = {"compute_mode": "donot_use_mm_for_euclid_dist"}
+    x, base = (encoder.expand(each).double() / units for each in (rows, train))
+    own = torch.cdist(base, base, **far).fill_diagonal_(torch.inf)
+    expected = own.topk(k, largest=False).values.mean(1)
+    distances = torch.cdist(x, base, **far).topk(k, largest=False).values.mean(1)
+    # Sums of the same distances may be rounded differently.
+    farther = (expected >= distances[:, None] - 1e-12).sum(1)
+    return (1.0 + farther) / (len(train) + 1.0)
+
+
+class TestPlausibility:
+    def test_it_is_the_share_of_training_rows_at_least_as_far(
+        self, mixed, rows, plausibility, queries
+    ):
+        found = plausibility(queries)
+        expected = by_definition(queries, rows, mixed.encoder).to(found)
+        torch.testing.assert_close(found, expected, atol=2.0 / len(rows), rtol=0.0)
+        assert found.min() < 0.01
+        assert found.max() > 0.3
+
+    def test_a_known_result(self):
+        """Ten rows on a line, symmetric about the middle."""
+        frame = pd.DataFrame({"x": np.arange(10.0)})
+        encoder = Encoder(Schema.infer(frame))
+        plausibility = facts(encoder.rows(frame), encoder).plausibility
+        # Means of the five nearest, themselves left out, in steps of 1: 3, 11/5, 9/5, 9/5, 9/5
+        # and back; of a row at 4.5 it is 13/10, beyond the end, at 11, it is 4.
+        at = encoder.rows(pd.DataFrame({"x": [4.5, 11.0]}))
+        assert plausibility(at).tolist() == pytest.approx([1.0, 1 / 11])
+
+    def test_of_new_rows_of_the_same_distribution_a_share_p_is_at_most_p(self, mixed, rows):
+        """The defining property of a p-value."""
+        odd, even = rows[1::2], rows[::2]
+        found = facts(even, mixed.encoder).plausibility(odd)
+        for p in (0.05, 0.2, 0.5):
+            assert p - 0.1 <= (found <= p).double().mean() <= p + 0.03
+
+
+class TestUnits:
+    """Numbers in units of their central range, so that one outlier does not hide the others."""
+
+    def test_a_number_counts_in_units_of_its_central_nine_tenths(self):
+        frame = pd.DataFrame({"x": np.arange(101.0), "long": [*np.arange(100.0), 1e6]})
+        encoder = Encoder(Schema.infer(frame))
+        units = robust_units(encoder.rows(frame), encoder)
+        assert units.tolist() == pytest.approx([0.9, 90.0 / 1e6], rel=1e-3)
+
+
+class TestManyRows:
+    def test_a_fixed_subsample_is_used(self):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame(rng.normal(size=(MOST_ROWS + 3000, 2)), columns=["x", "y"])
+        encoder = Encoder(Schema.infer(frame))
+        rows = encoder.rows(frame)
+        new = encoder.rows(pd.DataFrame(rng.normal(size=(200, 2)), columns=["x", "y"]))
+        one, other = (facts(rows, encoder).plausibility for _ in range(2))
+        assert torch.equal(one(rows[:50]), other(rows[:50]))
+        counts = one(rows[:50]) * (MOST_ROWS + 1)
+        torch.testing.assert_close(counts, counts.round(), atol=1e-2, rtol=0.0)
+        whole = by_definition(new, rows, encoder)
+        assert (one(new) - whole).abs().mean() <= 0.1
+        assert torch.corrcoef(torch.stack([one(new).double(), whole.double()]))[0, 1] > 0.8
+
+
+def test_where_all_rows_have_copies_only_copies_are_plausible():
+    """All distances between training rows are 0."""
+    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (300, 2)), columns=["p", "q"])
+    frame["r"] = frame["p"]
+    encoder = Encoder(Schema.infer(frame))
+    plausibility = facts(encoder.rows(frame), encoder).plausibility
+    rows = encoder.rows(pd.DataFrame({"p": [0, 1, 1], "q": [0, 0, 1], "r": [0, 1, 0]}))
+    expected = [1.0, 1.0, 1.0 / 301.0]
+    assert plausibility(rows).tolist() == pytest.approx(expected)
+
+
+def support(values, target=1):
+    """The support of rows on a line, where x >= 5 is accepted."""
+    encoder = Encoder(Schema.infer(LINE))
+    known = facts(encoder.rows(LINE), encoder, lambda f: np.where(f["x"] >= 5, 0.9, 0.1))
+    goal = Target.of_class(target).resolve(len(values), None)
+    rows = encoder.rows(pd.DataFrame({"x": values}))
+    return known.support(rows, goal, torch.arange(len(rows))).tolist()
+
+
+class TestSupport:
+    """The share of a row's five nearest training rows with the target decision."""
+
+    def test_it_is_the_share_of_the_nearest_that_are_accepted(self):
+        expected = [0.0, 2 / 5, 3 / 5, 1.0]
+        assert support([0.0, 4.1, 4.9, 9.0]) == pytest.approx(expected)
+
+    def test_every_row_has_its_own_goal(self):
+        assert support([9.0, 9.0], target=[1, 0]) == [1.0, 0.0]
+
+    def test_neighbours_are_euclidean_on_the_encoding(self, mixed):
+        encoder = mixed.encoder
+        rows = encoder.rows(mixed.frame)
+        some = rows[:20]
+        distances = torch.cdist(encoder.expand(some).double(), encoder.expand(rows).double())
+        near = distances.argsort(dim=1, stable=True)[:, :5]
+        accepted = (mixed.net(encoder.expand(rows))[:, 0] > 0).float()
+        goal = Target.of_class(1).resolve(20, None)
+        found = facts(rows, encoder, mixed.net).support(some, goal, torch.arange(20))
+        assert torch.allclose(found, accepted[near].mean(1))
