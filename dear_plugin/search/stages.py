@@ -83,7 +83,8 @@ class Stages:
         rows = rows & (table.bound(k, table.passed) == torch.inf)
         rows &= self._size < size if first else self._size == size
         # Sums are of what was tried.
-        rows &= table.has(torch.arange(len(table))) if size == 2 else ~table.has(table.hits)
+        rows &= table.has(torch.arange(len(table)))
+        rows = rows if size == 2 else rows & ~table.has(table.hits)
         if not bool(rows.any()):
             return []
         if first:
