@@ -99,7 +99,7 @@ def _of_one(sample: Sample, j: int) -> Axis:
         heavy = heavy_values(column, share=VERY_HEAVY).tolist()
         apart = {value: int(bins[(column == value).nonzero()[0, 0]]) for value in heavy}
         mix = _mixed(nodes, centres, apart, BEYOND * few)
-    places = _places(column, bins, nodes, ordered)
+    places = _places(column, bins, (nodes, mix.shape[1]), ordered)
     return Axis(
         levels_of(mix.shape[1], ordered),
         bins,
@@ -109,14 +109,20 @@ def _of_one(sample: Sample, j: int) -> Axis:
     )
 
 
-def _places(column: Tensor, bins: Tensor, nodes: Tensor, ordered: bool) -> tuple[Tensor, Tensor]:
-    """(b,) and (g,) normal quantiles in bins and at nodes; 0 without an order and if special."""
+def _places(
+    column: Tensor, bins: Tensor, of: tuple[Tensor, int], ordered: bool
+) -> tuple[Tensor, Tensor]:
+    """(b,) and (g,) normal quantiles in bins and at nodes; 0 without an order and if special.
+
+    A category that no training row has is a bin without rows.
+    """
+    nodes, count = of
     values, counts = value_counts(column)
     own = torch.where(is_special(values), 0.0, normal_places(counts.double())) * ordered
     rows = own[torch.searchsorted(values, column)]
-    sums = torch.zeros(int(bins.max()) + 1).double().index_add_(0, bins, rows)
+    sums = torch.zeros(count).double().index_add_(0, bins, rows)
     at = torch.searchsorted(values, nodes.to(values)).clamp_max(len(values) - 1)
-    return sums / torch.bincount(bins), own[at]
+    return sums / torch.bincount(bins, minlength=count).clamp_min(1), own[at]
 
 
 def _mixed(nodes: Tensor, centres: Tensor, apart: dict[float, int], beyond: float) -> Tensor:
