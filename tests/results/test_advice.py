@@ -28,7 +28,9 @@ def rows_of(result, feature, change, new):
     kept = acts & result.actions["success"]
     if change in (UP, DOWN):
         return kept & ((after > before) if change == UP else (after < before))
-    return kept & (before.astype(str) + " → " + after.astype(str) == change) & (after == new)
+    called = {"True": "yes", "False": "no"}
+    old, now = (column.astype(str).replace(called) for column in (before, after))
+    return kept & (old + " → " + now == change) & (after == new)
 
 
 class TestLines:

@@ -165,7 +165,7 @@ class TestHowSureItIs:
     def test_an_answer_says_whether_the_action_is_enough(self, many):
         follows = (many.changed & ~many.proposal.direct).any(1).numpy()
         texts, reliance = many.describe()[follows], many.actions["reliance"][follows]
-        alone = texts.str.contains("The action is enough by itself.", regex=False)
+        alone = texts.str.contains("The action is enough by itself", regex=False)
         counts = texts.str.contains("It needs what is expected to follow", regex=False)
         done = many.actions["success"][follows]
         assert (alone == (done & (reliance == 0.0))).all()

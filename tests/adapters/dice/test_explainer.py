@@ -307,12 +307,13 @@ class TestPermittedRange:
 
     @pytest.mark.parametrize(("given", "most"), [(None, 40), ({"income": [30, 60]}, 60)])
     def test_the_interfaces_own_holds_until_a_call_replaces_it(
-        self, given, most, loan, torch_model, refused
+        self, given, most, loan, torch_model, probability
     ):
+        query = loan.features[probability(loan.features) < 0.5].head(60)
         data = loan.interface(loan.frame, permitted_range={"income": [30, 40], "housing": ["own"]})
         explainer = DiceDEAR(data, torch_model, act_on=["income", "housing"])
         incomes = []
-        for example in examples(explainer, refused, total_CFs=2, permitted_range=given):
+        for example in examples(explainer, query, total_CFs=2, permitted_range=given):
             if example.final_cfs_df is not None:
                 own, found = example.test_instance_df.iloc[0], example.final_cfs_df
                 incomes += found["income"][example.actions["acted_on"] == "income"].tolist()
