@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -157,8 +156,7 @@ class RecourseMethod(Named, Parameters, ABC):
             InputError, TargetError, ConstraintError: an argument does not fit the schema.
             ModelError: the model returns no scores.
         """
-        question = self._question(frame, target, within, self._acts, on_error)
-        question = replace(question, n_jobs=jobs("n_jobs", n_jobs))
+        question = self._question(frame, target, within, self._acts, on_error, n_jobs)
         return Recourses.of(question, next(settled(question)))
 
     @one_thread()
@@ -188,8 +186,7 @@ class RecourseMethod(Named, Parameters, ABC):
             NotFittedError, InputError, TargetError, ConstraintError, ModelError: see `generate`;
                 k is no whole number from 1.
         """
-        question = self._question(frame, target, within, self._acts, on_error)
-        question = replace(question, n_jobs=jobs("n_jobs", n_jobs))
+        question = self._question(frame, target, within, self._acts, on_error, n_jobs)
         return [Recourses.of(question, each, kinds=True) for each in settled(question, k)]
 
     def _question(
@@ -199,12 +196,13 @@ class RecourseMethod(Named, Parameters, ABC):
         within: Constraints | None,
         acts: Tensor,
         on_error: str = "report",
+        n_jobs: int = 1,
     ) -> Question:
         """A call: the rows of a frame, their constraints and targets, and the model's scores.
 
         `acts`, (p,) or (n, p) bool, are the features that may be acted on.
         """
-        trained = self.trained
+        trained, n_jobs = self.trained, jobs("n_jobs", n_jobs)
         one_of("report", "raise")("on_error", on_error)
         if within is not None:
             require_instance("within", within, Constraints)
@@ -237,7 +235,7 @@ class RecourseMethod(Named, Parameters, ABC):
         accepted = torch.zeros(len(x), dtype=torch.bool)
         accepted[at] = goal.select(at).succeeds(known, lambda: self.classifier.decisions(part))
         case = Case(x, goal, feasible, goal.aim(PAST[0]))
-        return Question(self, case, frame, scores, accepted, unreadable)
+        return Question(self, case, frame, scores, accepted, unreadable, n_jobs)
 
     def _scores_new(self, frame: pd.DataFrame, x: Tensor, reasons: Mapping[int, str]) -> bool:
         """Whether the model takes the readable rows with categories that no training row has."""

@@ -106,32 +106,28 @@ def _line(result: Result, kind: _Kind) -> tuple[Any, ...]:
     example = kind.at[part.credible[at].to(torch.int8).argmax()]
     return (
         *(kind.subject, kind.change, len(at), len(at) / len(result), old, new),
-        *(_size(result, kind), _at_edge(result, kind)),
+        *_extent(result, kind),
         *(float(consistency.mean()), float(agreement.nanmean()), _follows(result, at)),
         *(result.factuals.index[example], _excluded(result, kind, new)),
     )
 
 
-def _size(result: Result, kind: _Kind) -> str:
-    """How far a kind usually goes: the median change of an amount, and nine tenths of them."""
-    (j, *_), at = kind.columns, torch.from_numpy(kind.at)
-    feature, rows = result.encoder.schema.features[j], result.proposal.rows
+def _extent(result: Result, kind: _Kind) -> tuple[str, float]:
+    """How far a kind usually goes, and the share of rows in which it goes to the edge of the data.
+
+    Of amounts: the median change, and nine tenths of them; the end of the central training values.
+    """
+    (j, *_), at, encoder = kind.columns, torch.from_numpy(kind.at), result.encoder
+    feature = encoder.schema.features[j]
     if not feature.holds_numbers or kind.change == SPECIAL:
-        return ""
-    size = (rows[at, j] - result.x[at, j]).abs()
-    low, middle, high = (amount_of(feature, size.quantile(q).item()) for q in (0.05, 0.5, 0.95))
-    return middle if low == high else f"{middle} ({low} to {high})"
-
-
-def _at_edge(result: Result, kind: _Kind) -> float:
-    """The share of rows in which an amount goes to the end of the central training values."""
-    (j, *_), at = kind.columns, torch.from_numpy(kind.at)
-    encoder, rows = result.encoder, result.proposal.rows
-    if not encoder.schema.features[j].holds_numbers or kind.change == SPECIAL:
-        return math.nan
-    (low, high), new = (end[j] for end in encoder.central), rows[at, j]
-    edge = new >= high - encoder.step[j] if kind.change == UP else new <= low + encoder.step[j]
-    return float(edge.double().mean())
+        return "", math.nan
+    new = result.proposal.rows[at, j]
+    size = (new - result.x[at, j]).abs()
+    least, middle, most = (amount_of(feature, size.quantile(q).item()) for q in (0.05, 0.5, 0.95))
+    goes = middle if least == most else f"{middle} ({least} to {most})"
+    (low, high), step = (end[j] for end in encoder.central), encoder.step[j]
+    edge = new >= high - step if kind.change == UP else new <= low + step
+    return goes, float(edge.double().mean())
 
 
 def _medians(result: Result, kind: _Kind) -> tuple[Any, Any]:
