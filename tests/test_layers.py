@@ -41,6 +41,7 @@ ORDER = (
     "baselines",
     "datasets",
     "testing",
+    "command",
     "demo",
     "benchmark",
     "__main__",
