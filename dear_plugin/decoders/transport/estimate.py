@@ -25,10 +25,16 @@ from dear_plugin.decoders.transport.links import differing, linked
 from dear_plugin.decoders.transport.modifiers import Modifiers, grows
 from dear_plugin.decoders.transport.ratios import WHOLE, Counts, fit_ratios
 from dear_plugin.decoders.transport.tables import Tables
-from dear_plugin.decoders.transport.values import Values, linear_copies, smooth_features
+from dear_plugin.decoders.transport.values import (
+    Values,
+    linear_copies,
+    smooth_features,
+    value_counts,
+)
 
-# The number of bootstrap samples that are estimated at a time.
-DRAWS = 16
+# The number of bootstrap samples that are estimated at a time, and how many times; further draws
+# are other people in the same samples, so many in each.
+DRAWS, TIMES, PEOPLE = 16, 2, 8
 # The key of who becomes missing.
 LUCK = 1
 # Ranks are inside (0, 1) by so much.
@@ -82,7 +88,7 @@ class Estimate:
         return sum(each.entries for each in tables) + self.axis.bins.numel()
 
     def drawn(self, group: int) -> tuple[Tables, Lines]:
-        """What moves in a group of 16 bootstrap samples, each of half as many rows.
+        """What moves in a group of 16 bootstrap samples, 0 or 1, each of half as many rows.
 
         Two samples differ by the noise of both: half the rows have twice the variance. What does
         not move in the training rows moves in none of them. A group is estimated when it is first
@@ -191,7 +197,7 @@ class Estimate:
 
         Args:
             x: (m, p) rows.
-            draws: (r,) bootstrap samples of one group, from 1 on; None: the training rows.
+            draws: (r,) draws of one group, from 1 on; None: the training rows.
             generator: breaks ties at random; None takes the middle in the training rows, and in
                 each sample another place, since nobody knows a row's own.
         """
@@ -219,7 +225,7 @@ class Estimate:
             x: (m, p) the factual rows.
             v: (r, m, k) their latents.
             values: (m, c, w) the new values of x_S.
-            draws: (r,) bootstrap samples of one group, from 1 on; None: the training rows.
+            draws: (r,) draws of one group, from 1 on; None: the training rows.
         """
         group = None if draws is None else _group(draws)
         (m, c, _), (tables, lines, draws) = values.shape, self._of(draws)
@@ -233,9 +239,15 @@ class Estimate:
         if len(features := lines.features):
             moved = lines.move(x, v.index_select(2, features), values, draws)
             out.index_copy_(3, features, moved)
-        for chain in self._chained[group] if group is not None else ():
+        for chain in self._chained[group % TIMES] if group is not None else ():
             moved = chain.follow(x, out[:, :, 0], values[:, 0], draws)
             out.index_copy_(3, chain.features, moved[:, :, None])
+        if group is not None and len(features):
+            # Nor does anybody know what a row was before it was rounded.
+            (keys, gaps), moved = self._rounding, out[..., features]
+            within = (_places(group, keys)[draws] - 0.5) * gaps
+            moves = moved != x[:, None, features]
+            out[..., features] = moved + within[:, None, None].to(moved) * moves
         for j, i, slope in self._copies:
             out[..., j] = x[:, j, None] + slope * (values[..., i] - x[:, self.acted[i], None])
         return out.index_copy_(3, self.acted, values.expand(len(draws), -1, -1, -1))
@@ -262,7 +274,14 @@ class Estimate:
         """What moves in some samples, and their places there."""
         if draws is None:
             return *self.point, torch.zeros(1, dtype=torch.int64)
-        return *self.drawn(_group(draws)), (draws - 1) % DRAWS
+        return *self.drawn(_group(draws) % TIMES), (draws - 1) % DRAWS
+
+    @lazy
+    def _rounding(self) -> tuple[list[int], Tensor]:
+        """A number for each smooth feature that moves, and (f,) the gaps between its values."""
+        columns = [self._sample.rows[:, j].contiguous() for j in self.point[1].features.tolist()]
+        gaps = torch.stack([value_counts(each)[0].diff().median() for each in columns])
+        return [crc32(each.numpy().tobytes()) for each in columns], gaps
 
     @lazy
     def _keys(self) -> list[int]:
@@ -272,15 +291,19 @@ class Estimate:
 
 
 def _group(draws: Tensor) -> int:
-    """The group of 16 bootstrap samples that some of one group are in."""
+    """The group of 16 draws that some of one group are in."""
     return int(draws[0] - 1) // DRAWS
 
 
 def _places(group: int, keys: Sequence[int]) -> Tensor:
-    """(16, f) evenly spaced places in (0, 1), for each key in another order of the samples."""
-    seeds = (torch.Generator().manual_seed(key + group) for key in keys)
+    """(16, f) evenly spaced places in (0, 1), for each key in another order of the samples.
+
+    Of further groups, other places in the same samples.
+    """
+    seeds = (torch.Generator().manual_seed(key + group % TIMES) for key in keys)
     orders = [torch.randperm(DRAWS, generator=seed) for seed in seeds]
-    return (torch.stack(orders, 1) + 0.5) / DRAWS
+    turned = torch.stack(orders, 1) + group // TIMES * (DRAWS // PEOPLE)
+    return (turned % DRAWS + 0.5) / DRAWS
 
 
 def _merged(kept: Tensor, others: list[Tensor], some: list[Tensor]) -> list[Tensor]:
