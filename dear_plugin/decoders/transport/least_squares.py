@@ -195,35 +195,56 @@ class LeastSquares:
         flat = square - first.sum(1)
         least, rest = (square * EXACT).clamp_min(1e-30), flat
         fit, taken = torch.zeros_like(right), torch.zeros_like(right.mT, dtype=torch.bool)
-        added = []
+        # Which blocks were taken, as digits of a number, and the least gains by added columns.
+        added, code = [], torch.zeros_like(rest, dtype=torch.int64)
+        bounds = _bounds(len(left[0]), self._tested * max(len(blocks) - 2, 1))
         for block, may in zip(blocks, allowed, strict=False):
             wider = taken | block
-            more = (wider.sum(2) - taken.sum(2)).double()
-            found = _solved(left + ridge[:, own, own], right, wider)
+            more = wider.sum(2) - taken.sum(2)
+            asked = torch.where(may & (more > 0), code, -1)
+            found = _solved(left + ridge[:, own, own], right, wider, asked)
             remains = flat - (2.0 * right - left @ found).mul(found).sum(1)
             remains = remains.maximum(least)
             gain = n * (rest.maximum(least) / remains).log() - (2.0 * more if drawn else 0.0)
-            better = may & (gain > _bound(more, self._tested * max(len(blocks) - 2, 1)))
+            better = (asked >= 0) & (gain > bounds[more])
             added.append(better)
             fit = torch.where(better[:, None], found, fit)
             rest, taken = torch.where(better, remains, rest), taken | (better[..., None] & block)
+            code = 2 * code + better
         return torch.cat([by_targets - by_own @ fit, fit], 1), torch.stack(added)
 
 
-def _solved(gram: Tensor, right: Tensor, columns: Tensor) -> Tensor:
-    """(r, u, f) the coefficients of f targets, each on some columns, (r, f, u) bool."""
-    some = columns.double()
-    masked = gram[:, None] * some[..., None] * some[:, :, None] + torch.diag_embed(1.0 - some)
-    found: Tensor = torch.linalg.solve(masked, right.mT * some).mT
+def _solved(gram: Tensor, right: Tensor, columns: Tensor, asked: Tensor) -> Tensor:
+    """(r, u, f) the coefficients of the targets that are asked for, each on some columns.
+
+    Args:
+        gram: (r, u, u) of products of columns.
+        right: (r, u, f) of columns and targets.
+        columns: (r, f, u) bool, the columns of each target.
+        asked: (r, f) which targets have the same columns; -1 for those that are not asked for.
+    """
+    found = torch.zeros_like(right)
+    for same in asked[asked >= 0].unique():
+        of = asked == same
+        at, rows = columns[of][0].nonzero()[:, 0], of.any(1).nonzero()[:, 0]
+        inverse = torch.linalg.inv(gram[rows[:, None, None], at[:, None], at])
+        # A product of matrices, or a sum over rows, would round equal targets differently.
+        of_targets = right[rows[:, None], at].mT.contiguous()
+        some = (inverse[:, :, None] * of_targets[:, None]).sum(3)
+        found[rows[:, None], at] += some * of[rows, None]
     return found
 
 
-def _bound(freedom: Tensor, tested: int) -> Tensor:
-    """The least gain in twice the log-likelihood at an error rate of .001 over all tests."""
+def _bounds(most: int, tested: int) -> Tensor:
+    """(most + 1,) the least gains in twice the log-likelihood of 0, 1, ... further columns.
+
+    At an error rate of .001 over all tests.
+    """
     from scipy.special import chdtri  # scipy.stats takes most of a second to import
 
-    bound = torch.from_numpy(chdtri(freedom.clamp_min(1.0).numpy(), ERROR / max(tested, 1)))
-    return torch.where(freedom > 0, bound, torch.inf)
+    freedom = torch.arange(1, most + 1).double()
+    bounds = torch.from_numpy(chdtri(freedom.numpy(), ERROR / max(tested, 1)))
+    return torch.nn.functional.pad(bounds, (1, 0), value=torch.inf)
 
 
 def _blocks(x: Tensor) -> Tensor:
