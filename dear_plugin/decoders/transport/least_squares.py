@@ -110,9 +110,11 @@ class LeastSquares:
         fit = scale = torch.zeros(shape).double()
         if shape[2]:
             columns, drawn = self._columns.blocks, point is not None
+            # Of the sample itself also the sums of the rows that test groups.
+            other = (~grows(BLOCKS)).double()[None] if point is None else blocks[:0]
+            sums, others = _split(self._sums(part, torch.cat([blocks, other])), len(blocks))
             if point is None:
-                self._allowed = self._asked_for(columns, part)
-            sums = self._sums(part, blocks)
+                self._allowed = self._asked_for(columns, others)
             fit, _ = self._selected(sums, columns, self._allowed, drawn=drawn)
             self._fit = fit[0] if point is None else self._fit
             sums[1:] = self._sizes(part, blocks)
@@ -131,11 +133,10 @@ class LeastSquares:
             scale = scale * (point.scale != 0.0).any(1, keepdim=True)
         return Lines(targets.features[moves], self._columns, held, slope, scale)
 
-    def _asked_for(self, blocks: Tensor, part: Part) -> Tensor:
+    def _asked_for(self, blocks: Tensor, sums: Sequence[Tensor]) -> Tensor:
         """(b, f) bool, the blocks that may be taken: those of groups where other rows ask."""
         allowed = torch.ones(len(blocks), len(self._targets.features), dtype=torch.bool)
         if last := self._columns.honest:
-            sums = self._sums(part, (~grows(BLOCKS)).double()[None])
             allowed[-last:] = self._selected(sums, blocks, allowed, drawn=False)[1][-last:, 0]
         return allowed
 
@@ -255,6 +256,11 @@ def _bounds(most: int, tested: int) -> Tensor:
     freedom = torch.arange(1, most + 1).double()
     bounds = torch.from_numpy(chdtri(freedom.numpy(), ERROR / max(tested, 1)))
     return torch.nn.functional.pad(bounds, (1, 0), value=torch.inf)
+
+
+def _split(sums: Sequence[Tensor], count: int) -> tuple[list[Tensor], list[Tensor]]:
+    """The sums of the first samples, so many, and of the others."""
+    return [each[:count] for each in sums], [each[count:] for each in sums]
 
 
 def _padded(x: Tensor) -> Tensor:
