@@ -152,7 +152,9 @@ class LeastSquares:
         """Likewise of columns with the logarithms of residuals, and of these."""
 
         def _left(columns: Tensor, values: Tensor) -> Tensor:
-            return (values - columns @ self._fit).abs_().clamp_min_(SMALLEST).log_()
+            left = (values - columns @ self._fit).abs_().clamp_min_(SMALLEST).log_()
+            # The constant is 0 in rows that are incomplete, or beyond the last.
+            return left.mul_(columns[:, :1])
 
         every = (part(i) for i in range(self._count))
         return _total(_with(weights, c, _left(c, values)) for c, values in every)
