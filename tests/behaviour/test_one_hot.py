@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, ActionSets, Constraints, Schema, Search
-from dear_plugin.baselines import GrowingSpheres, NearestAccepted
 from dear_plugin.errors import ConstraintError, SchemaError
 from dear_plugin.methods.base import RecourseMethod
+from dear_plugin.rivals import GrowingSpheres, NearestAccepted
 
 JOBS = ["other", "civil", "sales", "nurse", "cook", "driver"]
 COLUMNS = [f"job_{job}" for job in JOBS]
