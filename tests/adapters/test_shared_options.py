@@ -174,7 +174,7 @@ def test_costs_are_those_of_the_engine(host):
 
 
 def messages(caplog):
-    return [r.getMessage() for r in caplog.records if r.name == "dear_plugin.data.sensitive"]
+    return [r.getMessage() for r in caplog.records if r.name == "dear_plugin.data.lint.names"]
 
 
 def test_defaults_log_which_arguments_to_give(host, caplog):
