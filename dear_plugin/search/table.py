@@ -86,9 +86,7 @@ class Table:
         """(q,) the positions of sets of features, which join the list if they are new."""
         known = set(self.problem.sets.members)
         if new := [each for each in dict.fromkeys(members) if each not in known]:
-            subjects = self.problem.classifier.encoder.schema.subjects
-            more = self.problem.sets.extended(new, subjects)
-            self._extend(self.problem.extended(more), size)
+            self._extend(self.problem.extended(self.problem.sets.extended(new)), size)
         at = {each: i for i, each in enumerate(self.problem.sets.members)}
         return torch.tensor([at[each] for each in members], dtype=torch.int64)
 
