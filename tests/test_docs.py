@@ -129,7 +129,7 @@ def test_a_page_that_shows_what_follows_links_the_conditions(page):
         assert {"limits.md", "effects.md"} & {target.name for target in [page, *links(page)]}
 
 
-PUBLIC = ("", ".baselines", ".datasets", ".decoders", ".plots")
+PUBLIC = ("", ".rivals", ".paper", ".datasets", ".decoders", ".plots")
 
 
 def public_classes():

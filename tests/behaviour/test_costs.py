@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from dear_plugin import DEAR, Constraints, Schema, Search, compare
-from dear_plugin.baselines import NearestAccepted
 from dear_plugin.datasets import load_loan
 from dear_plugin.errors import ConstraintError, SchemaError
+from dear_plugin.rivals import NearestAccepted
 from dear_plugin.search import SearchProblem
 
 ACT_ON = ["loan_amount", "duration", "savings", "income"]

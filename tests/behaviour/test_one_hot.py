@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, ActionSets, Constraints, Schema, Search
-from dear_plugin.baselines import GrowingSpheres, NearestAccepted
 from dear_plugin.errors import ConstraintError, InputError, SchemaError
 from dear_plugin.methods.base import RecourseMethod
+from dear_plugin.rivals import GrowingSpheres, NearestAccepted
 
 JOBS = ["other", "civil", "sales", "nurse", "cook", "driver"]
 COLUMNS = [f"job_{job}" for job in JOBS]
@@ -218,3 +218,9 @@ def test_columns_that_are_apart_in_the_frame_stay_where_they_are() -> None:
     result = dear.generate(rows)
     assert list(result.counterfactuals) == list(result.direct) == order
     assert _sums(result.counterfactuals) == [1]
+
+
+def test_a_file_states_the_columns(tmp_path: Path) -> None:
+    schema = Schema.infer(PEOPLE, decreasing=["job_civil"], costs={"job_cook": 2}, tiers=[["job"]])
+    schema.to_toml(tmp_path / "people.toml")
+    assert Schema.from_toml(tmp_path / "people.toml", PEOPLE) == schema

@@ -9,8 +9,9 @@ from sklearn.base import clone
 from torch import nn
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Search, Target
-from dear_plugin.decoders import Autoencoder, Design, Training, Transport
+from dear_plugin.decoders import Transport
 from dear_plugin.errors import ConstraintError, DearError, NotFittedError
+from dear_plugin.paper import Autoencoder, Design, Training
 
 SMALL = Autoencoder(Design(layers=(6, 3)), Training(epochs=2))
 

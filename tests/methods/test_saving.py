@@ -13,15 +13,7 @@ from safetensors.torch import load, save
 
 from dear_plugin import DEAR, Schema, Search
 from dear_plugin.datasets import load_loan
-from dear_plugin.decoders import (
-    Autoencoder,
-    Decoder,
-    Design,
-    DifferentiableDecoder,
-    Training,
-    Transport,
-    decoder_class,
-)
+from dear_plugin.decoders import Decoder, DifferentiableDecoder, Transport, decoder_class
 from dear_plugin.decoders.collection import InOrder
 from dear_plugin.errors import (
     DearError,
@@ -32,6 +24,7 @@ from dear_plugin.errors import (
 )
 from dear_plugin.methods import saving
 from dear_plugin.methods.saving import FILE, FORMAT
+from dear_plugin.paper import Autoencoder, Design, Training
 
 SETS = ["income", "education", ("income", "savings"), ("duration", "loan_amount", "savings")]
 KINDS = {
