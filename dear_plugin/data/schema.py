@@ -331,7 +331,7 @@ class Schema:
         """
         causes = {name: [*causes] for name, causes in self.causes}
         text = toml.written(
-            self.features,
+            [column for feature in self for column in dummies.stated(feature)],
             self.relations,
             {"causes": causes} if causes else {"tiers": [[*tier] for tier in self.tiers]},
             target=self.target,
