@@ -29,8 +29,8 @@ A row with nothing to do goes on to its next *stage* (`stages`), and one without
 after two rounds:
 
     singles       all values of single features (`values`), without criteria few at first and the
-                  others in later rounds where their direct cost is below the bound; 32 combinations
-                  of given sets of several
+                  others in later rounds where their direct cost is below the bound; 32
+                  combinations of given sets of several
     sums of two   of rows with fewer than k answers: the model scores the rows that are expected
                   of sums of two tried actions (`sums`); decoders are fitted, and sums tried, only
                   of sets that promise an answer or are the best. More of them in a second step
@@ -44,9 +44,10 @@ without an answer vet what is accepted by too small a margin.
 More answers continue the same table: the k-th answer is the bound, and rows that had no sums of
 two get them. Where fewer sets than k have an answer, other *ways* on these sets are vetted, too:
 other levels of categories, and actions that are enough by themselves (`ways`). *Ranks* are by
-size, any given set being 1, then price, then ways; the first for k = 1 stays first (`answers`). Without an answer: accepted actions by the criteria met; with nothing accepted,
-the largest margin. With `solver="paper"` `source` gives all actions. A row's answers do not depend
-on other rows, but for decoders of three or more features that are trained jointly.
+size, any given set being 1, then price, then ways; the first for k = 1 stays first (`answers`).
+Without an answer: accepted actions by the criteria met; with nothing accepted, the largest margin.
+With `solver="paper"` `source` gives all actions. A row's answers do not depend on other rows, but
+for decoders of three or more features that are trained jointly.
 """
 
 from __future__ import annotations

@@ -60,9 +60,7 @@ def untried(table: Table, k: int, most: int) -> Tensor:
 def _ways(table: Table, at: Tensor) -> Tensor:
     """(q,) a number for each row, set and levels of lines, (q,)."""
     problem, sets = table.problem, table.set[at]
-    schema = problem.classifier.encoder.schema
-    grouped = torch.tensor([a != b for a, b in zip(schema.subjects, schema.names, strict=True)])
-    number = (problem.is_number & ~grouped)[problem.sets.positions[sets]]
+    number = problem.is_number[problem.sets.positions[sets]]
     levels = table.values[at].masked_fill(number, 0.0)
     key = torch.cat([table.pair(at)[:, None].to(levels), levels], 1)
     which: Tensor = key.unique(dim=0, return_inverse=True)[1]
