@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.special_values import is_special
-from dear_plugin.results.rows import Rows
+from dear_plugin.results.proposal import Batch
 
 # Quantiles over the resamples that bound the reported range.
 LOW, HIGH = 0.1, 0.9
 
 
 @dataclass(frozen=True)
-class Spread(Rows):
+class Spread(Batch):
     """What m answers do under resamples of the decoder, none of which a search has seen.
 
     Attributes:
