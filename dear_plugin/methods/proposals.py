@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pkgutil import resolve_name
 from typing import TypeAlias
 
 import torch
@@ -13,7 +14,6 @@ from torch import Tensor
 from dear_plugin._progress import bar
 from dear_plugin.decoders import Sample
 from dear_plugin.evaluation.trained import Trained
-from dear_plugin.paper.descent import descended
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status
 from dear_plugin.results.proposal import ANOTHER, SEVERAL, Proposal, identity_proposal
@@ -24,6 +24,8 @@ from dear_plugin.search.table import Table
 
 # Rows per search; cells of their tried actions, 256 MiB to 512, about as many of each set.
 ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 26, 64
+# Solvers beside the line search, which are imported when they are asked for.
+SOLVERS = {"paper": "dear_plugin.paper.descent:descended"}
 Start: TypeAlias = Callable[[SearchProblem, Case], Callable[[int], list[Proposal]]]
 
 
@@ -77,7 +79,8 @@ def searching(
     )
     evidence, enough = trained if search.has_criteria else None, margins(case, search, trained)
     known = problem.decoders.sample.shared(_multiples if search.in_steps else _training_values)
-    source = partial(descended, schedule=search.schedule) if search.solver == "paper" else None
+    solver = SOLVERS.get(search.solver)
+    source = None if solver is None else partial(resolve_name(solver), schedule=search.schedule)
     # The line search needs no derivatives, and small operations are faster in this mode.
     with torch.inference_mode(source is None):
         run = SearchRun(problem, search, evidence, known, case.aim, enough, source)
@@ -155,7 +158,7 @@ def _explained(table: Table, at: Tensor) -> Proposal:
 
 def _tried(problem: SearchProblem, excluded: Tensor) -> Tensor:
     """(n, 3) the features that may act alone, the given groups, and what is left out."""
-    may_act, single = problem.actionable, problem.sets.alone
+    may_act, single = problem.actionable, problem.sets.single
     counts = (may_act & single).sum(1), (may_act & ~single).sum(1), excluded.long()
     return torch.stack(counts, 1)
 

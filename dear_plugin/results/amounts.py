@@ -14,7 +14,7 @@ from torch import Tensor
 from dear_plugin.data import kinds
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds import read
-from dear_plugin.results.changes import Line, features, is_needed, is_open
+from dear_plugin.results.changes import Line, is_needed, is_open
 from dear_plugin.results.describe import followers, needs
 from dear_plugin.results.result import Result
 from dear_plugin.results.values import is_amount
@@ -78,14 +78,14 @@ def rounded(
 
 def is_choice(result: Result, at: int, line: Line) -> bool:
     """Whether the applicant may act on what changes: it is a choice, and does not just happen."""
-    (j, *_) = result.encoder.schema.positions([line.feature])
+    (j,) = result.encoder.schema.index([line.feature])
     question = result.question
     return bool(question.method._acts[j] & ~question.case.feasible.not_actionable[at, j])
 
 
 def _draft(result: Result, at: int, digits: int | None, most: int) -> list[Line]:
     """What may be told of an answer, with some digits and some of the changes that must follow."""
-    known, lines = features(result.encoder.schema), result.lines[at]
+    known, lines = {f.name: f for f in result.encoder.schema}, result.lines[at]
     acts = [_farther(known[line.feature], line, digits) for line in lines if line.kind == "direct"]
     must = [_bound(known[line.feature], line, digits) for line in needs(result, at)[:most]]
     bound = {line.feature for line in must}
@@ -142,7 +142,7 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
     for i, draft in enumerate(drafts):
         musts = [line for line in draft if is_needed(line)]
         _write(least[i], reached[i], [(line, line.least) for line in musts], result)
-        needed[i, list(result.encoder.schema.positions(line.feature for line in musts))] = True
+        needed[i, list(result.encoder.schema.index(line.feature for line in musts))] = True
     least = result.repaired(least, needed)
     good, feasible = torch.ones(len(x), dtype=torch.bool), result.question.case.feasible
     for i, j in (direct & (least != reached)).nonzero().tolist():
@@ -156,7 +156,7 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
 
 def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:
     """What a told action forces, given the row with the action alone, (p,)."""
-    schema, before = result.encoder.schema, result.factuals.iloc[at]
+    schema, before = result.encoder.schema, result.labelled[0].iloc[at]
     defined = {n for each in schema.relations if each.is_definition for n in each.members}
     moved = (alone != result.x[at]) & ~result.proposal.direct[at]
     lines = []
@@ -173,11 +173,12 @@ def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:
 
 def _write(row: Tensor, reached: Tensor, ends: Sequence[tuple[Line, Any]], result: Result) -> None:
     """Write values into a row, (p,); those that are no amounts as the answer has them."""
-    schema, known = result.encoder.schema, features(result.encoder.schema)
+    schema = result.encoder.schema
+    known = {feature.name: feature for feature in schema}
     for line, new in ends:
         feature = known[line.feature]
-        for j in schema.positions([line.feature]):
-            row[j] = reached[j]
+        (j,) = schema.index([line.feature])
+        row[j] = reached[j]
         if is_amount(feature, line.old) and is_amount(feature, new):
             value = pd.Series([new], dtype=float)
             row[j] = float(read(feature, value).values[0])

@@ -12,11 +12,9 @@ from torch import Tensor
 
 from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.feature import Feature, Kind
-from dear_plugin.data.groups import Group
-from dear_plugin.data.schema import Schema
+from dear_plugin.data.feature import Feature
 from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.spread import Spread
+from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.results.values import is_amount
 
 Change: TypeAlias = Literal["direct", "forced", "indirect"]
@@ -35,7 +33,7 @@ class Line(NamedTuple):
     Attributes:
         row: the label of the row.
         rank: 0 for the answer of `generate`, from 1 on for alternatives.
-        feature: the column, or the name that the columns of a one-hot group share.
+        feature: its name, which is the column's where it has one column.
         label: what texts call it.
         kind: "direct", what is acted on; "forced", what a rule between columns sets with it;
             "indirect", what is expected to follow.
@@ -43,9 +41,10 @@ class Line(NamedTuple):
         new: the value of the counterfactual.
         alone: the value with the action alone, and what it forces; `old` where it does nothing.
         least: the value up to which an indirect change must happen; `old` where it need not.
-        low: the least mean change over redraws of the training rows; missing for categories.
+        low: the least change of a number on average of people like the row, see `Ranges`; missing
+            for categories.
         high: the largest one.
-        low_one: the least change of one person; missing where it is not estimated.
+        low_one: the least change of one person.
         high_one: the largest one.
         agree: the redraws in which it changes.
         redraws: all of them; 0 for methods without any.
@@ -78,12 +77,8 @@ class Answers(Protocol):
     """What lines are made of: see `Result`."""
 
     @property
-    def factuals(self) -> pd.DataFrame:
-        """The n rows of the query."""
-
-    @property
-    def counterfactuals(self) -> pd.DataFrame:
-        """The same with their answers."""
+    def labelled(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The factuals and counterfactuals, n rows each, with a column for each feature."""
 
     @property
     def encoder(self) -> Encoder:
@@ -95,7 +90,11 @@ class Answers(Protocol):
 
     @property
     def spread(self) -> Spread:
-        """What redraws give."""
+        """What becomes of them under redraws."""
+
+    @property
+    def ranges(self) -> Ranges:
+        """Between which ends numbers change."""
 
     @property
     def x(self) -> Tensor:
@@ -114,12 +113,8 @@ def lines(result: Answers) -> list[list[Line]]:
     """(n,) the lines of each row: what is acted on first, then by the size of the change."""
     out: list[list[Line]] = [[] for _ in range(len(result.x))]
     touched = (result.proposal.rows != result.x) | (result.alone != result.x)
-    merged = torch.zeros_like(touched)
-    for group in result.encoder.schema.groups:
-        for at, line in _of_group(result, group, merged):
-            out[at].append(line)
-    for j in (touched & ~merged).any(0).nonzero()[:, 0].tolist():
-        where = (touched & ~merged)[:, j].nonzero()[:, 0]
+    for j in touched.any(0).nonzero()[:, 0].tolist():
+        where = touched[:, j].nonzero()[:, 0]
         for i, line in zip(where.tolist(), _of_feature(result, j, where), strict=True):
             out[i].append(line)
     return [sorted(each, key=_order) for each in out]
@@ -133,14 +128,9 @@ def frame(lines: Iterable[Line]) -> pd.DataFrame:
     return out.assign(row=out["row"].infer_objects())
 
 
-def features(schema: Schema) -> dict[str, Feature]:
-    """What the lines of a schema may name: its features, and each one-hot group as a category."""
-    return {f.name: f for f in schema} | {g.name: _category(schema, g) for g in schema.groups}
-
-
 def is_open(line: Line) -> bool:
-    """Whether redraws leave open if a number rises or falls, or if a category changes."""
-    return line.low < 0.0 < line.high or is_uncertain(line)
+    """Whether it is open if a person's number rises or falls, or if a category changes."""
+    return line.low_one < 0.0 < line.high_one or is_uncertain(line)
 
 
 def is_uncertain(line: Line) -> bool:
@@ -169,49 +159,28 @@ def _same(one: Any, other: Any) -> bool:
 
 def _of_feature(result: Answers, j: int, at: Tensor) -> Iterator[Line]:
     """The lines of a feature in rows at positions, (m,)."""
-    schema, spread, idx = result.encoder.schema, result.spread, at.numpy()
-    feature, name = schema.features[j], schema.names[j]
+    schema, spread, ranges = result.encoder.schema, result.spread, result.ranges
+    feature, name, count = schema.features[j], schema.names[j], spread.count
     x, new, alone = (rows[at, j] for rows in (result.x, result.proposal.rows, result.alone))
-    before, after = (
-        frame[name].iloc[idx].astype(object).tolist()
-        for frame in (result.factuals, result.counterfactuals)
-    )
+    factuals, counterfactuals = (frame.iloc[at.numpy()] for frame in result.labelled)
+    before, after = (f[name].astype(object).tolist() for f in (factuals, counterfactuals))
     cells = _cells(feature, (x, before), (new, after))
-    known = {r.members for r in schema.relations if r.is_definition}
-    exact = any(name in members for members in known)
-    which = _kinds(result, j, at)
-    steps = ((new - x) / result.encoder.unit[j]).tolist()
-    ends = [each[at, j].tolist() for each in (spread.low, spread.high, spread.moved)]
-    middle = cells(alone), cells(spread.least[at, j])
+    defined = {name for r in schema.relations if r.is_definition for name in r.members}
+    exact = name in defined or not feature.holds_numbers
+    four = (ranges.low, ranges.high, ranges.low_one, ranges.high_one)
     table = zip(
-        which, before, after, *middle, steps, *ends, result.ranking[at].tolist(), strict=True
+        *(factuals.index, result.ranking[at].tolist(), _kinds(result, j, at), before, after),
+        *(cells(alone), cells(spread.least[at, j]), torch.stack([e[at, j] for e in four], 1)),
+        *(spread.moved[at, j].tolist(), ((new - x) / result.encoder.unit[j]).tolist()),
+        strict=True,
     )
-    for i, (kind, old, now, only, least, step, low, high, moved, rank) in zip(
-        idx, table, strict=True
-    ):
-        amount = is_amount(feature, old) and is_amount(feature, now)
-        sure = kind != "indirect"
-        own = float(now) - float(old) if amount else math.nan
-        yield Line(
-            result.factuals.index[i],
-            rank,
-            name,
-            feature.called,
-            kind,
-            old,
-            now,
-            only,
-            now if sure else least,
-            own if sure or not amount else low,
-            own if sure or not amount else high,
-            own if sure else math.nan,
-            own if sure else math.nan,
-            spread.count if sure else moved,
-            spread.count,
-            step if amount else 1.0,
-            feature.unit,
-            exact or not feature.holds_numbers,
-        )
+    for row, rank, kind, old, now, only, least, found, moved, step in table:
+        amount, sure = is_amount(feature, old) and is_amount(feature, now), kind != "indirect"
+        known = [float(now) - float(old)] * 4 if amount and sure else found.tolist()
+        ends = known if amount else [math.nan] * 4
+        values = old, now, only, now if sure else least
+        rest = count if sure else moved, count, step if amount else 1.0, feature.unit, exact
+        yield Line._make([row, rank, name, feature.called, kind, *values, *ends, *rest])
 
 
 def _kinds(result: Answers, j: int, at: Tensor) -> list[Change]:
@@ -243,31 +212,3 @@ def _cells(
         return own
 
     return cells
-
-
-def _category(schema: Schema, group: Group) -> Feature:
-    """A one-hot group as one category."""
-    labels = {schema.features[j].label for j in group.members}
-    label = labels.pop() if len(labels) == 1 else ""
-    return Feature(group.name, Kind.CATEGORICAL, categories=group.levels, label=label)
-
-
-def _of_group(result: Answers, group: Group, merged: Tensor) -> Iterator[tuple[int, Line]]:
-    """The lines of a one-hot group by the position of the row; what they tell is `merged`."""
-    members, feature = list(group.members), _category(result.encoder.schema, group)
-    x, rows, alone = (r[:, members] for r in (result.x, result.proposal.rows, result.alone))
-    one = ((x == 1.0).sum(1) == 1) & ((rows == 1.0).sum(1) == 1)
-    old, new, only = (each.argmax(1).tolist() for each in (x, rows, alone))
-    direct, moved = result.proposal.direct[:, members], result.spread.moved[:, members]
-    for at in (one & (x.argmax(1) != rows.argmax(1))).nonzero()[:, 0].tolist():
-        merged[at, members] = True
-        before, after, count = old[at], new[at], result.spread.count
-        acted = bool(direct[at, before] & direct[at, after])
-        kind: Change = "direct" if acted else "forced" if only[at] == after else "indirect"
-        sure, least = kind != "indirect", int(result.spread.least[at, members].argmax())
-        levels = (group.levels[k] for k in (before, after, only[at], after if sure else least))
-        ends = (math.nan,) * 4
-        agree = count if sure else int(moved[at, after])
-        label, rank = result.factuals.index[at], int(result.ranking[at])
-        head = label, rank, group.name, feature.called, kind
-        yield at, Line._make([*head, *levels, *ends, agree, count, 1.0, "", True])

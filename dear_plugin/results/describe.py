@@ -12,7 +12,7 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.evaluation.consistency import CLEAR
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results import words
-from dear_plugin.results.changes import Line, features, is_forced, is_needed
+from dear_plugin.results.changes import Line, is_forced, is_needed
 from dear_plugin.results.result import Result
 from dear_plugin.results.words import Told
 
@@ -59,7 +59,7 @@ def head(result: Result, at: int) -> str:
 
 def told(result: Result, lines: Sequence[Line]) -> list[tuple[Feature, Line]]:
     """Lines with their features."""
-    known = features(result.encoder.schema)
+    known = {feature.name: feature for feature in result.encoder.schema}
     return [(known[line.feature], line) for line in lines]
 
 
@@ -88,10 +88,9 @@ def unclear_changes(result: Result, at: int) -> dict[str, float]:
     """What a row acts on that the model does not clearly favour, with the consistency."""
     if not result.proposal.searched or not bool(result.success[at]):
         return {}
-    schema, each = result.encoder.schema, dict[str, float]()
+    names = result.encoder.schema.names
     shares = result.question.consistency(result.proposal, torch.tensor([at]))[0].tolist()
-    for name, share in zip((*schema.names, *schema.subjects), (*shares, *shares), strict=True):
-        each[name] = min(share, each.get(name, 1.0))
+    each = dict(zip(names, shares, strict=True))
     acted = [line for line in result.lines[at] if line.kind == "direct"]
     return {line.label: each[line.feature] for line in acted if each[line.feature] < CLEAR}
 

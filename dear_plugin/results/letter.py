@@ -18,7 +18,7 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import SettingError, shown, unknown
 from dear_plugin.results.amounts import is_choice, told
-from dear_plugin.results.changes import Line, features, is_needed, is_open
+from dear_plugin.results.changes import Line, is_needed, is_open
 from dear_plugin.results.describe import needs, unclear_changes
 from dear_plugin.results.result import Result
 from dear_plugin.results.values import LONGEST, is_amount, number, one, unit_of
@@ -123,7 +123,7 @@ class LetterTemplate:
 
     def _text(self, lines: Sequence[Line], schema: Schema, place: int) -> str:
         """The sentences of a way; with its place among several."""
-        effects, known = schema.causal_order.is_stated, features(schema)
+        effects, known = schema.causal_order.is_stated, {f.name: f for f in schema}
 
         def parts(names: tuple[str, str, str], end: str, some: Iterable[Line]) -> str:
             each = [
@@ -315,7 +315,7 @@ def _without_advice(result: Result, at: int, words: LetterTemplate) -> list[str]
 
 def _hindrance(result: Result, at: int) -> tuple[str, list[str]]:
     """What stands in the way of advice: the name of a sentence, and features in words."""
-    known = features(result.encoder.schema)
+    known = {feature.name: feature for feature in result.encoder.schema}
     fixed = [name for name in result.obstacles.iloc[at].split(" + ") if name]
     if fixed:
         return "fixed", [known[name].called for name in fixed]

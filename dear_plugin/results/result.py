@@ -15,6 +15,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.schema import Schema
 from dear_plugin.evaluation.costs import split
 from dear_plugin.problem.reasons import Status
 from dear_plugin.results.changes import Line, frame, lines
@@ -22,7 +23,7 @@ from dear_plugin.results.explained import in_the_way, in_words, reasons, with_la
 from dear_plugin.results.obstacles import obstacles
 from dear_plugin.results.proposal import KINDS, Proposal
 from dear_plugin.results.question import Credibility, Question
-from dear_plugin.results.spread import Spread
+from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search.settings import CRITERIA
 
 # The positions of the criteria that depend on more than the counterfactual.
@@ -62,7 +63,7 @@ class Result:
         columns: dict[str, Any] = {
             "success": self.success.numpy(),
             "reason": reasons(question, proposal, self.success),
-            "acted_on": proposal.acted_on(self.x, self.encoder.schema.subjects),
+            "acted_on": proposal.acted_on(self.x, self.encoder.schema.names),
             "direct_cost": direct.double().numpy(),
             "indirect_cost": indirect.double().numpy(),
             "cost": (direct + indirect).double().numpy(),
@@ -120,7 +121,7 @@ class Result:
             None if self.rank is None else self.rank[at],
         )
         # What is known of the rows is not evaluated again.
-        for name in ("spread", "credibility"):
+        for name in ("spread", "ranges", "credibility"):
             if name in vars(self):
                 vars(part)[name] = vars(self)[name].select(at)
         if "lines" in vars(self):
@@ -174,16 +175,14 @@ class Result:
 
         Row by row, what is acted on first, then by the size of the change:
 
-        - `row`, the label; `rank`, 0 for the first answer; `feature`, the column, or the name that
-          the columns of a one-hot group share; `label`, what texts call it;
+        - `row`, the label; `rank`, 0 for the first answer; `feature`, and its `label` in texts;
         - `kind`: "direct", what is acted on; "forced", what a rule between columns sets with it;
           "indirect", what is expected to follow;
         - `old` and `new`, the values in the factual and the counterfactual; `alone`, the value
           with the action alone; `least`, the value up to which an indirect change must happen,
           `old` where it need not;
-        - `low` and `high`, the ends of the mean change of a number over redraws of the training
-          rows, in its own unit; `low_one` and `high_one`, of the change of one person, missing
-          where they are not estimated;
+        - `low` and `high`, the ends of the change of a number on average of people like the row,
+          in its own unit; `low_one` and `high_one`, of the change of one person;
         - `agree`, in how many of the `redraws` it changes;
         - `size`, the change in units of cost; `unit`, of a number; `exact`, whether the value must
           be just `new`, which an order between numbers does not ask for.
@@ -198,6 +197,11 @@ class Result:
         return self.question.spread(self.proposal)
 
     @lazy
+    def ranges(self) -> Ranges:
+        """Between which ends numbers change: of people like a row, and of one person."""
+        return self.question.ranges(self.proposal)
+
+    @lazy
     def credibility(self) -> Credibility:
         """What the answers are worth, by the criteria of the method."""
         return self.question.credibility(self.proposal, self.success, self.spread)
@@ -210,7 +214,7 @@ class Result:
         they take the values of a usual accepted training row: then the nearest attempt has the
         margin and the criteria of counterfactuals; or the factual has, if its action is at fault.
         """
-        each = in_words(self._obstacles, self.encoder.schema.subjects)
+        each = in_words(self._obstacles, self.encoder.schema.names)
         names = [" + ".join(parts) for parts in each]
         return pd.Series(names, self.factuals.index, dtype=str, name="obstacles")
 
@@ -241,15 +245,21 @@ class Result:
         return values
 
     @lazy
+    def labelled(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The factuals and counterfactuals, with labels of features that have several columns."""
+        label = self.encoder.schema.labelled
+        return label(self.factuals), label(self.counterfactuals)
+
+    @lazy
     def direct(self) -> pd.DataFrame:
         """The action alone: the new values of the features acted on, missing elsewhere.
 
         Index and columns are those of `factuals`. Integers and booleans have pandas' nullable
-        dtypes (Int64, boolean), which allow missing values; all other dtypes stay. A feature of a
-        group that keeps its value is there with that value: it is fixed.
+        dtypes (Int64, boolean), which allow missing values; all other dtypes stay. Of a feature
+        with several columns all are there.
         `dear.apply(factuals, direct)` gives the counterfactuals again.
         """
-        return _where(self.counterfactuals, self.encoder.schema.names, self.proposal.direct)
+        return _where(self.counterfactuals, self.encoder.schema, self.proposal.direct)
 
     @lazy
     def forced(self) -> pd.DataFrame:
@@ -260,7 +270,7 @@ class Result:
         """
         encoder, forced = self.encoder, self.alone != self.x
         after = patch(encoder, self.factuals, self.x, rows=self.alone)[0]
-        return _where(after, encoder.schema.names, forced & ~self.proposal.direct)
+        return _where(after, encoder.schema, forced & ~self.proposal.direct)
 
     @lazy
     def alone(self) -> Tensor:
@@ -294,9 +304,10 @@ class Result:
         return (self.changed & self.proposal.direct).any(1)
 
 
-def _where(frame: pd.DataFrame, names: Sequence[str], kept: Tensor) -> pd.DataFrame:
-    """A frame, missing where features, (p,) names, are not kept, (n, p) bool."""
-    where = dict(zip(names, kept.numpy().T, strict=True))
+def _where(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
+    """A frame, missing where features are not kept, (n, p) bool."""
+    of_columns = kept.numpy().T[list(schema.spread.owner)]
+    where = dict(zip(schema.column_names, of_columns, strict=True))
     none = np.zeros(len(frame), dtype=bool)
     columns = [_only(frame[name], where.get(name, none)) for name in frame]
     return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)

@@ -17,6 +17,9 @@ from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.results.changes import Line, is_uncertain
 from dear_plugin.results.values import amount_of, ends, is_amount, one, unit_of
 
+# One person's range that is at most so many times as wide as that of a mean is no other one: the
+# quantiles alone make it 1.4 times as wide.
+WIDER = 2.0
 # Letters of a value in a figure; longer ones end in an ellipsis.
 MOST_LETTERS = 30
 
@@ -71,7 +74,8 @@ def imperative(feature: Feature, line: Line) -> str:
 def infinitive(feature: Feature, line: Line) -> str:
     """What is expected: "to rise from 0 to 307", "to rise by 200 to 400"."""
     verb = {None: "change", True: "rise", False: "fall"}[rises(feature, line.old, line.new)]
-    return _range(feature, line) or f"to {verb} {_from_to(feature, line)}"
+    told = _range(feature, line) or f"to {verb} {_from_to(feature, line)}"
+    return f"{told}{_for_one(feature, line)}"
 
 
 def needed(feature: Feature, line: Line) -> str:
@@ -90,14 +94,14 @@ def definition(feature: Feature, line: Line) -> str:
 
 
 def in_short(feature: Feature, line: Line) -> str:
-    """Both values, and those that redraws give, for a figure: "0 → 307 (200 to 400)"."""
+    """Both values, and the ends for people like this, for a figure: "0 → 307 (200 to 400)"."""
     old = ends(feature, line.old, line.new)[0]
     text = f"{_clipped(old)} → {_clipped(with_unit(feature, line.old, line.new))}"
     if line.kind == "forced":
         return f"{text} (by definition)"
     if line.kind == "direct" or math.isnan(line.low):
         return text + _count(line)
-    low, high = _amounts(feature, line, float(line.old))
+    low, high = _amounts(feature, (line.low, line.high), float(line.old))
     return f"{text} ({low} to {high})" if low != high else text
 
 
@@ -114,10 +118,10 @@ def _count(line: Line) -> str:
 
 
 def _range(feature: Feature, line: Line) -> str:
-    """The range of a number's change; "" where both ends have the same text."""
+    """The range of a number's mean change; "" where both ends have the same text."""
     if math.isnan(line.low) or line.kind != "indirect":
         return ""
-    low, high = _amounts(feature, line)
+    low, high = _amounts(feature, (line.low, line.high))
     if low == high:
         return ""
     unit = f" {unit_of(feature, line.new)}" if feature.unit else ""
@@ -131,9 +135,18 @@ def _range(feature: Feature, line: Line) -> str:
     return f"to {' or '.join(falls + grows)}{unit}"
 
 
-def _amounts(feature: Feature, line: Line, start: float = 0.0) -> tuple[str, str]:
-    """The least and the largest change in user units, added to a start, as text."""
-    low, high = (amount_of(feature, end, start) for end in (line.low, line.high))
+def _for_one(feature: Feature, line: Line) -> str:
+    """The range of one person's change; "" where that of people like this is similar."""
+    wide = line.high_one - line.low_one > WIDER * (line.high - line.low)
+    if not (wide and line.kind == "indirect"):
+        return ""
+    low, high = _amounts(feature, (line.low_one, line.high_one))
+    return f" for people like this (a single person: {low} to {high})"
+
+
+def _amounts(feature: Feature, of: tuple[float, float], start: float = 0.0) -> tuple[str, str]:
+    """The ends of a range in user units, added to a start, as text."""
+    low, high = (amount_of(feature, end, start) for end in of)
     return low, high
 
 

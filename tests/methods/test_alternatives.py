@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Search
-from dear_plugin.decoders import Autoencoder, Design, Training
 from dear_plugin.methods.dear import MOST
+from dear_plugin.paper import Autoencoder, Design, Training
 from dear_plugin.results.proposal import KINDS as EVERY_KIND
 
 K = 10

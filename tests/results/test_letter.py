@@ -173,7 +173,6 @@ class TestCalls:
                 assert by_term(row).iloc[0] >= 0.5
         assert dear.generate(DATA.frame.head(0)).letter(ways=3).empty
 
-
     def test_a_result_of_one_rank_tells_its_own_answers(self, mixed, fitted):
         for way in fitted.ways(mixed.refused(10), k=3):
             letters, acted = way.letter(), way.actions["acted_on"]

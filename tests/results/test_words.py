@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Feature, Kind, Schema
+from dear_plugin.results.changes import is_open
 from dear_plugin.results.explained import WORDS, short_of
 from dear_plugin.results.words import (
     ASSOCIATION,
@@ -16,6 +17,7 @@ from dear_plugin.results.words import (
     heading,
     imperative,
     in_short,
+    infinitive,
     join,
     level,
     needed,
@@ -68,6 +70,20 @@ def test_what_is_uncertain_is_a_range(low, high, words):
     whole = Feature("gain", Kind.NUMERIC, precision=0)
     text = sentence(ACTION, [follows(whole, 0, 307, low=low, high=high)], {})
     assert text == f"raise hours from 35 to 41; then expect gain {words}"
+
+
+def test_the_range_of_one_person_is_told_where_it_is_another_one():
+    whole = Feature("gain", Kind.NUMERIC, precision=0)
+    mean = {"low": 200.0, "high": 400.0}
+    wide = follows(whole, 0, 307, **mean, low_one=-20.0, high_one=700.0)
+    assert (
+        infinitive(*wide)
+        == "to rise by 200 to 400 for people like this (a single person: -20 to 700)"
+    )
+    assert is_open(wide[1])
+    same = follows(whole, 0, 307, **mean, low_one=150.0, high_one=450.0)
+    assert infinitive(*same) == "to rise by 200 to 400"
+    assert not is_open(same[1])
 
 
 @pytest.mark.parametrize("times", [8, 12])
