@@ -35,7 +35,7 @@ from dear_plugin.decoders.transport.values import (
 )
 
 # The number of bootstrap samples that are estimated at a time, and how many times; further draws
-# are other people in the same samples, so many in each, and those from 0 down in the training rows.
+# are other people in the same samples, so many in each, and from 0 down in the training rows.
 DRAWS, TIMES, PEOPLE = 16, 2, 8
 # The key of who becomes missing.
 LUCK = 1
