@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from dear_plugin import errors
 from dear_plugin._version import __version__
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Feature, Kind, Schema
-from dear_plugin.decoders import Autoencoder, Decoder, Design, History, Training, Transport
+from dear_plugin.decoders import Decoder, Transport
 from dear_plugin.evaluation.report import Report
 from dear_plugin.methods.base import RecourseMethod
-from dear_plugin.methods.comparison import Comparison, compare
 from dear_plugin.methods.dear import DEAR
-from dear_plugin.methods.vetted import Vetted
 from dear_plugin.models.copies import bootstrap_copies
 from dear_plugin.models.foreign import evaluating, isolated, logits_of
 from dear_plugin.problem.action_sets import ActionSets
@@ -24,6 +25,10 @@ from dear_plugin.results.letter import LetterTemplate
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import DescentSchedule, Search
+
+if TYPE_CHECKING:
+    from dear_plugin.paper import Autoencoder, Design, History, Training
+    from dear_plugin.rivals import Comparison, Vetted, compare
 
 __all__ = [
     "DEAR",
@@ -60,3 +65,19 @@ __all__ = [
     "isolated",
     "logits_of",
 ]
+
+# What lies beside the engine, by its folder: imported when it is asked for.
+_BESIDE = {
+    **dict.fromkeys(("Autoencoder", "Design", "History", "Training"), "paper"),
+    **dict.fromkeys(("Comparison", "Vetted", "compare"), "rivals"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _BESIDE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_BESIDE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -19,10 +19,11 @@ NOTEBOOKS = HERE / "notebooks"
 # Every name of these modules' `__all__` must be on a page of the API.
 PUBLIC = (
     "dear_plugin",
-    "dear_plugin.baselines",
     "dear_plugin.datasets",
     "dear_plugin.decoders",
+    "dear_plugin.paper",
     "dear_plugin.plots",
+    "dear_plugin.rivals",
     "dear_dice",
     "dear_alibi",
 )

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from dear_plugin import DEAR, DescentSchedule, RecourseMethod, Search, Transport, Vetted
-from dear_plugin.baselines import (
+from dear_plugin.paper import Autoencoder, Design, Training
+from dear_plugin.rivals import (
     CCHVAE,
     CCHVAEConfig,
     Clue,
@@ -25,7 +26,6 @@ from dear_plugin.baselines import (
     Wachter,
     WachterConfig,
 )
-from dear_plugin.decoders import Autoencoder, Design, Training
 
 SMALL = Autoencoder(Design(layers=(6, 3)), Training(epochs=3))
 # With the paper's reconstruction, under which an action may have size zero.

@@ -18,15 +18,15 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "dear_plugin"
 ADAPTERS = ROOT / "adapters"
 
-# Folders and root files; each may import those before it. A new one needs its place here.
-ORDER = (
+# Folders and root files; each may import those before it. A new one needs its place here. The
+# first are the engine: what DEAR's own calls, texts and saves need.
+CORE = (
     "_version",
     "errors",
     "_threads",
     "_lazy",
     "_progress",
     "_html",
-    "plots",
     "_validation",
     "data",
     "problem",
@@ -34,17 +34,26 @@ ORDER = (
     "decoders",
     "evaluation",
     "search",
-    "paper",
     "results",
-    "page",
     "methods",
-    "baselines",
+)
+BESIDE = (
+    "plots",
     "datasets",
+    "paper",
+    "rivals",
+    "page",
     "testing",
+    "command",
     "demo",
     "benchmark",
-    "__main__",
 )
+ORDER = (*CORE, *BESIDE, "__main__")
+# The only imports of what is beside the engine: inside of these methods, and for their types.
+ON_CALL = {
+    "dear_plugin/methods/dear.py": {"explore": "page"},
+    "dear_plugin/results/recourses.py": {"plot": "plots", "plot_row": "plots"},
+}
 # Narrower than the order.
 ONLY = {"datasets": {"errors"}, "plots": {"errors"}}
 PACKAGE = "__init__"
@@ -73,6 +82,11 @@ def allowed(folder: str) -> set[str]:
         return set(ORDER)
     before = set(ORDER[: ORDER.index(folder)])
     return ONLY.get(folder, before | ({PACKAGE} if folder in USE_PACKAGE else set()))
+
+
+def on_call(path: Path) -> set[str]:
+    """What a file of the engine may import beside it."""
+    return set(ON_CALL.get(name(path), {}).values())
 
 
 @cache
@@ -169,8 +183,54 @@ ADAPTER_SOURCES = pytest.mark.parametrize("path", sources(ADAPTERS), ids=name)
 def test_a_folder_imports_only_from_folders_before_it(path):
     folder = folder_of(path)
     assert folder in {*ORDER, PACKAGE}, f"give {folder} its place in ORDER"
-    others = folders_imported(path) - allowed(folder) - {folder}
+    others = folders_imported(path) - allowed(folder) - on_call(path) - {folder}
     assert not others, f"{name(path)} imports from {sorted(others)}"
+
+
+@pytest.mark.parametrize("path", [ROOT / file for file in ON_CALL], ids=name)
+def test_what_is_beside_the_engine_is_imported_inside_of_a_call(path):
+    found = {
+        node.name: (each.module or "").split(".")[1:] + [alias.name for alias in each.names]
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef)
+        for each in ast.walk(node)
+        if isinstance(each, ast.ImportFrom)
+    }
+    assert {method: names[0] for method, names in found.items()} == ON_CALL[name(path)]
+    typed = [each for each in ast.walk(tree(path)) if isinstance(each, ast.If)]
+    assert {ast.unparse(each.test) for each in typed if each.col_offset == 0} == {"TYPE_CHECKING"}
+
+
+# What users of DEAR call, in a process of its own, and what it must not have imported by then.
+ENGINE_CALLS = """
+import logging, sys, tempfile, numpy as np, pandas as pd
+from dear_plugin import DEAR, Schema
+rng = np.random.default_rng(0)
+income, debt = rng.normal(40, 9, 400).round(), rng.gamma(2, 4, 400).round()
+frame = pd.DataFrame({"income": income, "debt": debt})
+model = lambda rows: 1 / (1 + np.exp(-(rows["income"] - rows["debt"] - 31) / 4))
+refused = frame[model(frame) < 0.5].head(8)
+dear = DEAR(model, Schema.infer(frame)).fit(frame)
+found = dear.generate(refused)
+found.alternatives(2), dear.apply(refused, found.direct), dear.diagnose(frame), found.advice()
+i = refused.index[0]
+found.describe(i), found.letter(i), found._repr_html_(), repr(found)
+with tempfile.TemporaryDirectory() as folder:
+    dear.save(folder), DEAR.load(folder, model).generate(refused)
+beside = {"dear_plugin." + each for each in %r}
+print(sorted(m for m in sys.modules if ".".join(m.split(".")[:2]) in beside))
+"""
+
+
+@pytest.mark.ci
+def test_the_engine_s_calls_import_nothing_beside_it():
+    done = subprocess.run(
+        [sys.executable, "-c", ENGINE_CALLS % (BESIDE,)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
 
 
 def test_no_file_imports_itself_through_others():
@@ -231,6 +291,11 @@ FOLDED = {
     *("Agreement", "Candidates", "Entries", "Optimizer", "Parts", "Plausibility", "Ranked"),
     *("SearchTable", "Support", "TriedActions", "Trying", "Valued", "Waves"),
 }
+# A group of dummies is one feature.
+GROUPS = {
+    *("OneHot", "Group", "one_hot.py", "subjects", "leveled", "keep_groups"),
+    *("with_whole_groups", "_with_whole_groups", "infer_groups"),
+}
 FOLDED_FILES = {
     "search": {"actions", "closer", "grow", "ranks", "waves"},
     "evaluation": {"agreement", "neighbours", "plausibility", "support"},
@@ -246,3 +311,12 @@ def test_the_search_and_the_facts_of_training_rows_have_one_home(folder):
     classes = {each.name for t in trees for each in ast.walk(t) if isinstance(each, ast.ClassDef)}
     # `costs.Parts` are the parts of a cost.
     assert FOLDED & classes <= ({"Parts"} if folder == "evaluation" else set())
+
+
+@ENGINE_SOURCES
+def test_dummies_are_known_to_the_columns_alone(path):
+    used = {each.id for each in ast.walk(tree(path)) if isinstance(each, ast.Name)}
+    used |= {each.attr for each in ast.walk(tree(path)) if isinstance(each, ast.Attribute)}
+    made = (ast.FunctionDef, ast.ClassDef)
+    used |= {each.name for each in ast.walk(tree(path)) if isinstance(each, made)}
+    assert not GROUPS & {*used, path.name}

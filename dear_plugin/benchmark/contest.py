@@ -18,10 +18,10 @@ from dear_plugin.benchmark.reference import reference_rows
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
 from dear_plugin.benchmark.splits import CELLS, TREES, DataSplit, ScoredModel, case_of
 from dear_plugin.methods.base import RecourseMethod
-from dear_plugin.methods.comparison import compare
 from dear_plugin.methods.dear import DEAR
-from dear_plugin.methods.vetted import Vetted
 from dear_plugin.problem.constraints import Constraints
+from dear_plugin.rivals.comparison import compare
+from dear_plugin.rivals.vetted import Vetted
 from dear_plugin.search import Search
 
 # Settings of `Search` that every method is given alike; `DEFAULT` is DEAR's.

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.benchmark.tables import Row, Table
-from dear_plugin.evaluation.intervals import Estimate, estimate
+from dear_plugin.rivals.intervals import Estimate, estimate
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Figure

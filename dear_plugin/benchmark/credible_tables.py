@@ -10,7 +10,7 @@ import pandas as pd
 
 from dear_plugin.benchmark.requirements_tables import calibration_error, requirements
 from dear_plugin.benchmark.tables import Row, Table, with_ends
-from dear_plugin.evaluation.intervals import estimate, paired
+from dear_plugin.rivals.intervals import estimate, paired
 
 REFERENCE, DEFAULT, WITHOUT_TIERS = "cheapest", "default", "without tiers"
 # Shares of answers: the heading and the column of the answers.

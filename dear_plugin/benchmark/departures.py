@@ -12,9 +12,10 @@ import pandas as pd
 
 from dear_plugin.benchmark.runner import Option, Spec, grid
 from dear_plugin.benchmark.tables import Table
-from dear_plugin.decoders import Autoencoder, Decoder
+from dear_plugin.decoders import Decoder
 from dear_plugin.demo.experiment import Demo, Experiment, make_experiment
 from dear_plugin.methods.dear import DEAR
+from dear_plugin.paper import Autoencoder
 from dear_plugin.search import Search
 
 PAPER = Autoencoder.paper((8, 10, 5))

@@ -29,7 +29,7 @@ from dear_plugin.benchmark.runner import Option, Spec, grid
 from dear_plugin.benchmark.systems import JOINED, SYSTEMS, TAIL, WITH, WITHOUT
 from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.benchmark.traits import UNKNOWABLE_COLUMNS, WITH_TRAITS
-from dear_plugin.evaluation.intervals import estimate
+from dear_plugin.rivals.intervals import estimate
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Figure

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from dear_plugin import baselines
+from dear_plugin import rivals
 from dear_plugin.benchmark.metrics import Floats, with_noise
 from dear_plugin.benchmark.splits import DataSplit, ScoredModel
 from dear_plugin.data.schema import Schema
@@ -19,15 +19,15 @@ from dear_plugin.methods.dear import DEAR
 
 NOISE_ROWS = (1_000, 30_000)
 BASELINES: Mapping[str, Callable[..., RecourseMethod]] = {
-    "Wachter": baselines.Wachter,
-    "REVISE": baselines.Revise,
-    "C-CHVAE": baselines.CCHVAE,
-    "CLUE": baselines.Clue,
-    "FACE-K": baselines.FaceKNN,
-    "FACE-E": baselines.FaceEpsilon,
-    "ROAR": baselines.Roar,
-    "growing spheres": baselines.GrowingSpheres,
-    "nearest accepted": baselines.NearestAccepted,
+    "Wachter": rivals.Wachter,
+    "REVISE": rivals.Revise,
+    "C-CHVAE": rivals.CCHVAE,
+    "CLUE": rivals.Clue,
+    "FACE-K": rivals.FaceKNN,
+    "FACE-E": rivals.FaceEpsilon,
+    "ROAR": rivals.Roar,
+    "growing spheres": rivals.GrowingSpheres,
+    "nearest accepted": rivals.NearestAccepted,
 }
 LATENT = ("REVISE", "C-CHVAE", "CLUE")
 
@@ -111,9 +111,9 @@ def baseline(data: DataSplit, model: ScoredModel, name: str) -> RecourseMethod:
 
 
 @lru_cache(maxsize=1)
-def vae_of(data: DataSplit) -> baselines.Vae:
+def vae_of(data: DataSplit) -> rivals.Vae:
     """The VAE that REVISE, C-CHVAE and CLUE share."""
-    return baselines.Vae.fit(data.parts[0], data.schema, baselines.VaeDesign(seed=data.split))
+    return rivals.Vae.fit(data.parts[0], data.schema, rivals.VaeDesign(seed=data.split))
 
 
 def reject_all(frame: pd.DataFrame) -> Floats:

@@ -34,9 +34,9 @@ from dear_plugin.benchmark.splits import (
 from dear_plugin.datasets import Dataset, load_adult
 from dear_plugin.demo.rivals import DICE, of_alibi, of_dice
 from dear_plugin.methods.base import RecourseMethod
-from dear_plugin.methods.comparison import compare
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.problem.constraints import Constraints
+from dear_plugin.rivals.comparison import compare
 from dear_plugin.search import Search
 
 # The default, and the one that compares by what has to be done.

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pandas as pd
 
 from dear_plugin.benchmark.tables import Row, Table, wide
-from dear_plugin.evaluation.intervals import difference
-from dear_plugin.evaluation.measures import estimates
+from dear_plugin.rivals.intervals import difference
+from dear_plugin.rivals.measures import estimates
 
 BASE, LESS, FIT = "DEAR", "effort above DEAR", "fit"
 # Of the README's figure, which is of one data set.

@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from dear_plugin.decoders.autoencoder.networks import StackedLinear, StackedMLP
 from dear_plugin.demo.classifiers import HIDDEN, Kind, Recipe, trained
+from dear_plugin.paper.autoencoder.networks import StackedLinear, StackedMLP
 
 
 def network(

@@ -19,13 +19,13 @@ from dear_plugin.benchmark.fits import BASELINES, baseline, fits_of, reject_all
 from dear_plugin.benchmark.reproduce_tables import ENTANGLEMENT, LINE_SEARCH, OWN, PRESET
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
 from dear_plugin.benchmark.splits import NETWORKS, PAPER, DataSplit, ScoredModel, case_of
-from dear_plugin.decoders import PAPER_LAYERS, Autoencoder, Training
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.models.classifier import Classifier
+from dear_plugin.paper import PAPER_LAYERS, Autoencoder, Training
 from dear_plugin.paper.descent import differentiable
-from dear_plugin.results.metrics import neighbours
 from dear_plugin.results.recourses import Recourses
+from dear_plugin.rivals.metrics import neighbours
 from dear_plugin.search import DescentSchedule, Search
 
 LITERAL = Search.cheapest(solver="paper", max_features=1)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.benchmark.tables import Row, with_ends
-from dear_plugin.evaluation.intervals import estimate, paired
+from dear_plugin.rivals.intervals import estimate, paired
 
 # A value and the ends of its interval; NaN where there is none.
 Found: TypeAlias = Sequence[float]

@@ -26,9 +26,9 @@ from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
 from dear_plugin.benchmark.splits import CELLS, DataSplit, ScoredModel, case_of
 from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders import Autoencoder
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
+from dear_plugin.paper import Autoencoder
 from dear_plugin.search import Search
 
 # Rows that are also explained one per call, and repeats of a call of a baseline.

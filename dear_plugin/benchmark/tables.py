@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 
 from dear_plugin._version import __version__
-from dear_plugin.evaluation.intervals import Estimate
+from dear_plugin.rivals.intervals import Estimate
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Figure

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from dear_plugin.decoders.autoencoder.decoder import Autoencoder
-from dear_plugin.decoders.autoencoder.design import PAPER_LAYERS, Design
-from dear_plugin.decoders.autoencoder.training import History, Training
 from dear_plugin.decoders.collection import Decoders
 from dear_plugin.decoders.protocol import (
+    LATER,
     REGISTRY,
     Decoder,
     DifferentiableDecoder,
     Fit,
     decoder_class,
+    maker,
     register,
 )
 from dear_plugin.decoders.protocol import Members as Members  # the type of positions of features
@@ -22,16 +19,11 @@ from dear_plugin.decoders.transport.decoder import Transport
 from dear_plugin.errors import DearError, unknown
 
 __all__ = [
-    "PAPER_LAYERS",
-    "Autoencoder",
     "Decoder",
     "Decoders",
-    "Design",
     "DifferentiableDecoder",
     "Fit",
-    "History",
     "Sample",
-    "Training",
     "Transport",
     "decoder_class",
     "make_decoder",
@@ -44,7 +36,7 @@ def make_decoder(decoder: str | Decoder) -> Decoder:
 
     Args:
         decoder: the name of a registered class, in any case, such as "transport"; "paper" for
-            `Autoencoder.paper()`; or a decoder.
+            `dear_plugin.Autoencoder.paper()`; or a decoder.
 
     Raises:
         DearError: an unknown name.
@@ -55,11 +47,8 @@ def make_decoder(decoder: str | Decoder) -> Decoder:
     """
     if isinstance(decoder, Decoder):
         return decoder
-    makers: dict[str, Callable[[], Decoder]] = {
-        **{name.lower(): kind for name, kind in REGISTRY.items()},
-        "paper": Autoencoder.paper,
-    }
+    known = {name.lower(): name for name in (*REGISTRY, *LATER)}
     name = str(decoder).lower()
-    if name not in makers:
-        raise DearError(unknown("decoder", [decoder], makers))
-    return makers[name]()
+    if name not in known:
+        raise DearError(unknown("decoder", [decoder], known))
+    return maker(known[name])()

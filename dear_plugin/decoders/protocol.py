@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from pkgutil import resolve_name
 from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
@@ -193,7 +194,8 @@ class DifferentiableDecoder(Decoder):
     """A decoder with exact derivatives, as the paper's search and costs need.
 
     Example:
-        >>> from dear_plugin.decoders import Autoencoder, DifferentiableDecoder, Transport
+        >>> from dear_plugin.decoders import DifferentiableDecoder, Transport
+        >>> from dear_plugin.paper import Autoencoder
         >>> [isinstance(each, DifferentiableDecoder) for each in (Autoencoder(), Transport())]
         [True, False]
     """
@@ -230,6 +232,11 @@ class DifferentiableDecoder(Decoder):
 
 
 REGISTRY: dict[str, type[Decoder]] = {}
+# What makes a decoder beside the engine, which is imported when it is asked for.
+LATER = {
+    "Autoencoder": "dear_plugin.paper:Autoencoder",
+    "paper": "dear_plugin.paper:Autoencoder.paper",
+}
 
 
 def register(kind: type[Decoder]) -> type[Decoder]:
@@ -241,12 +248,19 @@ def register(kind: type[Decoder]) -> type[Decoder]:
     return kind
 
 
+def maker(name: str) -> Callable[[], Decoder]:
+    """What makes the decoder of a name in `REGISTRY` or `LATER`."""
+    return REGISTRY[name] if name in REGISTRY else resolve_name(LATER[name])
+
+
 def decoder_class(name: str) -> type[Decoder]:
     """The registered decoder class of a saved file.
 
     Raises:
         FileFormatError: a class that is not registered.
     """
+    if name in LATER:
+        resolve_name(LATER[name])  # which registers its class
     if name not in REGISTRY:
         raise FileFormatError(unknown("decoder class", [name], REGISTRY) + "; register it first")
     return REGISTRY[name]

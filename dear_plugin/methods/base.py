@@ -60,7 +60,7 @@ class RecourseMethod(Named, Parameters, ABC):
 
     Example:
         >>> from dear_plugin import RecourseMethod
-        >>> from dear_plugin.baselines import GrowingSpheres
+        >>> from dear_plugin.rivals import GrowingSpheres
         >>> issubclass(GrowingSpheres, RecourseMethod)
         True
     """

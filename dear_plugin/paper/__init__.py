@@ -1,1 +1,9 @@
-"""The paper's own: Algorithm 1 to the letter."""
+"""The paper's own: its decoder, Algorithm 1 to the letter, its Jacobians and closed forms."""
+
+from __future__ import annotations
+
+from dear_plugin.paper.autoencoder.decoder import Autoencoder
+from dear_plugin.paper.autoencoder.design import PAPER_LAYERS, Design
+from dear_plugin.paper.autoencoder.training import History, Training
+
+__all__ = ["PAPER_LAYERS", "Autoencoder", "Design", "History", "Training"]

@@ -47,7 +47,7 @@ class Case:
         A method sees its rows as a case:
 
         >>> from dear_plugin import Schema
-        >>> from dear_plugin.baselines import NearestAccepted
+        >>> from dear_plugin.rivals import NearestAccepted
         >>> from dear_plugin.datasets import load_loan
         >>> class Counting(NearestAccepted):
         ...     def _propose(self, case):

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Schema, Search
-from dear_plugin.baselines import NearestAccepted
 from dear_plugin.decoders import Decoders
+from dear_plugin.rivals import NearestAccepted
 from tests.evaluation.test_trained import by_definition
 from tests.still import Still
 

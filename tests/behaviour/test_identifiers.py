@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Schema
-from dear_plugin.baselines import FaceKNN, NearestAccepted
 from dear_plugin.errors import ConstraintError
+from dear_plugin.rivals import FaceKNN, NearestAccepted
 
 ROWS = 2_000
 

@@ -8,9 +8,9 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from dear_plugin import DEAR, Schema
-from dear_plugin.baselines import GrowingSpheres
 from dear_plugin.datasets import load_loan
 from dear_plugin.errors import SettingError
+from dear_plugin.rivals import GrowingSpheres
 
 DATA = load_loan(3_000)
 FRAME = DATA.frame.assign(gender=DATA.frame["gender"].astype("category"))

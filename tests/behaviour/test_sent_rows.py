@@ -12,10 +12,10 @@ import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Search, Vetted
-from dear_plugin.baselines import NearestAccepted
 from dear_plugin.datasets import load_loan
 from dear_plugin.evaluation.trained import Neighbours, Trained
 from dear_plugin.models.classifier import Classifier
+from dear_plugin.rivals import NearestAccepted
 
 HOMES = ["rent", "own", "mortgage"]  # not in alphabetical order, which the codes depend on
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from dear_plugin import DEAR, Recourses, Schema, compare
-from dear_plugin.baselines import Wachter, WachterConfig
+from dear_plugin.rivals import Wachter, WachterConfig
 from tests.still import Still
 
 USERS = 3

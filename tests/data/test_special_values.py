@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema
-from dear_plugin.baselines import NearestAccepted
 from dear_plugin.data.special_values import SPECIAL, is_special
+from dear_plugin.rivals import NearestAccepted
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ import torch
 
 from dear_plugin import DEAR, Encoder, Schema
 from dear_plugin.datasets import load_loan
-from dear_plugin.decoders import Autoencoder, Design, Training, Transport
+from dear_plugin.decoders import Transport
+from dear_plugin.paper import Autoencoder, Design, Training
 
 SETS = ["income", "education", "age", ("income", "savings")]
 DECODERS = {

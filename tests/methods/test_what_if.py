@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Constraints
-from dear_plugin.decoders import Autoencoder, Design, Training
 from dear_plugin.errors import ConstraintError, InputError
+from dear_plugin.paper import Autoencoder, Design, Training
 
 SMALL = Autoencoder(Design(layers=(6, 3)), Training(epochs=3))
 DECODERS = {"transport": "transport", "autoencoder": SMALL}

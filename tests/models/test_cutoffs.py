@@ -6,10 +6,10 @@ import pytest
 from sklearn.base import clone
 
 from dear_plugin import DEAR, Search, Target
-from dear_plugin.baselines import NearestAccepted
 from dear_plugin.errors import ModelError
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.models.cutoffs import cutoffs
+from dear_plugin.rivals import NearestAccepted
 from tests.thresholded import Thresholded
 
 SLOW = pytest.mark.slow

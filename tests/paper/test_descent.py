@@ -24,8 +24,8 @@ from dear_plugin import (
 from dear_plugin.data.columns import resolutions
 from dear_plugin.decoders import Decoders, DifferentiableDecoder, Sample
 from dear_plugin.errors import DearError, ModelError
-from dear_plugin.evaluation.costs import direct_action
 from dear_plugin.models.classifier import Classifier
+from dear_plugin.paper.closed_forms import direct_action
 from dear_plugin.paper.descent import Objective, descend, descended
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.reasons import Reason

@@ -9,11 +9,11 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from dear_plugin import DEAR, Encoder, RecourseMethod, Schema
-from dear_plugin.baselines import NearestAccepted
 from dear_plugin.data.relations import Relation
 from dear_plugin.errors import FileFormatError, SchemaError
 from dear_plugin.problem.relations import Relations
 from dear_plugin.results.proposal import Proposal
+from dear_plugin.rivals import NearestAccepted
 
 
 def doubled(frame):

@@ -10,9 +10,9 @@ import torch
 from torch import tensor
 
 from dear_plugin import DEAR, Schema, Search, Target, Vetted
-from dear_plugin.baselines import NearestAccepted
 from dear_plugin.errors import TargetError
 from dear_plugin.problem.target import goal_of
+from dear_plugin.rivals import NearestAccepted
 
 
 def logit(p: float) -> float:

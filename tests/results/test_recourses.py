@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Constraints, Schema, Search
-from dear_plugin.baselines import NearestAccepted
 from dear_plugin.errors import InputError
 from dear_plugin.problem.reasons import Reason
+from dear_plugin.rivals import NearestAccepted
 from tests.rounding import near
 
 COLUMNS = [

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Constraints, Target
-from dear_plugin.baselines import NearestAccepted
 from dear_plugin.errors import InputError, SettingError
+from dear_plugin.rivals import NearestAccepted
 
 
 @pytest.fixture(params=[DEAR, NearestAccepted], scope="module")

@@ -1,0 +1,262 @@
+"""Lint: what the log says of training columns, by values and by names; marks identifiers.
+
+What is concluded is told as INFO; a warning asks, and names the argument that answers it. Warnings
+by names change no result: `logging.getLogger("dear_plugin.data.lint.names")` switches them off.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from dear_plugin.data import identifiers
+from dear_plugin.data.codes import MOST_CODES, Array, gross, suspected_codes
+from dear_plugin.data.feature import Feature
+from dear_plugin.data.kinds.categories import not_known
+from dear_plugin.data.kinds.remedies import as_numbers, line, parsed
+from dear_plugin.data.scales import words_in_order
+
+# A category is not acted on by default if it has more than MANY_LEVELS levels, or more than
+# SOME_LEVELS and fewer rows per level than ROWS_A_LEVEL.
+MANY_LEVELS, SOME_LEVELS, ROWS_A_LEVEL = 100, 12, 5
+# Text is suspected to be numbers if this share of its distinct values can be parsed.
+PARSED = 0.9
+# The most rows that a message names.
+MOST_NAMED = 5
+# The arguments that say what a column is, which then is no identifier.
+STATED = ("numeric", "categorical", "ordered", "increasing", "decreasing", "ranges", "units")
+
+# Words, or parts of words, of names in lower case with "_" around each word, and what they say.
+SENSITIVE = "have names of attributes that cannot be changed"
+NAMES = {
+    SENSITIVE: r"_(age|sex|gender|race|ethnic|ethnicity|nationality|religion|marital(status)?)_",
+    "seem to count time, and no action makes time pass": r"since|_(age|tenure|seniority|elapsed)_"
+    r"|_(birthday|dob)_|_(years?|months?|days?|yrs)_(at|in|with|on)_",
+    "have names of past events, which no action undoes": r"_(delinq\w*?|late|arrears|overdue"
+    r"|past_due|default(s|ed)?|bankrupt\w*?|derog\w*?|foreclosure|priors|convictions|arrests|lawsuits"
+    r"|charged?_?offs?|missed_payments?|pub_rec|public_records?)_",
+    "have names of marks that the decision maker gives, and a person cannot set": r"_(sub)?(grade"
+    r"|score|rating|decision|limit|apr|guidelines?|int(erest)?_rate|risk_class)_",
+}
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+logger = logging.getLogger(__name__)
+names_logger = logger.getChild("names")
+
+
+def inspect(
+    frame: pd.DataFrame, features: Sequence[Feature], marks: Mapping[str, Sequence[str]]
+) -> list[Feature]:
+    """Features with identifiers and categories of many levels marked; tells of their columns.
+
+    Args:
+        frame: training rows.
+        features: the inferred features of its columns.
+        marks: the features that each argument of `Schema.infer` names.
+    """
+    _tell_of_missing(frame, features)
+    found = []
+    with np.errstate(over="ignore"):  # the schema rejects a range that overflows
+        for feature in features:
+            marked = _with_identifier(frame[feature.name], feature, marks)
+            if not marked.identifier:
+                tell = _number if feature.holds_numbers else _category
+                marked = tell(frame[feature.name], marked, marks)
+            found.append(marked)
+    return found
+
+
+def _tell_of_missing(frame: pd.DataFrame, features: Sequence[Feature]) -> None:
+    """Warn of missing values, and of columns of nothing else."""
+    missing = {f.name: int(frame[f.name].isna().sum()) for f in features if f.missing}
+    if empty := [name for name, count in missing.items() if count == len(frame)]:
+        logger.warning("columns %s are empty, and immutable: drop them", empty)
+    if some := [f"{name} {count}" for name, count in missing.items() if name not in empty]:
+        logger.warning(
+            "missing values, treated as a separate level that no action enters or leaves: %s of %d"
+            " rows",
+            ", ".join(some),
+            len(frame),
+        )
+
+
+def _with_identifier(
+    column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]
+) -> Feature:
+    """A feature marked as an identifier if it is one: stated, by its values or by its name."""
+    name, is_stated = feature.name, feature.name in marks["identifiers"]
+    in_order = feature.is_number and not feature.holds_numbers
+    if not is_stated:
+        if in_order or any(name in marks[what] for what in STATED):
+            return feature
+        found = identifiers.evidence(column, name, feature.holds_numbers)
+        if not found:
+            return feature
+        other = "numeric" if feature.holds_numbers else "categorical"
+        by, told = {
+            "values": ("its values", f"{other}=[{name!r}] if it is none"),
+            "name": ("its name alone", f"identifiers=[{name!r}] if it is one, {other}= if not"),
+        }[found]
+        logger.warning(
+            "column %r looks like an identifier by %s: nothing moves it, and nothing is compared"
+            " by it; state %s",
+            *(name, by, told),
+        )
+    return dataclasses.replace(feature, identifier=True, immutable=True, actionable=False)
+
+
+def _number(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]) -> Feature:
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    known = ~np.isnan(values) & ~np.isin(values, feature.special)
+    far = np.flatnonzero(known)[gross(values[known])]
+    if len(far):
+        _tell_of_gross(column, feature, values, far)
+        known[far] = False
+    if codes := suspected_codes(values[known]):
+        logger.warning(
+            "column %r has %s, which look like codes and not like amounts: if they are codes,"
+            " declare them with special={%r: %s}",
+            *(feature.name, _shown(codes), feature.name, _shown(codes)),
+        )
+    elif feature.observed:
+        _tell_of_observed(feature, feature.name in marks["numeric"])
+    return feature
+
+
+def _tell_of_gross(column: pd.Series, feature: Feature, values: Array, far: Array) -> None:
+    """Warn of rows, (m,), whose values lie beyond all others by far."""
+    codes = np.unique(values[far]).tolist()
+    rows, more = column.index[far[:MOST_NAMED]].tolist(), ", ..." * (len(far) > MOST_NAMED)
+    declared = f"; special={{{feature.name!r}: {_shown(codes)}}} declares codes"
+    logger.warning(
+        "column %r has values far beyond all others in %d rows, %s%s: correct or drop errors%s",
+        *(feature.name, len(far), str(rows)[1:-1], more),
+        declared * (len(codes) <= MOST_CODES),
+    )
+
+
+def _tell_of_observed(feature: Feature, is_amount: bool) -> None:
+    """Say which values a number takes: a grid is told, codes are suspected."""
+    name, observed = feature.name, feature.observed
+    steps = np.diff(observed)
+    if np.allclose(steps, steps[0]):
+        logger.info(
+            "column %r takes steps of %g: no value in between is proposed;"
+            " schema.replace(%r, observed=()) allows them",
+            *(name, steps[0], name),
+        )
+    elif not is_amount and all(v.is_integer() for v in observed) and _is_unrounded(observed):
+        logger.warning(
+            "column %r has only the values %s: no value in between is proposed; if they are codes"
+            " and not amounts, declare categorical=[%r]",
+            *(name, _shown(observed), name),
+        )
+
+
+def _is_unrounded(observed: Sequence[float]) -> bool:
+    """Whether whole numbers have no common step, as rounded amounts often have."""
+    return math.gcd(*map(int, observed)) == 1
+
+
+def _shown(values: Sequence[float]) -> list[float]:
+    return [int(value) if value.is_integer() else value for value in values]
+
+
+def _category(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]) -> Feature:
+    name, levels, rows = feature.name, len(feature.choices), len(column)
+    if feature.is_number:
+        if name not in marks["ordered"] and not feature.ordered:
+            logger.info(
+                "column %r holds numbers and ranges in the order %s; categorical=[%r] ignores it,"
+                " ordered= states another",
+                *(name, list(feature.levels), name),
+            )
+        return feature
+    if not_known(feature.special) and name not in marks["special"]:
+        _tell_of_not_known(feature)
+    if name not in marks["categorical"]:
+        _tell_of_order(feature)
+    if _is_text_of_numbers(column, feature):
+        logger.warning(
+            "column %r holds numbers as text and is read as a category of %d levels: %s makes it a"
+            " number, in DiCE continuous_features=[..., %r]",
+            *(name, levels, line(name, as_numbers(column)), name),
+        )
+    if levels <= MANY_LEVELS and (levels <= SOME_LEVELS or rows >= ROWS_A_LEVEL * levels):
+        return feature
+    logger.warning(
+        "column %r has %d levels in %d rows: it is not acted on unless act_on names it; merge its"
+        " rare levels, or state identifiers=[%r]",
+        *(name, levels, rows, name),
+    )
+    return dataclasses.replace(feature, actionable=False)
+
+
+def _tell_of_not_known(feature: Feature) -> None:
+    """Say which levels of a category are neither entered nor left, and what changes that."""
+    name, levels = feature.name, list(feature.special)
+    logger.warning(
+        "column %r has the levels %s, which say that the value is not known: nothing enters or"
+        " leaves them; special={%r: %s} declares that, special={%r: []} makes them levels like"
+        " others",
+        *(name, levels, name, levels, name),
+    )
+
+
+def _tell_of_order(feature: Feature) -> None:
+    """Suggest the order of levels that are words of a scale."""
+    if words := words_in_order([c for c in feature.categories if c is not None]):
+        logger.warning(
+            "column %r has levels that seem to have an order: ordered={%r: %s} states it,"
+            " categorical=[%r] that there is none",
+            *(feature.name, feature.name, list(words), feature.name),
+        )
+
+
+def _is_text_of_numbers(column: pd.Series, feature: Feature) -> bool:
+    """Whether most of the more than two levels of an object or string column are numbers."""
+    text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
+    if not text or len(feature.categories) <= 2:
+        return False
+    return bool(parsed(pd.Series(feature.categories, dtype=object)).notna().mean() >= PARSED)
+
+
+def warn_of_names(features: Sequence[Feature], immutable: Sequence[str]) -> None:
+    """Warn of mutable features with names of what nobody can act on, the first reason of each.
+
+    Those with a direction or a range are left out. Who states `immutable` features knows of
+    attributes that cannot be changed.
+    """
+    told = {f.name for f in features if f.immutable or f.direction or f.limits is not None}
+    for reason in NAMES:
+        if reason == SENSITIVE and immutable:
+            continue
+        if names := [f.name for f in features if f.name not in told and says(f.name, reason)]:
+            told |= {*names}
+            names_logger.warning(
+                "columns %s %s: immutable=%s keeps them fixed (immutable_features in Alibi)",
+                *(names, reason, names),
+            )
+
+
+def warn_of_actions(features: Iterable[Feature]) -> None:
+    """Warn of sensitive features among the actionable ones when `act_on` is not given."""
+    some = [f for f in features if f.actionable and not (f.immutable or f.direction)]
+    if names := [f.name for f in some if f.limits is None and says(f.name, SENSITIVE)]:
+        names_logger.warning(
+            "act_on is not given, and columns %s %s: act_on=[...] lists the actionable features,"
+            " immutable=%s those that never change (immutable_features in Alibi)",
+            *(names, SENSITIVE, names),
+        )
+
+
+def says(name: str, reason: str) -> bool:
+    """Whether a name, in camelCase, snake_case and the like, has words of a reason of `NAMES`."""
+    words = "_".join(["", *WORD.findall(name), ""]).lower()
+    return bool(re.search(NAMES[reason], words))

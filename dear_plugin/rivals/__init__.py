@@ -1,0 +1,39 @@
+"""Rivals: the methods that the paper compares DEAR with, as their papers do; `compare`."""
+
+from __future__ import annotations
+
+from dear_plugin.rivals.cchvae import CCHVAE, CCHVAEConfig
+from dear_plugin.rivals.clue import Clue
+from dear_plugin.rivals.comparison import Comparison, compare
+from dear_plugin.rivals.face import FaceConfig, FaceEpsilon, FaceKNN
+from dear_plugin.rivals.growing_spheres import GrowingSpheres, GrowingSpheresConfig
+from dear_plugin.rivals.latent import LatentConfig
+from dear_plugin.rivals.nearest import NearestAccepted
+from dear_plugin.rivals.revise import Revise
+from dear_plugin.rivals.roar import Roar, RoarConfig
+from dear_plugin.rivals.vae import Vae, VaeDesign
+from dear_plugin.rivals.vetted import Vetted
+from dear_plugin.rivals.wachter import Wachter, WachterConfig
+
+__all__ = [
+    "CCHVAE",
+    "CCHVAEConfig",
+    "Clue",
+    "Comparison",
+    "FaceConfig",
+    "FaceEpsilon",
+    "FaceKNN",
+    "GrowingSpheres",
+    "GrowingSpheresConfig",
+    "LatentConfig",
+    "NearestAccepted",
+    "Revise",
+    "Roar",
+    "RoarConfig",
+    "Vae",
+    "VaeDesign",
+    "Vetted",
+    "Wachter",
+    "WachterConfig",
+    "compare",
+]

@@ -1,0 +1,226 @@
+"""Latent: the base of methods that search among the latents of a VAE, and their descent."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dear_plugin._lazy import lazy
+from dear_plugin.data.schema import Schema
+from dear_plugin.errors import NotFittedError, SchemaError
+from dear_plugin.methods.base import Case
+from dear_plugin.models.classifier import Output
+from dear_plugin.rivals.base import Baseline, Config
+from dear_plugin.rivals.candidate_pool import CandidatePool
+from dear_plugin.rivals.vae import Vae, VaeDesign
+from dear_plugin.rivals.weights import straight_through
+
+# Of Adam. Gradients far below EPSILON move little, or rounding errors would decide.
+BETA_1, BETA_2, EPSILON = 0.9, 0.99, 1e-3
+# Steps whose rows are added to a pool together.
+STEPS_A_TIME = 50
+
+Loss = Callable[[Case, Tensor], Tensor]
+
+
+class LatentMethod(Baseline[Config], ABC):
+    """A method that needs a VAE, its own or one that several methods share.
+
+    Args:
+        model: see `RecourseMethod`.
+        schema: the features.
+        vae: a trained one, or the design of the one that `fit` trains.
+        config: the method's settings; None for the defaults.
+        output: see `RecourseMethod`.
+        encode: see `RecourseMethod`.
+
+    Raises:
+        ModelError: a model that the method cannot use.
+        SchemaError: a VAE trained for another schema.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        schema: Schema,
+        *,
+        vae: Vae | VaeDesign | None = None,
+        config: Config | None = None,
+        output: Output | None = None,
+        encode: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        super().__init__(model, schema, config=config, output=output, encode=encode)
+        if isinstance(vae, Vae) and vae.encoder.schema != schema:
+            raise SchemaError("the VAE was trained for another schema; train it with Vae.fit")
+        self.design = vae or VaeDesign()
+        self._params |= {"vae": vae}
+        self._vae: Vae | None = None
+
+    @property
+    def vae(self) -> Vae:
+        """The trained VAE.
+
+        Raises:
+            NotFittedError: before `fit`.
+        """
+        if self._vae is None:
+            raise NotFittedError(f"{type(self).__name__} has no VAE yet; call fit(frame) first")
+        return self._vae
+
+    def _learn(self, rows: Tensor) -> None:
+        given = self.design
+        self._vae = given if isinstance(given, Vae) else Vae.fit_rows(rows, self.encoder, given)
+
+
+@dataclass(frozen=True)
+class LatentConfig:
+    """The settings of a descent among latents.
+
+    Attributes:
+        weight: lambda, the weight of the l1 cost; None for what the method does by default.
+        steps: how many.
+        rate: Adam's learning rate.
+        starts: how often rows without a success start, each time farther from their own latents
+            and at last from latents that the model accepts; 1 for no restart.
+        places: latents drawn from the prior, among which accepted ones are looked up.
+        seed: of the draw; the global generators are left alone.
+
+    Example:
+        >>> from dear_plugin.rivals import LatentConfig
+        >>> quick = LatentConfig(steps=50)
+    """
+
+    weight: float | None = None
+    steps: int = 500
+    rate: float = 0.1
+    starts: int = 4
+    places: int = 128
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a descent among latents minimises: `loss(scores) + lambda ||x - x_cf||_1`.
+
+    Attributes:
+        loss: a case and scores, (m, classes), -> (m,).
+        weights: (w,) lambdas each, one descent for each of them; further ones are for rows without
+            a success.
+        by_cost: whether the success of least cost is kept, of all lambdas, or that of least total
+            loss.
+    """
+
+    loss: Loss
+    weights: Sequence[Tensor]
+    by_cost: bool = False
+
+
+class LatentDescent(LatentMethod[LatentConfig], ABC):
+    """A method that minimises an objective over latents; arguments as of `LatentMethod`."""
+
+    default_config = LatentConfig()
+    needs_gradient = True
+
+    def _descend(self, case: Case, objective: Objective) -> CandidatePool:
+        """The rows with the best success along their descents.
+
+        Each row starts from its own latents and takes all steps independently of the others.
+        """
+        pool = CandidatePool.of(case, self.classifier)
+        for share, part in pool.restarts(self.config.starts):
+            start = own = self.vae.encode(part.case.x)
+            if share > 0.0:
+                start = own + share * (self._nearest_accepted(part, own) - own)
+            for weights, idx, open_part in part.attempts(objective.weights):
+                _Adam(open_part, self.vae, objective, weights).run(start[idx], self.config)
+        return pool
+
+    def _nearest_accepted(self, pool: CandidatePool, own: Tensor) -> Tensor:
+        """The nearest drawn latents, (m, k), that the model accepts; without any, the first."""
+        count, rng = self.config.places, torch.Generator().manual_seed(self.config.seed)
+        drawn = torch.randn(count, self.vae.k, generator=rng)
+        rows = project_latents(pool, self.vae, drawn.expand(len(own), -1, -1))
+        scores = pool.classifier.scores(rows.flatten(0, 1))
+        owner = torch.arange(len(own)).repeat_interleave(count)
+        reached = pool.case.reaches(scores, owner)
+        distance = torch.cdist(own, drawn)
+        return drawn[distance.where(reached.view(distance.shape), torch.inf).argmin(1)]
+
+
+@dataclass(frozen=True)
+class _Adam:
+    """Adam on the latents of the rows of a pool, once for each of w lambdas.
+
+    Attributes:
+        pool: m rows.
+        vae: decodes the latents.
+        objective: what is minimised.
+        weights: (w,) the lambdas.
+    """
+
+    pool: CandidatePool
+    vae: Vae
+    objective: Objective
+    weights: Tensor
+
+    @lazy
+    def _each(self) -> CandidatePool:
+        """The rows, each of them w times."""
+        idx = torch.arange(len(self.pool.case))
+        return self.pool.select(idx.repeat_interleave(len(self.weights)))
+
+    def run(self, z: Tensor, config: LatentConfig) -> None:
+        """Descend from latents, (m, k), with moments of each latent by itself."""
+        z = z.repeat_interleave(len(self.weights), 0)
+        mean, square = torch.zeros_like(z), torch.zeros_like(z)
+        seen: list[tuple[Tensor, Tensor, Tensor]] = []
+        for step in range(1, config.steps + 1):
+            at = z.clone().requires_grad_(True)
+            with torch.enable_grad():
+                total, rows, scores = self._evaluate(at)
+                (gradient,) = torch.autograd.grad(total.sum(), at)
+            seen.append((rows, scores, total.detach().float()))
+            if len(seen) == STEPS_A_TIME or step == config.steps:
+                self._add(seen)
+                seen = []
+            mean = BETA_1 * mean + (1.0 - BETA_1) * gradient
+            square = BETA_2 * square + (1.0 - BETA_2) * gradient.square()
+            size = (square / (1.0 - BETA_2**step)).sqrt() + EPSILON
+            z = z - config.rate * mean / (1.0 - BETA_1**step) / size
+
+    def _evaluate(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The total loss at latents, (m w, k): (m w,); the rows there, and their scores."""
+        each, encoder = self._each, self.vae.encoder
+        soft = decode_latents(each, self.vae, z)
+        rows, encoded = straight_through(each, soft)
+        scores = each.classifier.differentiable(encoded)
+        cost = ((soft - encoder.expand(each.case.x)).abs() * encoder.weights).sum(1)
+        weights = self.weights.repeat(len(self.pool.case))
+        return self.objective.loss(each.case, scores) + weights * cost, rows, scores.detach()
+
+    def _add(self, seen: Sequence[tuple[Tensor, Tensor, Tensor]]) -> None:
+        """Add the rows of some steps, with their scores and losses, to the pool."""
+        m = len(self.pool.case)
+        parts = [torch.stack(part, 1) for part in zip(*seen, strict=True)]
+        rows, scores, total = (part.reshape(m, -1, *part.shape[2:]) for part in parts)
+        loss = None if self.objective.by_cost else total
+        self.pool.update(rows, scores=scores.flatten(0, 1), loss=loss, descent=True)
+
+
+def decode_latents(pool: CandidatePool, vae: Vae, z: Tensor) -> Tensor:
+    """The decoded rows, (m, k) -> (m, d) encoded; columns that cannot change are the factual's."""
+    (low, high), x = pool.bounds, vae.encoder.expand(pool.case.x)
+    return torch.where(low < high, vae.decode(z, x), x)
+
+
+def project_latents(pool: CandidatePool, vae: Vae, z: Tensor) -> Tensor:
+    """The feasible rows nearest to decoded latents, (m, c, k) -> (m, c, p)."""
+    m, c, _ = z.shape
+    repeated = pool.select(torch.arange(m).repeat_interleave(c))
+    rows, _ = straight_through(repeated, decode_latents(repeated, vae, z.flatten(0, 1)))
+    return rows.view(m, c, rows.shape[1])

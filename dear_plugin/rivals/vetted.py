@@ -1,0 +1,220 @@
+"""Vetted: any method in; the same method, whose answers meet the criteria of a search, out."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self, final
+
+import torch
+from torch import Tensor
+
+from dear_plugin._lazy import lazy
+from dear_plugin._validation.settings import require_instance
+from dear_plugin.methods.base import RecourseMethod
+from dear_plugin.problem.case import Case, Requirement
+from dear_plugin.problem.reasons import Status
+from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.spread import Ranges, Spread
+from dear_plugin.search import RowCriteria, Search
+
+# How much farther past the boundary a method is asked to go where its answer does not meet the
+# criteria, as a share of the spread of the model's scores.
+FARTHER = (0.1, 0.2, 0.4, 0.8, 1.6)
+
+
+@final
+class Vetted(RecourseMethod):
+    """A method whose answers meet the criteria of a search, where it finds any that do.
+
+    `margin`, `min_plausibility` and `min_support` of a `Search` mean what they mean for `DEAR`;
+    the other settings are not used. A method that goes through several candidates chooses the best
+    one that meets the criteria. For rows without one, and for a method that knows no criteria,
+    such as a wrapped host, the target is moved farther past the boundary step by step, and the
+    first answer that meets the criteria is kept. Rows for which none does get the answer that the
+    method gives by itself: `credible` is then False, and the note says what is lacking.
+
+    It has no table of tried actions, as `DEAR`'s search: other methods give rows, not actions on
+    sets, and choose among candidates of their own.
+
+    A threshold needs no search: `Target.of_class(1, threshold=0.7)` holds for every method.
+
+    Args:
+        method: any method. One that is fitted is used as it is, or fitted again by `fit` with
+            other rows; the method that is passed does not change.
+        search: the criteria; None for those of `DEAR`.
+
+    Raises:
+        SettingError: not a method, or not a search.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from dear_plugin import Schema, Search, Vetted
+        >>> from dear_plugin.rivals import NearestAccepted
+        >>> frame = pd.DataFrame({"income": range(100), "debt": range(100, 0, -1)}) / 2
+        >>> nearest = NearestAccepted(lambda f: (f["income"] > 29.75) * 1.0, Schema.infer(frame))
+        >>> by_itself = nearest.fit(frame).generate(frame.head(1))
+        >>> vetted = Vetted(nearest, Search.cheapest(min_support=1.0))
+        >>> supported = vetted.fit(frame).generate(frame.head(1))
+        >>> round(by_itself.support[0], 2), supported.support[0]
+        (0.6, 1.0)
+        >>> (
+        ...     int(by_itself.counterfactuals["income"][0]),
+        ...     int(supported.counterfactuals["income"][0]),
+        ... )
+        (30, 31)
+    """
+
+    def __init__(self, method: RecourseMethod, search: Search | None = None) -> None:
+        require_instance("method", method, RecourseMethod)
+        known = method._params
+        super().__init__(
+            known["model"], method.schema, output=known["output"], encode=known["encode"]
+        )
+        self.method = method
+        self.search = Search() if search is None else search
+        require_instance("search", self.search, Search)
+        self.encoder, self.classifier = method.encoder, method.classifier
+        self._trained = method._trained
+        self._params |= {"search": search}
+
+    def __sklearn_clone__(self) -> Self:
+        """The same criteria for the same method, not fitted."""
+        return type(self)(self.method.__sklearn_clone__(), self._params["search"])
+
+    def _learn(self, rows: Tensor) -> None:
+        known = self.method._trained
+        if known is None or not torch.equal(known.rows, rows):
+            self.method = copy.copy(self.method)._fit_rows(rows)
+
+    def _fit_rows(self, rows: Tensor) -> Self:
+        super()._fit_rows(rows)
+        # Several vetted methods share what is computed from the training rows.
+        self._trained = self.method._trained
+        return self
+
+    def _propose(self, case: Case) -> Proposal:
+        return _Asking(self, case).proposal()
+
+    def _flip_probabilities(
+        self, case: Case, proposal: Proposal, position: int
+    ) -> Mapping[int, tuple[float, float]]:
+        return self.method._flip_probabilities(case, proposal, position)
+
+    def _contradicted(self, acted_on: str) -> Mapping[str, str]:
+        return self.method._contradicted(acted_on)
+
+    def _spread(self, case: Case, proposal: Proposal) -> Spread:
+        return self.method._spread(case, proposal)
+
+    def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
+        return self.method._ranges(case, proposal)
+
+    @property
+    def _acts(self) -> Tensor:
+        return self.method._acts
+
+    @property
+    def _repr_parts(self) -> Sequence[str]:
+        """The parts of `repr` besides the model and the rows."""
+        return [type(self.method).__name__, *super()._repr_parts]
+
+
+@dataclass
+class _Asking:
+    """The proposals of a method for m rows, until they meet the criteria.
+
+    Attributes:
+        vetted: the method and the criteria.
+        case: the m rows.
+    """
+
+    vetted: Vetted
+    case: Case
+
+    def proposal(self) -> Proposal:
+        """The proposal that meets the criteria, else the method's own."""
+        every, margin = torch.arange(len(self.case)), self.vetted.search.margin
+        best = self._ask(every, margin, self._requirement)
+        missed = self._missed(best, every, margin)
+        for share, requirement in self._weaker(margin):
+            rows = missed.nonzero()[:, 0]
+            if len(rows):
+                part = self._ask(rows, share, requirement)
+                best, missed[rows] = best.merged(part, rows), self._missed(part, rows, share)
+        met = self._met(best, every)
+        if self.vetted.method.follows_margin:
+            for rows, part in self._farther(best, met):
+                best, met[rows] = best.merged(part, rows), True
+        # What else an answer lacks is evaluated when it is asked for.
+        less = ~best.failed & ~self._reaches(best.rows, every, margin)
+        status = best.status.masked_fill(less, int(Status.LESS_MARGIN))
+        return replace(best, status=status)
+
+    @lazy
+    def _requirement(self) -> RowCriteria | None:
+        return RowCriteria.of(self.case, self.vetted.search, self.vetted.trained)
+
+    def _weaker(self, margin: float) -> Iterator[tuple[float, Requirement | None]]:
+        """Margins and requirements for rows without an answer to a stronger one."""
+        if self._requirement is not None:
+            yield margin, None
+        if margin:
+            yield 0.0, self._requirement
+            if self._requirement is not None:
+                yield 0.0, None
+
+    def _farther(self, best: Proposal, met: Tensor) -> Iterator[tuple[Tensor, Proposal]]:
+        """Rows, (q,), and their answers that meet the criteria, from farther targets.
+
+        Args:
+            best: the proposals so far.
+            met: (m,) bool, which of them meet the criteria; rows without the margin are left out.
+        """
+        latest = best.rows.clone()
+        open_rows = self._reaches(best.rows, torch.arange(len(met)), self.vetted.search.margin)
+        open_rows &= ~met & ~best.failed
+        for step in FARTHER:
+            share, rows = self.vetted.search.margin + step, open_rows.nonzero()[:, 0]
+            # An answer that lies this far already would be given again.
+            rows = rows[~self._reaches(latest[rows], rows, share)]
+            if not len(rows):
+                continue
+            part = self._ask(rows, share, self._requirement)
+            found = self._met(part, rows)
+            latest[rows[~part.failed]] = part.rows[~part.failed]
+            open_rows[rows[found]] = False
+            if bool(found.any()):
+                yield rows[found], part.select(found.nonzero()[:, 0])
+
+    def _ask(self, rows: Tensor, share: float, requirement: Requirement | None) -> Proposal:
+        """The method's proposal for rows, (q,), with a margin and a requirement."""
+        case = replace(self.case, aim=self.case.aim + self._past(share), requirement=requirement)
+        return self.vetted.method._propose(case.select(rows))
+
+    def _met(self, proposal: Proposal, rows: Tensor) -> Tensor:
+        """(q,) bool, whether proposals for rows, (q,), meet all criteria."""
+        met = ~self._missed(proposal, rows, self.vetted.search.margin)
+        if self._requirement is not None:
+            at = met.nonzero()[:, 0]
+            met[at] = self._requirement.met(proposal.rows[at], rows[at])
+        return met
+
+    def _missed(self, proposal: Proposal, rows: Tensor, share: float) -> Tensor:
+        """(q,) bool, whether proposals for rows, (q,), fail or lack a margin."""
+        return proposal.failed | ~self._reaches(proposal.rows, rows, share)
+
+    def _reaches(self, reached: Tensor, rows: Tensor, share: float) -> Tensor:
+        """(q,) bool, whether counterfactuals of rows, (q,), have a margin."""
+        scores = self.vetted.classifier.scores(reached)
+        return self.case.goal.margin(scores, rows) >= self._past(share)[rows]
+
+    def _past(self, share: float) -> Tensor:
+        """(m,) a margin, as a share of the unit of each row's margins."""
+        unit = self._unit if share else torch.zeros(len(self.case))
+        return (share * unit).float()
+
+    @lazy
+    def _unit(self) -> Tensor:
+        return self.case.goal.unit(self.vetted.trained.scores)
