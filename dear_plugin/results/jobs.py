@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from dear_plugin._progress import progress
 from dear_plugin._threads import one_thread
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
@@ -53,5 +54,6 @@ def proposed(
 
 @one_thread()
 def _searched(method: Method, case: Case, k: int) -> Sequence[Proposal]:
-    """The proposals for the rows of a case, one per rank."""
-    return method._alternatives(case, k)
+    """The proposals for the rows of a case, one per rank; without a bar each."""
+    with progress(False):
+        return method._alternatives(case, k)

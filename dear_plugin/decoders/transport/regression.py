@@ -43,7 +43,8 @@ class Regression:
     def _solve(self, right: Tensor) -> Tensor:
         """(q, t) the weights, given the products of columns and targets, (q, t)."""
         if self._before is None:
-            return torch.linalg.lu_solve(*self._factor, right)
+            weights: Tensor = torch.linalg.lu_solve(*self._factor, right)
+            return weights
         first, last = right.split([len(self._cross), len(right) - len(self._cross)])
         last = torch.linalg.lu_solve(*self._factor, last - self._cross.T @ first)
         return torch.cat([self._before._solve(first) - self._cross @ last, last])
