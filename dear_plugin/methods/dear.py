@@ -16,8 +16,8 @@ from torch import Tensor
 from dear_plugin._progress import progress as showing
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import require_instance
+from dear_plugin.data.lint import warn_of_actions
 from dear_plugin.data.schema import Rule, Schema
-from dear_plugin.data.sensitive import warn_of_actions
 from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose
@@ -26,7 +26,7 @@ from dear_plugin.methods import saving
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.curve import curve_of
 from dear_plugin.methods.proposals import proposals, searching
-from dear_plugin.methods.robustness import flip_probabilities, spread
+from dear_plugin.methods.robustness import flip_probabilities, ranges, spread
 from dear_plugin.methods.what_if import Actions, named_values, outcome
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.models.copies import as_classifiers
@@ -38,7 +38,7 @@ from dear_plugin.results.letter import LetterTemplate
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Attempt
 from dear_plugin.results.recourses import LETTER, Recourses
-from dear_plugin.results.spread import Spread
+from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search import Search, SearchProblem
 
 if TYPE_CHECKING:
@@ -361,6 +361,9 @@ class DEAR(RecourseMethod):
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         return spread(case, proposal, decoders=self.decoders, classifier=self.classifier)
+
+    def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
+        return ranges(case, proposal, decoders=self.decoders, classifier=self.classifier)
 
     @property
     def _acts(self) -> Tensor:

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
+from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.columns import Columns
@@ -41,7 +42,7 @@ class Targets(NamedTuple):
 
     Attributes:
         features: (f,) their positions, ascending.
-        values: (n, f) double, their winsorised values minus
+        values: (n, f) double, their winsorised values, 0 for special ones, minus
         centre: (f,) their means.
     """
 
@@ -54,8 +55,9 @@ class Targets(NamedTuple):
         """Those of training rows."""
         smooth = sample.shared(smooth_features)
         values = sample.shared(winsorised)[:, smooth]
-        centre = values.mean(0)
-        values -= centre
+        values = torch.where(is_special(values), torch.nan, values)
+        centre = values.nanmean(0)
+        values = (values - centre).nan_to_num_()
         return cls(smooth.nonzero()[:, 0], values, centre)
 
     def part(self, kept: Tensor) -> Targets:
@@ -70,7 +72,7 @@ class LeastSquares:
         sample: the training rows.
         acted: the features of S.
         held: the held features.
-        may_move: (p,) bool, the targets to keep.
+        may_move: (p,) bool, the targets to keep; special in the same rows.
         tested: how many features share the error rate.
         earlier: see `Columns`; with some, all targets are kept.
     """
@@ -87,7 +89,8 @@ class LeastSquares:
     ) -> None:
         self._columns, self._tested = Columns(sample, acted, held, earlier), tested
         self._keeps_all = bool(earlier)
-        self._known = sample.shared(complete, held)[:, None].double()
+        known = ~is_special(sample.rows[:, may_move]).any(1) & sample.shared(complete, held)
+        self._known = known[:, None].double()
         self._rows, targets = sample.shared(winsorised), sample.shared(Targets.of)
         self._targets = targets.part(may_move[targets.features])
         # Centred columns keep the precision of their squares; about the mean is enough.
@@ -98,24 +101,29 @@ class LeastSquares:
         self._held = len(self._centre) - self._columns.blocks.shape[1]
         self._fit = torch.empty(0)
 
-    def lines(self, weights: Tensor, point: Lines | None = None) -> Lines:
+    def lines(
+        self, weights: Tensor, point: Lines | None = None, *, untested: bool = False
+    ) -> Lines:
         """The locations and scales in r samples, given the weights of blocks of rows.
 
         Args:
             weights: (r, 64), or (r, 1) for all of them.
             point: those of the sample itself, whose slopes of zero are kept.
+            untested: whether what does not move there has a straight line all the same.
         """
         targets, blocks, part = self._targets, weights.expand(-1, BLOCKS), lru_cache(1)(self._part)
         shape = len(weights), len(self._centre), len(targets.features)
         fit = scale = torch.zeros(shape).double()
         if shape[2]:
             columns, drawn = self._columns.blocks, point is not None
+            found = targets.features.new_ones(0) if point is None else point.features
+            forced = ~torch.isin(targets.features, found) & untested
             # Of the sample itself also the sums of the rows that test groups.
             other = (~grows(BLOCKS)).double()[None] if point is None else blocks[:0]
             sums, others = _split(self._sums(part, torch.cat([blocks, other])), len(blocks))
             if point is None:
                 self._allowed = self._asked_for(columns, others)
-            fit, _ = self._selected(sums, columns, self._allowed, drawn=drawn)
+            fit, _ = self._selected(sums, columns, self._allowed, drawn=drawn, forced=forced)
             self._fit = fit[0] if point is None else self._fit
             sums[1:] = self._sizes(part, blocks)
             scale, _ = self._selected(sums, columns, self._allowed, drawn=drawn)
@@ -126,11 +134,13 @@ class LeastSquares:
         if point is None:
             moves = ((slope[0] != 0.0) | (scale[0] != 0.0)).any(0) | self._keeps_all
         else:
-            moves = torch.isin(targets.features, point.features)
+            moves = torch.isin(targets.features, point.features) | untested
         held, slope, scale = (each[..., moves] for each in (held, slope, scale))
         if point is not None:
-            slope = slope * (point.slope != 0.0).any(1, keepdim=True)
-            scale = scale * (point.scale != 0.0).any(1, keepdim=True)
+            known = torch.isin(targets.features[moves], point.features)
+            slope[..., known] *= (point.slope != 0.0).any(1, keepdim=True)
+            scale[..., known] *= (point.scale != 0.0).any(1, keepdim=True)
+            scale[..., ~known] = 0.0
         return Lines(targets.features[moves], self._columns, held, slope, scale)
 
     def _asked_for(self, blocks: Tensor, sums: Sequence[Tensor]) -> Tensor:
@@ -183,7 +193,13 @@ class LeastSquares:
         return torch.cat([self._columns.always(rows), own], 1).sub_(self._centre)
 
     def _selected(
-        self, sums: Sequence[Tensor], blocks: Tensor, allowed: Tensor, *, drawn: bool
+        self,
+        sums: Sequence[Tensor],
+        blocks: Tensor,
+        allowed: Tensor,
+        *,
+        drawn: bool,
+        forced: Tensor | bool = False,
     ) -> tuple[Tensor, Tensor]:
         """(r, q, f) the coefficients, and (b, r, f) bool, the columns of x_S that fit better.
 
@@ -193,6 +209,7 @@ class LeastSquares:
             blocks: (b, u) bool, the columns of x_S that are added together.
             allowed: (b, f) bool, those that may be added.
             drawn: whether these are bootstrap samples, see `links`.
+            forced: (f,) bool, the targets that take the first block untested.
         """
         (gram, right, square), q, own = sums, self._held, slice(self._held, None)
         n = (gram[:, 0, :1] - q).clamp_min(1.0)
@@ -209,17 +226,18 @@ class LeastSquares:
         least, rest = (square * EXACT).clamp_min(1e-30), flat
         fit, taken = torch.zeros_like(right), torch.zeros_like(right.mT, dtype=torch.bool)
         # Which blocks were taken, as digits of a number, and the least gains by added columns.
-        added, code = [], torch.zeros_like(rest, dtype=torch.int64)
+        added: list[Tensor] = []
+        code = torch.zeros_like(rest, dtype=torch.int64)
         bounds = _bounds(len(left[0]), self._tested * max(len(blocks) - 2, 1))
         for block, may in zip(blocks, allowed, strict=False):
             wider = taken | block
             more = wider.sum(2) - taken.sum(2)
-            asked = torch.where(may & (more > 0), code, -1)
+            asked = torch.where((may | (forced & (not added))) & (more > 0), code, -1)
             found = _solved(left + ridge[:, own, own], right, wider, asked)
             remains = flat - (2.0 * right - left @ found).mul(found).sum(1)
             remains = remains.maximum(least)
             gain = n * (rest.maximum(least) / remains).log() - (2.0 * more if drawn else 0.0)
-            better = (asked >= 0) & (gain > bounds[more])
+            better = (asked >= 0) & ((gain > bounds[more]) | (forced & (not added)))
             added.append(better)
             fit = torch.where(better[:, None], found, fit)
             rest, taken = torch.where(better, remains, rest), taken | (better[..., None] & block)
