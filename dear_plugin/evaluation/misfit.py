@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from dear_plugin._progress import bar
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders import Decoders
@@ -82,7 +83,7 @@ def misfits(
     rows = rows[torch.randperm(len(rows), generator=rng)[:MOST_ROWS]]
     tests = [
         (label, *test)
-        for label, members in zip(sets.labels, sets.members, strict=True)
+        for label, members in bar([*zip(sets.labels, sets.members, strict=True)], "testing, sets")
         if is_tested(decoders, encoder, members)
         for test in _tests(decoders, encoder, rows, members, rng)
     ]
