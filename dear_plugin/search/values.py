@@ -118,7 +118,8 @@ def singles(problem: SearchProblem, known: FeatureValues) -> tuple[Actions, Tens
     parts = [(none, none, problem.x.new_empty(0, width), none.bool())]
     for i in (problem.actionable.any(0) & problem.sets.single).nonzero()[:, 0].tolist():
         rows = problem.actionable[:, i].nonzero()[:, 0]
-        every, (values, first) = torch.full_like(rows, i), _values_of(problem, known, rows, i)
+        every = torch.full_like(rows, i)
+        values, first = _values_of(problem, known, rows, i)
         at, place = admissible(problem, rows, every, values)
         new = values.expand(-1, -1, width)[at, place]
         parts.append((rows[at], every[at], new, place < first))
