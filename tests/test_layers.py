@@ -296,3 +296,18 @@ def test_the_search_and_the_facts_of_training_rows_have_one_home(folder):
     classes = {each.name for t in trees for each in ast.walk(t) if isinstance(each, ast.ClassDef)}
     # `costs.Parts` are the parts of a cost.
     assert FOLDED & classes <= ({"Parts"} if folder == "evaluation" else set())
+
+
+# What became a smaller idea under another name.
+GONE = {"FeasibleSet", "_Builder", "PER_ROW", "Relations", "OneHot", "Group"}
+
+
+def test_removed_classes_do_not_come_back():
+    files = sources(ENGINE) + sources(ADAPTERS)
+    named = {
+        getattr(each, "name", None) or getattr(each, "id", None)
+        for path in files
+        for each in ast.walk(tree(path))
+        if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.Name)
+    }
+    assert not GONE & named

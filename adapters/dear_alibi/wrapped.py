@@ -97,7 +97,7 @@ class WrappedAlibi(RecourseMethod):
         """The constraints of a call as Alibi's conditions: [] where there are none."""
         if self.explainer.params["conditional_func"](X[:1]) is None:
             return None
-        feasible = case.feasible
+        feasible = case.feasible.limits
         encoder = self.encoder
         free = (feasible.low <= encoder.low) & (feasible.high >= encoder.high)
         limited = feasible.allowed is not None or bool(feasible.not_actionable.any())
@@ -119,7 +119,7 @@ class WrappedAlibi(RecourseMethod):
     def _levels(self, case: Case, i: int, j: int) -> list[str]:
         """The categories that row i may have in feature j."""
         levels = self.schema.features[j].categories
-        feasible, own = case.feasible, int(case.x[i, j])
+        feasible, own = case.feasible.limits, int(case.x[i, j])
         fixed = feasible.not_actionable[i, j] | (feasible.floor[i, j] == feasible.ceiling[i, j])
         codes = torch.arange(len(levels), dtype=case.x.dtype)[None]
         valid = feasible.admits(codes, torch.tensor([j]), torch.tensor([i]))[0] & ~fixed

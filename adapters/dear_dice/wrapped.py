@@ -86,7 +86,10 @@ class WrappedDice(RecourseMethod):
         """The explainer is already fitted."""
 
     def _propose(self, case: Case) -> Proposal:
-        frames = [self.encoder.frame(t) for t in (case.x, case.feasible.low, case.feasible.high)]
+        frames = [
+            self.encoder.frame(t)
+            for t in (case.x, case.feasible.limits.low, case.feasible.limits.high)
+        ]
         moved, reasons = case.x.clone(), [""] * len(case)
         for i in range(len(case)):
             try:
@@ -98,7 +101,7 @@ class WrappedDice(RecourseMethod):
     def _explained(self, case: Case, i: int, frames: Sequence[pd.DataFrame]) -> Tensor:
         """(p,) DiCE's counterfactual of row i, whose query and bounds are frames of one row."""
         query, low, high = frames
-        fixed = case.feasible.floor[i] == case.feasible.ceiling[i]
+        fixed = case.feasible.limits.floor[i] == case.feasible.limits.ceiling[i]
         schema = self.schema
         owners = zip(schema.column_names, schema.spread.owner, strict=True)
         vary = [name for name, j in owners if not bool(fixed[j])]
@@ -121,7 +124,7 @@ class WrappedDice(RecourseMethod):
         self, case: Case, i: int, low: pd.DataFrame, high: pd.DataFrame
     ) -> dict[str, list[Any]]:
         """The range of every number, and the levels of every category that may change."""
-        feasible, permitted = case.feasible, {}
+        feasible, permitted = case.feasible.limits, {}
         schema = self.schema
         for feature, j in zip(schema.columns, schema.spread.owner, strict=True):
             name, levels = feature.name, feature.categories

@@ -183,7 +183,7 @@ class Question:
         every = len(rows) == len(case)
         scored = (after, seen) if every else (after.iloc[rows.numpy()], seen[rows])
         new, success = self._decided(*scored, rows)
-        lawful = case.feasible.satisfies_rules(seen[rows], rows)
+        lawful = case.feasible.keeps_rules(seen[rows], rows)
         proposal = replace(proposal, rows=seen)
         if not bool(lawful.all()):
             broken = case.feasible.broken_text(seen, rows[~lawful])
@@ -196,7 +196,7 @@ class Question:
         """(n,) bool, whether the user's model accepts rows, (n, p), that have an action alone."""
         every = torch.arange(len(self.case))
         after, seen = patch(self.method.encoder, self.frame, self.case.x, rows=rows)
-        lawful = self.case.feasible.satisfies_rules(seen, every, alone=True)
+        lawful = self.case.feasible.keeps_rules(seen, every, alone=True)
         return self._decided(after, seen, every)[1] & lawful
 
     def _decided(self, frame: pd.DataFrame, seen: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:

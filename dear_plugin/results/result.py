@@ -54,7 +54,7 @@ class Result:
         """The result of a written proposal; `kinds` adds how alternatives differ."""
         proposal, success, x = written.proposal, written.success, question.case.x
         encoder = question.method.encoder
-        costs = question.case.feasible.costs
+        costs = question.case.feasible.limits.costs
         direct, indirect = split(encoder, x, proposal.rows, proposal.direct, costs)
         columns: dict[str, Any] = {
             "success": success.numpy(),

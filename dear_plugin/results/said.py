@@ -118,7 +118,9 @@ def _is_chosen(row: Answered, move: Move) -> bool:
     """Whether the applicant may act on what changes: it is a choice, and does not just happen."""
     (j,) = row.result.encoder.schema.index([move.feature.name])
     question = row.result.question
-    return bool(question.method._acts[j] & ~question.case.feasible.not_actionable[row.at, j])
+    return bool(
+        question.method._acts[j] & ~question.case.feasible.limits.not_actionable[row.at, j]
+    )
 
 
 def _farther(move: Move, digits: int | None) -> Move:
@@ -158,7 +160,7 @@ def _accepted(rows: Sequence[Answered], drafts: Sequence[Said]) -> list[Said | N
         _write(least[i], reached[i], draft.needed, part)
         needed[i, list(part.encoder.schema.index(m.feature.name for m in draft.needed))] = True
     least = part.repaired(least, needed)
-    good, feasible = torch.ones(len(x), dtype=torch.bool), part.question.case.feasible
+    good, feasible = torch.ones(len(x), dtype=torch.bool), part.question.case.feasible.limits
     for i, j in (direct & (least != reached)).nonzero().tolist():
         one = torch.tensor([j]), torch.tensor([i])
         good[i] &= feasible.admits(least[i : i + 1, [j]], *one)[0, 0]
