@@ -160,7 +160,8 @@ class Rules:
         """(q,) the value of a member with which a rule holds, on the grid or the factual one."""
         value, j = rule.repair(self._cells(rows), self._cells(x), name), self._at[name]
         rounded: Tensor = self.encoder.grid.round(value, j)
-        return value.where(value == x[:, j], rounded)
+        out: Tensor = value.where(value == x[:, j], rounded)
+        return out
 
     def _with(self, j: int, value: Tensor, rows: Tensor, where: Tensor) -> Tensor:
         """Rows, (q, p), with a number, (q,), as feature j where it may be set."""
