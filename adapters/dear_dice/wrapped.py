@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_dice.interface import Interface
+from dear_dice.interface import OF_FEATURES, Interface
 from dear_dice.model import BlackBox, Host, Labelled, model_arguments
 from dear_plugin import Case, ClassGoal, Proposal, RangeGoal, RecourseMethod, isolated
 
@@ -19,12 +19,6 @@ def wrap_dice(
     explainer: Any,
     *,
     seed: int = 0,
-    immutable: Iterable[str] = (),
-    increasing: Iterable[str] = (),
-    decreasing: Iterable[str] = (),
-    ordered: Mapping[str, Sequence[Any]] | None = None,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
-    costs: Mapping[str, float] | None = None,
     **arguments: Any,
 ) -> WrappedDice:
     """A DiCE explainer as a method that can be compared with DEAR.
@@ -39,23 +33,12 @@ def wrap_dice(
             module; its "kdtree" one of two columns, if it is a module. Its "genetic" does not end
             where a row has no counterfactual within the constraints.
         seed: of the global generators that DiCE draws from; their state is restored.
-        immutable: features that never change.
-        increasing: numeric or two-valued features that may only grow.
-        decreasing: numeric or two-valued features that may only fall.
-        ordered: `{category: its levels, the least first}`.
-        ranges: `{feature: (low, high)}` for numeric features.
-        costs: `{feature: number}`, what a unit of it, or another category, costs a person.
-        **arguments: more for the explainer's `generate_counterfactuals`.
+        **arguments: what `dear_plugin.Schema.infer` takes of features, such as `immutable`,
+            `increasing`, `ranges` and `costs`, and more for the explainer's
+            `generate_counterfactuals`.
     """
-    interface = Interface(
-        explainer.data_interface,
-        immutable=immutable,
-        increasing=increasing,
-        decreasing=decreasing,
-        ordered=ordered,
-        ranges=ranges,
-        costs=costs,
-    )
+    marks = {name: arguments.pop(name) for name in OF_FEATURES if name in arguments}
+    interface = Interface(explainer.data_interface, **marks)
     return WrappedDice(explainer, interface, seed, arguments)
 
 

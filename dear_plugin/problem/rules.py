@@ -124,7 +124,8 @@ class Rules:
         """(..., q) bool, which of some rules hold in rows, (..., p)."""
         lower, upper = self._orders[:, list(some)]
         above = rows[..., upper]  # all orders at once: there may be hundreds
-        out, cells = (rows[..., lower] <= above) | is_special(above), self._cells(rows)
+        out: Tensor = (rows[..., lower] <= above) | is_special(above)
+        cells = self._cells(rows)
         for i, k in enumerate(some):
             if not isinstance(self.every[k], Order):
                 out[..., i] = self.every[k].holds(cells)
