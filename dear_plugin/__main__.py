@@ -1,34 +1,52 @@
-"""The command line: `dear-plugin demo` and `dear-plugin explore`."""
+"""The command line: `dear-plugin schema`, `explore` and `demo`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+from dear_plugin._version import __version__
 from dear_plugin.errors import DearError
+
+DATASETS = ("loan", "adult", "compas", "gmc")
+# `add_argument` of the parser of a command.
+Add = Callable[..., Any]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns 0, or 2 on an invalid argument or missing data.
+    """Run a command; returns 0, 1 where rows cannot be read, or 2 on an invalid argument.
 
     Args:
         arguments: of the command line; None reads `sys.argv`.
     """
     options = vars(_parser().parse_args(arguments))
-    from dear_plugin import demo
-
-    command = options.pop("command")
+    run = options.pop("run")
     try:
-        if command == "demo":
-            demo.run(demo.Demo(**options))
-        else:
-            demo.explore(demo.Explore(**options))
+        return run(options) or 0
     except DearError as error:
         print(f"dear-plugin: {error}", file=sys.stderr)
         return 2
-    return 0
+
+
+def _demo(options: dict[str, Any]) -> None:
+    from dear_plugin import demo
+
+    demo.run(demo.Demo(**options))
+
+
+def _explore(options: dict[str, Any]) -> None:
+    from dear_plugin import demo
+
+    demo.explore(demo.Explore(**options))
+
+
+def _schema(options: dict[str, Any]) -> None:
+    from dear_plugin import command
+
+    command.write_schema(command.SchemaFile(**options))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -36,26 +54,44 @@ def _parser() -> argparse.ArgumentParser:
         prog="dear-plugin",
         description="Algorithmic recourse with direct and indirect changes.",
     )
-    commands = parser.add_subparsers(required=True, metavar="command", dest="command")
-    demo = commands.add_parser(
-        "demo", help="train a model on a data set and explain its rejected rows"
-    )
-    demo.add_argument("--dataset", choices=("loan", "adult", "compas", "gmc"), default="loan")
-    demo.add_argument("--decoder", default="transport", help="transport, autoencoder or paper")
-    demo.add_argument("--rows", type=int, default=50, help="number of rejected rows to explain")
-    demo.add_argument("--seed", type=int, default=0, help="seed of the split and the classifier")
-    demo.add_argument("--figure", type=Path, default=None, help="path of the figure")
-    page = commands.add_parser(
-        "explore", help="a page on which a person tries what could be changed, on this machine"
-    )
-    page.add_argument("--dataset", choices=("loan", "adult", "compas", "gmc"), default="loan")
-    page.add_argument("--saved", type=Path, default=None, help="folder of a saved DEAR")
-    page.add_argument("--model", default="", help="of the saved DEAR, as module:attribute")
-    page.add_argument("--applicants", type=Path, default=None, help="a CSV file of its applicants")
-    page.add_argument("--rows", type=int, default=200, help="the largest number of applicants")
-    page.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    page.add_argument("--no-browser", action="store_false", dest="browser", help="opens none")
+    parser.add_argument("--version", action="version", version=f"dear-plugin {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    def _command(name: str, run: Callable[[dict[str, Any]], int | None], what: str) -> Add:
+        added = commands.add_parser(name, help=what, description=what)
+        added.set_defaults(run=run)
+        return added.add_argument
+
+    _add_schema(_command("schema", _schema, "write what is inferred of a CSV file, to edit"))
+    _add_explore(_command("explore", _explore, "a page to try what could be changed, locally"))
+    _add_demo(_command("demo", _demo, "train a model on a data set, and explain refused rows"))
     return parser
+
+
+def _add_schema(add: Add) -> None:
+    add("train", type=Path, help="training rows, a CSV file")
+    add("--target", default=None, help="the column of decisions, which is no feature")
+    add("--out", type=Path, default=None, help="the file to write; by default train.toml")
+
+
+def _add_explore(add: Add) -> None:
+    add("--dataset", choices=DATASETS, default="loan")
+    add("--saved", type=Path, default=None, help="folder of a saved DEAR")
+    add("--model", default="", help="of the saved DEAR, as in dear-plugin letters")
+    add("--trust", action="store_true", help="the model's file may run code: I trust who made it")
+    add("--applicants", type=Path, default=None, help="a CSV file of its applicants")
+    add("--index", default="", help="the column that says whose case it is, such as a number")
+    add("--rows", type=int, default=200, help="the largest number of applicants")
+    add("--port", type=int, default=0, help="0 takes a free one")
+    add("--no-browser", action="store_false", dest="browser", help="opens none")
+
+
+def _add_demo(add: Add) -> None:
+    add("--dataset", choices=DATASETS, default="loan")
+    add("--decoder", default="transport", help="transport, autoencoder or paper")
+    add("--rows", type=int, default=50, help="number of rejected rows to explain")
+    add("--seed", type=int, default=0, help="seed of the split and the classifier")
+    add("--figure", type=Path, default=None, help="path of the figure")
 
 
 if __name__ == "__main__":

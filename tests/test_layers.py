@@ -37,7 +37,17 @@ CORE = (
     "results",
     "methods",
 )
-BESIDE = ("plots", "datasets", "paper", "rivals", "page", "testing", "demo", "benchmark")
+BESIDE = (
+    "plots",
+    "datasets",
+    "paper",
+    "rivals",
+    "page",
+    "testing",
+    "command",
+    "demo",
+    "benchmark",
+)
 ORDER = (*CORE, *BESIDE, "__main__")
 # The only imports of what is beside the engine: inside of these methods, and for their types.
 ON_CALL = {
@@ -281,6 +291,11 @@ FOLDED = {
     *("Agreement", "Candidates", "Entries", "Optimizer", "Parts", "Plausibility", "Ranked"),
     *("SearchTable", "Support", "TriedActions", "Trying", "Valued", "Waves"),
 }
+# A group of dummies is one feature.
+GROUPS = {
+    *("OneHot", "Group", "one_hot.py", "subjects", "leveled", "keep_groups"),
+    *("with_whole_groups", "_with_whole_groups", "infer_groups"),
+}
 FOLDED_FILES = {
     "search": {"actions", "closer", "grow", "ranks", "waves"},
     "evaluation": {"agreement", "neighbours", "plausibility", "support"},
@@ -299,7 +314,7 @@ def test_the_search_and_the_facts_of_training_rows_have_one_home(folder):
 
 
 # What became a smaller idea under another name.
-GONE = {"FeasibleSet", "_Builder", "PER_ROW", "Relations", "OneHot", "Group"}
+GONE = {"FeasibleSet", "_Builder", "PER_ROW", "Relations"}
 
 
 def test_removed_classes_do_not_come_back():
@@ -311,3 +326,12 @@ def test_removed_classes_do_not_come_back():
         if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.Name)
     }
     assert not GONE & named
+
+
+@ENGINE_SOURCES
+def test_dummies_are_known_to_the_columns_alone(path):
+    used = {each.id for each in ast.walk(tree(path)) if isinstance(each, ast.Name)}
+    used |= {each.attr for each in ast.walk(tree(path)) if isinstance(each, ast.Attribute)}
+    made = (ast.FunctionDef, ast.ClassDef)
+    used |= {each.name for each in ast.walk(tree(path)) if isinstance(each, made)}
+    assert not GROUPS & {*used, path.name}

@@ -66,7 +66,11 @@ class Exclusion:
             return dataclasses.replace(feature, immutable=True)
         if self.argument == "excluded" or feature.dummies:
             kept = [each for each in feature.excluded if each != self.level]
-            return dataclasses.replace(feature, excluded=(*kept, self.level))
+            dummies = tuple(
+                dataclasses.replace(each, direction=-1) if each.name == self.name else each
+                for each in feature.dummies
+            )
+            return dataclasses.replace(feature, excluded=(*kept, self.level), dummies=dummies)
         direction = 1 if self.argument == "increasing" else -1
         return dataclasses.replace(feature, direction=direction)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from dear_plugin._lazy import lazy
 from dear_plugin._threads import one_thread
-from dear_plugin.data import graph, summary
+from dear_plugin.data import graph, summary, toml
 from dear_plugin.data import tiers as in_tiers
 from dear_plugin.data.causal_order import CausalOrder
 from dear_plugin.data.definitions import infer_relations
@@ -298,6 +299,42 @@ class Schema:
         cells = {f.name: frame[f.name].astype(object) for f in text}
         other = [n for n, c in cells.items() if not c.dropna().map(type).eq(str).all()]
         return frame.assign(**{n: cells[n].map(str, na_action="ignore") for n in other})
+
+    @classmethod
+    def from_toml(
+        cls, path: str | Path, frame: pd.DataFrame, *, rules: Iterable[Rule] = ()
+    ) -> Schema:
+        """Infer a schema from a frame, (n, p), and what a file of `to_toml` says of it.
+
+        Args:
+            path: of the file.
+            frame: training rows in user units.
+            rules: as in `infer`; they are code, which no file holds.
+
+        Raises:
+            SchemaError: the file cannot be read, or does not fit the frame.
+        """
+        given, more = toml.arguments(toml.read(path), frame)
+        schema = cls.infer(frame, **given, rules=rules)
+        for name, attributes in more.items():
+            schema = schema.replace(name, **attributes)
+        return schema
+
+    def to_toml(self, path: str | Path) -> None:
+        """Write what is known of the features, with comments, as a file that people edit.
+
+        Args:
+            path: of the file, which `from_toml` reads.
+        """
+        causes = {name: [*causes] for name, causes in self.causes}
+        text = toml.written(
+            [column for feature in self for column in dummies.stated(feature)],
+            self.relations,
+            {"causes": causes} if causes else {"tiers": [[*tier] for tier in self.tiers]},
+            target=self.target,
+            exactly_one=self.exactly_one,
+        )
+        Path(path).write_text(text, encoding="utf8")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without infinity, which is None, and rules, which are code."""

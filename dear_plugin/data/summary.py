@@ -63,6 +63,13 @@ def as_table(features: Sequence[Feature], tiers: Tiers, causes: Causes) -> str:
     return _html.STYLE + _html.table((*COLUMNS, *shown), table)
 
 
+def described(feature: Feature) -> str:
+    """The kind of a feature, its values, and the steps of actions on it, as a line."""
+    kind = "levels in order" if feature.is_number and feature.levels else feature.kind
+    steps = _steps(feature)
+    return f"{kind}: {_values(feature)}{steps and f'; steps of {steps}'}"
+
+
 def _name(feature: Feature) -> str:
     """The column, and its label if it has one."""
     return f"{feature.name} ({feature.label})" if feature.label else feature.name

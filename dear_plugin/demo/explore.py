@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from dear_plugin import DEAR, Constraints
+from dear_plugin.command.models import model_of
+from dear_plugin.command.tables import by_case, read_table
 from dear_plugin.demo.experiment import Demo, make_experiment
 from dear_plugin.errors import InputError
 
@@ -22,8 +21,10 @@ class Explore:
     Attributes:
         dataset: a data set of the demo.
         saved: the folder of a saved DEAR, in the place of a data set.
-        model: of the saved DEAR, as `module:attribute`.
+        model: of the saved DEAR: a file of joblib, pickle or skops, or `module:attribute`.
+        trust: whether code of the model's file may run.
         applicants: the rows of a saved DEAR, a file of comma-separated values.
+        index: the column that says whose case it is; "" for the number of the row.
         rows: the largest number of applicants.
         port: 0 takes a free one.
         browser: whether a browser opens the page.
@@ -32,7 +33,9 @@ class Explore:
     dataset: str = "loan"
     saved: Path | None = None
     model: str = ""
+    trust: bool = False
     applicants: Path | None = None
+    index: str = ""
     rows: int = 200
     port: int = 0
     browser: bool = True
@@ -56,22 +59,7 @@ def subject(settings: Explore) -> tuple[DEAR, pd.DataFrame, Constraints]:
         dear = DEAR(experiment.model, experiment.schema, **experiment.how)
         return dear.fit(experiment.train), experiment.refused, experiment.within
     if settings.applicants is None or not settings.model:
-        raise InputError("--saved needs --model module:attribute and --applicants file.csv")
-    dear = DEAR.load(settings.saved, _attribute(settings.model))
-    try:
-        rows = pd.read_csv(settings.applicants)
-    except (OSError, ValueError) as error:
-        raise InputError(f"--applicants {settings.applicants}: {error}") from error
+        raise InputError("--saved needs --model and --applicants file.csv")
+    dear = DEAR.load(settings.saved, model_of(settings.model, trust=settings.trust))
+    rows = by_case(read_table(settings.applicants, "--applicants"), settings.index)
     return dear, rows, Constraints()
-
-
-def _attribute(path: str) -> Any:
-    """The attribute of a module, which may lie in the present folder."""
-    module, _, name = path.partition(":")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        return getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"--model {path}: expected module:attribute; {error}") from error
-    finally:
-        sys.path.pop(0)

@@ -27,7 +27,7 @@ SCORED_ROWS, MOST_ROWS = 2_000, 5_000
 NEIGHBOURS = 5
 # Above so many encoded columns a product of matrices is cheaper than a tree; cells of one product;
 # the rows that it finds, whose distances are then computed exactly.
-MOST_COLUMNS, CELLS, NEAR = 48, 1 << 22, 16
+MOST_COLUMNS, CELLS, NEAR = 20, 1 << 22, 16
 # The quantiles whose distance is the unit of a number; their distance in standard deviations, if
 # the distribution is normal.
 CENTRAL, NORMAL = (0.05, 0.95), 3.29

@@ -29,7 +29,7 @@ from dear_plugin.problem.target import Label, Target, goal_of
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Attempt, Question
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.spread import Spread
+from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.results.writing import PAST, settled
 from dear_plugin.search import Search
 
@@ -286,7 +286,12 @@ class RecourseMethod(Named, Parameters, ABC):
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         """What becomes of answers under resamples; by default there are none."""
         none = case.x[:, None][:, :0]
-        return Spread.of(case.x, proposal.rows, none, self.encoder.is_number)
+        return Spread.of(case.x, proposal.rows, none)
+
+    def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
+        """Between which ends numbers change in answers; by default those of the answers."""
+        none = case.x[:, None, None][:, :, :0]
+        return Ranges.of(case.x, proposal.rows, none, self.encoder.is_number)
 
     def _of_others(
         self, case: Case, moved: Tensor, *, reasons: Sequence[str], package: str

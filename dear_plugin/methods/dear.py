@@ -24,7 +24,7 @@ from dear_plugin.methods import saving
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.curve import curve_of
 from dear_plugin.methods.proposals import proposals, searching
-from dear_plugin.methods.robustness import flip_probabilities, spread
+from dear_plugin.methods.robustness import flip_probabilities, ranges, spread
 from dear_plugin.methods.what_if import Actions, named_values, outcome
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.models.copies import as_classifiers
@@ -36,7 +36,7 @@ from dear_plugin.results.letter import LetterTemplate
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Attempt
 from dear_plugin.results.recourses import LETTER, Recourses
-from dear_plugin.results.spread import Spread
+from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search import Search, SearchProblem
 
 if TYPE_CHECKING:
@@ -351,6 +351,9 @@ class DEAR(RecourseMethod):
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         return spread(case, proposal, decoders=self.decoders, classifier=self.classifier)
+
+    def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
+        return ranges(case, proposal, decoders=self.decoders, classifier=self.classifier)
 
     @property
     def _acts(self) -> Tensor:

@@ -24,7 +24,7 @@ LEAST_BARS = 3
 BAR, REST = 0.34, 2.1
 FOLLOWS = "Expected to follow"
 SCALE = "size of the change, as a share of the feature's range (a changed category: 1)"
-RANGE = "thin lines and ranges: 10th to 90th percentile over resamples of the data"
+RANGE = "thin lines and ranges: of the mean of people like this row"
 
 
 class Result(Protocol):

@@ -205,16 +205,17 @@ class Answered:
         return forced_moves(self.result, self.at, self.result.alone[self.at])
 
     def _resampled(self, j: int, move: Move) -> Move:
-        """An indirect change with its range over the resamples, or in how many it happens."""
-        spread = self.result.spread
-        all_of_it = spread.moved, spread.low, spread.high
-        moved, low, high = (each[self.at, j].item() for each in all_of_it)
+        """An indirect change with its ranges, or in how many resamples it happens."""
+        spread, found = self.result.spread, self.result.ranges
+        moved, all_of_it = int(spread.moved[self.at, j]), (found.low, found.high)
+        low, high = (each[self.at, j].item() for each in all_of_it)
+        one = found.low_one[self.at, j].item(), found.high_one[self.at, j].item()
         least = spread.least[self.at, j].item()
         move = replace(move, least=self._value(move, j, least))
         if move.is_amount:
-            return replace(move, low=low, high=high)
-        agree = low < high or moved == spread.count
-        return move if agree else replace(move, times=(int(moved), spread.count))
+            return replace(move, low=low, high=high, one=one)
+        agree = one[0] < one[1] or moved == spread.count
+        return move if agree else replace(move, times=(moved, spread.count))
 
     def _value(self, move: Move, j: int, least: float) -> Any:
         """A row value of a feature that changes, in user units."""

@@ -20,7 +20,7 @@ from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status
 from dear_plugin.results.proposal import Proposal, identity_proposal
 from dear_plugin.results.rows import Rows
-from dear_plugin.results.spread import Spread
+from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search.credibility import Reached
 from dear_plugin.search.criteria import TOLERANCE, Measure, least_values, measures_of_rows
 from dear_plugin.search.settings import CRITERIA, Search
@@ -47,6 +47,8 @@ class Method(Protocol):
     ) -> Sequence[Proposal]: ...
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread: ...
+
+    def _ranges(self, case: Case, proposal: Proposal) -> Ranges: ...
 
     def _contradicted(self, acted_on: str) -> Mapping[str, str]: ...
 
@@ -223,6 +225,10 @@ class Question:
                 for at in bar(parts, "resamples, chunks of rows")
             ]
         )
+
+    def ranges(self, proposal: Proposal) -> Ranges:
+        """Between which ends numbers change in the answers."""
+        return self.method._ranges(self.case, proposal)
 
     def credibility(self, proposal: Proposal, success: Tensor, spread: Spread) -> Credibility:
         """What the answers of a proposal, where it has `success`, (n,) bool, are worth."""

@@ -22,7 +22,7 @@ from dear_plugin.results.explained import in_the_way, in_words, reasons, with_la
 from dear_plugin.results.obstacles import obstacles
 from dear_plugin.results.proposal import KINDS, Proposal
 from dear_plugin.results.question import Credibility, Question, Written
-from dear_plugin.results.spread import Spread
+from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search.settings import CRITERIA
 
 # The positions of the criteria that depend on more than the counterfactual.
@@ -113,7 +113,7 @@ class Result:
             self.counterfactuals.iloc[idx],
             self.outcome.iloc[idx],
         )
-        for name in ("spread", "credibility"):
+        for name in ("spread", "ranges", "credibility"):
             # What is known of the rows is not evaluated again.
             if name in vars(self):
                 vars(part)[name] = vars(self)[name].select(at)
@@ -159,6 +159,11 @@ class Result:
     def spread(self) -> Spread:
         """What becomes of the answers under resamples."""
         return self.question.spread(self.proposal)
+
+    @lazy
+    def ranges(self) -> Ranges:
+        """Between which ends numbers change: of people like a row, and of one person."""
+        return self.question.ranges(self.proposal)
 
     @lazy
     def credibility(self) -> Credibility:

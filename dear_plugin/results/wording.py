@@ -20,6 +20,9 @@ Change: TypeAlias = Literal["direct", "forced", "indirect"]
 
 # Letters of a value in a figure; longer ones end in an ellipsis.
 MOST_LETTERS = 30
+# One person's range that is at most so many times as wide as that of a mean is no other one: the
+# quantiles alone make it 1.4 times as wide.
+WIDER = 2.0
 
 ASSOCIATION = (
     "Indirect changes are associations in the data, not causal effects: they say what usually"
@@ -71,8 +74,9 @@ class Move:
         kind: "direct", what is acted on; "forced", what a rule between columns sets with it;
             "indirect", what is expected to follow.
         size: the change in units of cost; 1 for a category, and from or to a special value.
-        low: the least change of a number over resamples, where they do not agree, in user units.
-        high: the largest one.
+        low: between which ends a number changes on average of people like this row, in user units.
+        high: likewise.
+        one: the ends for one person; None where they are the same.
         times: the resamples in which a category changes, and all resamples; None where all agree.
         least: the value up to which an indirect change must happen; the old value where it need
             not.
@@ -86,6 +90,7 @@ class Move:
     size: float = 1.0
     low: float = 0.0
     high: float = 0.0
+    one: tuple[float, float] | None = None
     times: tuple[int, int] | None = None
     least: Any = None
     is_exact: bool = True
@@ -110,7 +115,7 @@ class Move:
 
     @property
     def shares(self) -> tuple[float, float]:
-        """The least and the largest change in units of cost."""
+        """The ends of the mean change in units of cost."""
         return self.low / self.feature.unit_of_cost, self.high / self.feature.unit_of_cost
 
     @property
@@ -120,8 +125,9 @@ class Move:
 
     @property
     def is_open(self) -> bool:
-        """Whether resamples leave open if a number rises or falls, or if a category changes."""
-        return self.low < 0.0 < self.high or self.is_uncertain
+        """Whether it is open if a person's number rises or falls, or if a category changes."""
+        low, high = self.one or (self.low, self.high)
+        return low < 0.0 < high or self.is_uncertain
 
     @property
     def is_needed(self) -> bool:
@@ -150,7 +156,7 @@ class Move:
     def infinitive(self) -> str:
         """What is expected: "to rise from 0 to 307", "to rise by 200 to 400"."""
         verb = {None: "change", True: "rise", False: "fall"}[self.rises]
-        return self._range or f"to {verb} {self.from_to}"
+        return f"{self._range or f'to {verb} {self.from_to}'}{self._for_one}"
 
     @property
     def needed(self) -> str:
@@ -177,7 +183,7 @@ class Move:
 
     @property
     def in_short(self) -> str:
-        """Both values, and those that resamples give, for a figure: "0 → 307 (200 to 400)"."""
+        """Both values, and the ends for people like this, for a figure: "0 → 307 (200 to 400)"."""
         text = " → ".join(_clipped(end) for end in self.ends) + self.unit
         if self.kind == "forced":
             return f"{text} (by definition)"
@@ -185,13 +191,13 @@ class Move:
             return f"{text} ({self.times[0]} of {self.times[1]} resamples)"
         if self.low == self.high:
             return text
-        low, high = self._amounts(float(self.old))
+        low, high = self._amounts((self.low, self.high), float(self.old))
         return f"{text} ({low} to {high})" if low != high else text
 
     @property
     def _range(self) -> str:
-        """The range of a number's change; "" where both ends have the same text."""
-        low, high = self._amounts()
+        """The range of a number's mean change; "" where both ends have the same text."""
+        low, high = self._amounts((self.low, self.high))
         if low == high:
             return ""
         fall, rise = low.removeprefix("-"), high.removeprefix("-")
@@ -203,9 +209,18 @@ class Move:
         rises = [f"rise by up to {rise}"] if high != "0" else []
         return f"to {' or '.join(falls + rises)}{self.unit}"
 
-    def _amounts(self, start: float = 0.0) -> tuple[str, str]:
-        """The least and the largest change in user units, added to a start, as text."""
-        low, high = (amount_of(self.feature, end, start) for end in (self.low, self.high))
+    @property
+    def _for_one(self) -> str:
+        """The range of one person's change; "" where that of people like this is similar."""
+        first, last = self.one or (self.low, self.high)
+        if last - first <= WIDER * (self.high - self.low):
+            return ""
+        low, high = self._amounts((first, last))
+        return f" for people like this (a single person: {low} to {high})"
+
+    def _amounts(self, of: tuple[float, float], start: float = 0.0) -> tuple[str, str]:
+        """The ends of a range in user units, added to a start, as text."""
+        low, high = (amount_of(self.feature, end, start) for end in of)
         return low, high
 
 

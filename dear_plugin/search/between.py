@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.special_values import is_special
-from dear_plugin.search.table import CHEAPER, Actions, Table, places
+from dear_plugin.search.table import CHEAPER, Actions, Table, part_of, places
 from dear_plugin.search.values import FeatureValues, admitted
 
 # The cheapest sets of several features of a row whose actions are moved back.
@@ -37,9 +37,8 @@ class Between:
         far = far[table.margin[far] >= table.need.view(-1)[table.pair(far)]]
         limit = bound / (1.0 + table.discount)
         lines = on_lines(table, self._known, far[rows[table.row[far]]], limit)
-        for row, sets, values in (lines, *self._back(good[rows[table.row[good]]])):
-            cheap = table.problem.direct_cost(row, sets, values[:, None])[:, 0] < bound[row]
-            found.append((row[cheap], sets[cheap], values[cheap]))
+        for new in (lines, *self._back(good[rows[table.row[good]]])):
+            found.append(part_of(new, table.direct_cost(new) < bound[new[0]]))
         return found
 
     def _back(self, good: Tensor) -> list[Actions]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.search.asking import Asking, answered, together
-from dear_plugin.search.table import Actions, Table
+from dear_plugin.search.table import Actions, Table, part_of
 
 # Cells of the rows of actions that are decoded at once.
 CELLS = 1 << 22
@@ -37,19 +37,19 @@ class Rounds:
         some = torch.cat([vets[self.count(vets) == 2], self._doubted])
         doubted, (judged, part) = self._doubted, self._judged
         whole, left = self._parts(some)
-        row, sets, values = table.joined([*new, left])
+        every = table.joined([*new, left])
         size = max(1, CELLS // table.problem.x.shape[1])
-        first, *chunks = torch.arange(len(row)).split(size) or (self._none,)
+        first, *chunks = torch.arange(len(every[0])).split(size) or (self._none,)
         asks: list[Asking[Any]] = [table.vetting(vets, table.wanted)]
         asks.append(table.vetting(part, table.reported))
-        asks.append(table.trying((row[first], sets[first], values[first])))
+        asks.append(table.trying(part_of(every, first)))
         if not self._started:
             asks.append(table.factual())
         self._started = True
         vetted, reported, *_ = together(table.problem.scores, asks)
         for at in chunks:
-            answered(table.problem.scores, table.trying((row[at], sets[at], values[at])))
-        table.met[judged[table.met[part] >= table.met[judged].floor()]] = 0.0
+            answered(table.problem.scores, table.trying(part_of(every, at)))
+        table.meets(judged[table.met[part] >= table.met[judged].floor()], 0.0)
         self._judged = self._as_good(whole, torch.cat([vetted, doubted]))
         again = torch.cat([reported, vetted[self.count(vetted) > 2]])
         self.doubt(again[(table.met[again] == torch.inf) & (self.count(again) > 1)])

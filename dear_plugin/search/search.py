@@ -139,7 +139,9 @@ class SearchRun:
             stays = rounds.at_work(vets, new)
             moving = (stage < last) & ((late & ~table.has(table.passed)) | ~stays)
             while bool(moving.any()):
-                stage[moving] += 1
+                # Further stages are of use to rows with too few answers only.
+                enough = table.bound(self.k, table.passed) < torch.inf
+                stage[moving] = torch.where(enough, last, stage + 1)[moving]
                 turn[moving] = 0
                 for i in stage[moving & (stage < last)].unique().tolist():
                     new += self._stages.at(i, moving & (stage == i), self.k)
@@ -190,7 +192,7 @@ class SearchRun:
             return []
         good = torch.cat([self.table.passed, alive])
         bound = self.table.bound(self.k, good) * (1.0 + self.table.discount)
-        return self._between.of(good, rows, bound)
+        return [self._stages.rest(rows, bound), *self._between.of(good, rows, bound)]
 
 
 def _asked(

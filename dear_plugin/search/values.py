@@ -22,12 +22,12 @@ from dear_plugin.data.special_values import is_special, row_value, without_speci
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.table import Actions
 
-# Places of a number that are tried.
-MANY = 128
+# Places of a number that are tried, and those that are tried at first.
+MANY, FEW = 128, 16
 # The ranks of the neighbours of the factual.
 RANKS = 4 ** torch.arange(5)
 # Values between two that were tried.
-BETWEEN = 7
+BETWEEN = 23
 # Of the first combinations of several features, the shares of the way to them that are tried.
 WITH_WAYS, SHARES = 32, (0.25, 0.5)
 # One in so many combinations holds a feature.
@@ -72,7 +72,7 @@ class FeatureValues:
         return values[torch.cat([below, above], 1).clamp(0, len(values) - 1)]
 
     def between(self, feature: Tensor, start: Tensor, end: Tensor) -> Tensor:
-        """(m, 7) values from a start, (m,), towards an end, (m,): even places of the list.
+        """(m, 23) values from a start, (m,), towards an end, (m,): even places of the list.
 
         Where the list has none between them, they are evenly spaced.
         """
@@ -109,31 +109,43 @@ def places(values: Tensor, count: int) -> Tensor:
     return values[torch.cat([even, near]).unique()]
 
 
-def singles(problem: SearchProblem, known: FeatureValues) -> Actions:
-    """The actions on given sets of one feature, each once."""
+def singles(problem: SearchProblem, known: FeatureValues) -> tuple[Actions, Tensor]:
+    """The actions on given sets of one feature, each once.
+
+    Also (m,) bool, those to try at first; the others lie between them.
+    """
     width, none = problem.sets.positions.shape[1], torch.empty(0, dtype=torch.int64)
-    parts = [(none, none, problem.x.new_empty(0, width))]
+    parts = [(none, none, problem.x.new_empty(0, width), none.bool())]
     for i in (problem.actionable.any(0) & problem.sets.single).nonzero()[:, 0].tolist():
         rows = problem.actionable[:, i].nonzero()[:, 0]
-        every, values = torch.full_like(rows, i), _values_of(problem, known, rows, i)
+        every = torch.full_like(rows, i)
+        values, first = _values_of(problem, known, rows, i)
         at, place = admissible(problem, rows, every, values)
-        parts.append((rows[at], every[at], values.expand(-1, -1, width)[at, place]))
-    row, sets, values = map(torch.cat, zip(*parts, strict=True))
-    return row, sets, values
+        new = values.expand(-1, -1, width)[at, place]
+        parts.append((rows[at], every[at], new, place < first))
+    row, sets, values, at_first = map(torch.cat, zip(*parts, strict=True))
+    return (row, sets, values), at_first
 
 
-def _values_of(problem: SearchProblem, known: FeatureValues, rows: Tensor, i: int) -> Tensor:
-    """(m, c, 1) the values that rows, (m,), may try on set i, of one feature, or their own."""
+def _values_of(
+    problem: SearchProblem, known: FeatureValues, rows: Tensor, i: int
+) -> tuple[Tensor, int]:
+    """(m, c, 1) the values that rows, (m,), may try on set i, of one feature, or their own.
+
+    Also the number of those to try at first, which precede the others.
+    """
     (j,), feasible = problem.sets.members[i], problem.acting
     every, own = torch.full_like(rows, i), problem.x[rows, j].contiguous()
     low, high = feasible.low[rows, j][:, None], feasible.high[rows, j][:, None]
-    parts = [known.tried[j].expand(len(rows), -1)]
-    if bool(problem.is_number[j]) and len(known.known[j]):
+    tried, number = known.tried[j], bool(problem.is_number[j])
+    parts = [(places(tried, FEW) if number else tried).expand(len(rows), -1)]
+    if number and len(known.known[j]):
         # A bound at the factual comes from a direction, one at the end from the observed values.
         least, most = (end[j] for end in (feasible.encoder.low, feasible.encoder.high))
         ends = low.where(low > least, own[:, None]), high.where(high < most, own[:, None])
         parts += [known.near(j, own), *ends]
-    values = torch.cat(parts, 1)
+    first = sum(part.shape[1] for part in parts)
+    values = torch.cat([*parts, tried.expand(len(rows), -1)], 1)
     # A value outside of the range is no candidate: the end is.
     values = values.where((values >= low) & (values <= high), own[:, None])
     values = problem.snapped(rows, every, values[..., None])
@@ -141,7 +153,7 @@ def _values_of(problem: SearchProblem, known: FeatureValues, rows: Tensor, i: in
         int(feasible.encoder.levels.counts[j]) if bool(feasible.encoder.levels.enter[j]) else 0
     )
     extra = values.new_tensor([row_value(level) for level in range(special)])
-    return torch.cat([extra[:, None].expand(len(rows), -1, -1), values], 1)
+    return torch.cat([extra[:, None].expand(len(rows), -1, -1), values], 1), special + first
 
 
 def admitted(

@@ -218,3 +218,9 @@ def test_columns_that_are_apart_in_the_frame_stay_where_they_are() -> None:
     result = dear.generate(rows)
     assert list(result.counterfactuals) == list(result.direct) == order
     assert _sums(result.counterfactuals) == [1]
+
+
+def test_a_file_states_the_columns(tmp_path: Path) -> None:
+    schema = Schema.infer(PEOPLE, decreasing=["job_civil"], costs={"job_cook": 2}, tiers=[["job"]])
+    schema.to_toml(tmp_path / "people.toml")
+    assert Schema.from_toml(tmp_path / "people.toml", PEOPLE) == schema

@@ -35,9 +35,9 @@ def test_a_saved_dear_with_a_model_of_the_present_folder(saved):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": ""}, "--saved needs --model module:attribute and --applicants"),
-        ({"model": "scoring:nothing"}, "--model scoring:nothing: expected module:attribute"),
-        ({"model": "no_such_module:model"}, "expected module:attribute"),
+        ({"model": ""}, "--saved needs --model and --applicants"),
+        ({"model": "scoring:nothing"}, "--model scoring:nothing: expected a file of joblib"),
+        ({"model": "no_such_module:model"}, "or module:attribute; No module"),
         ({"applicants": "absent.csv"}, "--applicants absent.csv"),
     ],
 )

@@ -149,17 +149,19 @@ class TestRow:
             length = abs(float(step[j])) if numbers[j] else 1.0
             assert bar.get_width() == pytest.approx(length)
 
-    def test_what_is_expected_has_its_range_over_the_resamples(self, recourses, axes, position):
-        spread = recourses.select(torch.tensor([position])).spread
+    def test_what_is_expected_has_its_range_for_people_like_the_row(
+        self, recourses, axes, position
+    ):
+        ranges = recourses.select(torch.tensor([position])).ranges
         direct, names = recourses.proposal.direct[position], recourses.encoder.schema.names
-        follows = recourses.changed[position] & ~direct & (spread.low[0] < spread.high[0])
+        follows = recourses.changed[position] & ~direct & (ranges.low[0] < ranges.high[0])
         drawn, names_at = {}, dict(zip(axes.get_yticks(), labels(axes), strict=True))
         for bars in axes.containers:
             if isinstance(bars, ErrorbarContainer):
                 (line,) = bars.lines[2][0].get_segments()
                 drawn[names_at[line[0, 1]]] = line[:, 0].tolist()
         step = (recourses.proposal.rows - recourses.x)[position].sign()
-        ends = step * torch.stack([spread.low[0], spread.high[0]]) / recourses.encoder.width
+        ends = step * torch.stack([ranges.low[0], ranges.high[0]]) / recourses.encoder.width
         ends = ends.sort(dim=0).values
         at = follows.nonzero()[:, 0].tolist()
         expected = {names[j]: pytest.approx(ends[:, j].tolist()) for j in at}

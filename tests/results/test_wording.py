@@ -51,6 +51,19 @@ def test_what_is_uncertain_is_a_range(low, high, words):
     assert text == f"raise hours from 35 to 41; then expect gain {words}"
 
 
+def test_the_range_of_one_person_is_told_where_it_is_another_one():
+    whole = Feature("gain", Kind.NUMERIC, precision=0)
+    move = Move(whole, 0, 307, low=200.0, high=400.0, one=(-20.0, 700.0))
+    assert (
+        move.infinitive
+        == "to rise by 200 to 400 for people like this (a single person: -20 to 700)"
+    )
+    assert move.is_open
+    same = replace(move, one=(150.0, 450.0))
+    assert same.infinitive == "to rise by 200 to 400"
+    assert not same.is_open
+
+
 @pytest.mark.parametrize("times", [8, 12])
 def test_a_category_that_changes_in_half_of_the_resamples_is_expected_to(times):
     married = Move(MARRIED, "no", "yes", times=(times, 16))

@@ -8,7 +8,7 @@ row has: it keeps these cells.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import numpy as np
@@ -137,7 +137,7 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
         )
     only = [f.name for f in own if not _may_be(f, 0)]
     barred = [f.name for f in own if not _may_be(f, 1) or (only and f.name not in only)]
-    return Feature(
+    feature = Feature(
         name,
         Kind.CATEGORICAL,
         categories=levels,
@@ -150,6 +150,13 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
         cost=max(costs, default=1.0),
         dummies=tuple(own),
     )
+    return replace(feature, dummies=tuple(stated(feature)))
+
+
+def stated(feature: Feature) -> Iterable[Feature]:
+    """The columns of a feature, with what is stated of all of them."""
+    whole = {name: getattr(feature, name) for name in ("immutable", "cost", "label", "actionable")}
+    return [replace(each, **whole) for each in feature.dummies] or [feature]
 
 
 def _may_be(flag: Feature, value: int) -> bool:

@@ -1,0 +1,8 @@
+"""Command: what `dear-plugin schema` and `dear-plugin letters` do with files."""
+
+from __future__ import annotations
+
+from dear_plugin.command.models import model_of
+from dear_plugin.command.schema import SchemaFile, write_schema
+
+__all__ = ["SchemaFile", "model_of", "write_schema"]

@@ -1,0 +1,114 @@
+"""A schema as a file: it says what `Schema.infer` takes, and leads to the same schema again."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import Schema
+from dear_plugin.errors import SchemaError
+
+
+@pytest.fixture
+def frame():
+    """Columns of every kind, an order, a sum, a function of a category, dummies and codes."""
+    rng = np.random.default_rng(0)
+    n, third = 300, rng.integers(0, 3, 300)
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(n) + 100_000,
+            "amount": rng.normal(50, 10, n).round(1),
+            "limit": rng.integers(0, 9, n) * 500,
+            "city": rng.choice(["x", "y", "z", "?"], n),
+            "years": rng.choice(["<1", "1-4", "5-9", "10+"], n),
+            "flag": rng.integers(0, 2, n),
+            "works": rng.random(n) < 0.5,
+            "always": 1,
+            "gap": np.where(rng.random(n) < 0.2, np.nan, rng.normal(0, 1, n).round(2)),
+            "code": rng.integers(0, 5, n),
+            "answer": rng.integers(0, 2, n),
+        }
+    )
+    for level in range(3):
+        frame[f"third_{level}"] = (third == level).astype(int)
+    index = frame["city"].map({"x": 1.5, "y": 2.5, "z": 3.5, "?": 0.0})
+    return frame.assign(total=frame["amount"] + frame["limit"], index=index)
+
+
+STATED = {
+    "immutable": ["flag"],
+    "increasing": ["amount"],
+    "categorical": ["code"],
+    "labels": {"flag": {"": "the flag", 0: "off", 1: "on"}, "works": {True: "has work"}},
+    "units": {"amount": "euros"},
+    "costs": {"limit": 3.0},
+    "steps": {"amount": 5.0, "gap": None},
+    "ranges": {"amount": (None, 70.0)},
+    "special": {"limit": [0]},
+    "excluded": {"city": ["z"]},
+    "tiers": [["flag"], ["city", "works"]],
+}
+
+
+def round_trip(schema, frame, path):
+    schema.to_toml(path)
+    return Schema.from_toml(path, frame)
+
+
+@pytest.mark.parametrize("stated", [{}, STATED, {"causes": {"amount": ["city"]}}])
+def test_the_file_of_a_schema_leads_to_an_equal_one(frame, tmp_path, stated):
+    schema = Schema.infer(frame, "answer", **stated)
+    assert round_trip(schema, frame, tmp_path / "schema.toml") == schema
+
+
+def test_what_a_person_edits_is_stated(frame, tmp_path):
+    path = tmp_path / "schema.toml"
+    Schema.infer(frame, "answer").to_toml(path)
+    text = path.read_text(encoding="utf8")
+    text = text.replace("tiers = []", 'tiers = [["flag"], ["amount"]]')
+    text = text.replace(
+        "[features.amount]", '[features.amount]\nunit = "euros"\nimmutable = true\nprecision = -1'
+    )
+    path.write_text(text, encoding="utf8")
+    schema = Schema.from_toml(path, frame)
+    (amount,) = (feature for feature in schema if feature.name == "amount")
+    assert (amount.unit, amount.immutable, amount.precision) == ("euros", True, -1)
+    assert schema.tiers == (("flag",), ("amount",))
+
+
+def test_a_deleted_order_or_definition_is_not_inferred_again(frame, tmp_path):
+    path = tmp_path / "schema.toml"
+    Schema.infer(frame, "answer", orders=[], definitions={}).to_toml(path)
+    assert Schema.from_toml(path, frame).relations == ()
+
+
+def test_a_comment_says_what_was_found_of_each_feature(frame, tmp_path):
+    path = tmp_path / "schema.toml"
+    Schema.infer(frame, "answer", steps={"amount": 5.0}).to_toml(path)
+    lines = path.read_text(encoding="utf8").splitlines()
+    after = lines[lines.index("[features.amount]") + 1]
+    assert after.startswith("# numeric: ")
+    assert after.endswith("steps of 5")
+    assert lines[lines.index("[features.years]") + 1] == "# levels in order: <1, 1-4, 5-9, 10+"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("targets = 'answer'", r"unknown keys: 'targets' \(did you mean 'target'"),
+        ("[features.amount]\nunits = 'euros'", "features.amount: unknown keys"),
+        ("[features.amount]\ndirection = 'up'", "direction must be in"),
+        ("[features]\namount = 3", "features.amount must be a table of its attributes, got 3"),
+        ("[features.amuont]\nunit = 'euros'", "did you mean 'amount'"),
+        ("target = ", "expected a TOML file"),
+    ],
+)
+def test_what_does_not_fit_is_an_error(frame, tmp_path, text, message):
+    path = tmp_path / "schema.toml"
+    path.write_text(text, encoding="utf8")
+    with pytest.raises(SchemaError, match=message):
+        Schema.from_toml(path, frame)
+
+
+def test_a_missing_file_is_an_error(frame, tmp_path):
+    with pytest.raises(SchemaError, match="expected a TOML file"):
+        Schema.from_toml(tmp_path / "absent.toml", frame)
