@@ -23,7 +23,6 @@ from torch.nn.functional import one_hot
 
 from dear_plugin._progress import bar
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders import Decoders
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.transport.axes import cut
@@ -156,7 +155,7 @@ def _told(
     first = torch.isin(torch.arange(len(number)), torch.tensor(list(encoder.starts)))
     kept = (others & (first | ~number) & (deviation > LEAST_DEVIATION)).nonzero()[:, 0]
     told = (told.view(len(rows), REFERENCES, -1).mean(1) / deviation)[:, kept]
-    missing = (is_special(rows)[:, encoder.feature_of] & number)[:, kept]
+    missing = (~encoder.amounts(rows)[:, encoder.feature_of] & number)[:, kept]
     told = torch.where(missing, told.masked_fill(missing, torch.nan).nanmean(0), told)
     # Few rows far out would hide what most of them show.
     told = told.clamp(*_quantiles(told, (OUTER, 1.0 - OUTER)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.parameters import Parameters
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.constraints import Constraints, feasible_set, held_cells
+from dear_plugin.problem.constraints import Constraints, admissible, held_cells
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.problem.target import Label, Target, goal_of
 from dear_plugin.results.proposal import Proposal
@@ -163,7 +164,7 @@ class RecourseMethod(Named, Parameters, ABC):
         """
         question = self._question(frame, target, within, self._acts, on_error, n_jobs)
         with showing(progress):
-            return Recourses.of(question, next(settled(question)))
+            return Recourses.of(next(settled(question)))
 
     @one_thread()
     def ways(
@@ -196,7 +197,7 @@ class RecourseMethod(Named, Parameters, ABC):
         """
         question = self._question(frame, target, within, self._acts, on_error, n_jobs)
         with showing(progress):
-            return [Recourses.of(question, each, kinds=True) for each in settled(question, k)]
+            return [Recourses.of(each, ranked=True) for each in settled(question, k)]
 
     def _question(
         self,
@@ -232,7 +233,7 @@ class RecourseMethod(Named, Parameters, ABC):
         unreadable[list(bad)] = list(bad.values())
         at = torch.from_numpy(np.flatnonzero(unreadable == ""))
         x[list(bad)] = 0.0
-        feasible = feasible_set(within, x, self.encoder, resolutions(self.schema, frame))
+        feasible = admissible(within, x, self.encoder, resolutions(self.schema, frame))
         goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
         # A copy: the caller may change the frame later.
         frame = frame.copy()
@@ -300,7 +301,7 @@ class RecourseMethod(Named, Parameters, ABC):
     def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
         """Between which ends numbers change in answers; by default those of the answers."""
         none = case.x[:, None, None][:, :, :0]
-        return Ranges.of(case.x, proposal.rows, none, self.encoder.is_number)
+        return Ranges.of(case.x, proposal.rows, none, self.encoder.is_number, none[:, 0])
 
     def _of_others(
         self, case: Case, moved: Tensor, *, reasons: Sequence[str], package: str
@@ -315,7 +316,7 @@ class RecourseMethod(Named, Parameters, ABC):
             reasons: (m,) why it has none; "" where it has one.
             package: the name of the other package, for the reason of a row that misses the target.
         """
-        moved = case.x.where(case.feasible.not_actionable, moved)
+        moved = case.x.where(case.feasible.limits.not_actionable, moved)
         rows = case.feasible.project(case.x, moved[:, None], torch.arange(len(case)))[:, 0]
         accepted = case.goal.accepts(self.classifier.scores(rows)).tolist()
         missed = Reason.OTHER_MISSES.format(package)
@@ -331,6 +332,17 @@ class RecourseMethod(Named, Parameters, ABC):
     def _acts(self) -> Tensor:
         """(p,) bool, the features that may be acted on."""
         return torch.tensor([not feature.immutable for feature in self.schema])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, as plain values: what a save and a record keep."""
+        return {
+            "schema": self.schema.to_dict(),
+            "rules": len(self.schema.rules),
+            "search": asdict(self.search),
+            "output": self.classifier.output,
+            "copies": len(self._copies),
+        }
 
     @property
     def trained(self) -> Trained:

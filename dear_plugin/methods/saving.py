@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -18,7 +17,8 @@ from torch import Tensor
 from dear_plugin._validation.tensors import check_tensor
 from dear_plugin._version import __version__
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Rule, Schema
+from dear_plugin.data.rule import Condition, Rule
+from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoder, Decoders, Sample, decoder_class
 from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingError
 from dear_plugin.evaluation.trained import Trained
@@ -57,6 +57,10 @@ class Savable(Protocol):
     def trained(self) -> Trained:
         """The training rows."""
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, as plain values."""
+
 
 D = TypeVar("D", bound=Savable)
 
@@ -69,17 +73,7 @@ def save(dear: Savable, folder: Path) -> None:
         SettingError: settings that JSON cannot hold, before anything is written.
     """
     decoders = dear.decoders
-    settings = {
-        "version": __version__,
-        "schema": dear.schema.to_dict(),
-        "rules": len(dear.schema.rules),
-        "sets": [list(names) for names in dear.sets.names],
-        "decoder": type(dear.decoder).__name__,
-        "decoder_settings": dear.decoder.settings(),
-        "search": asdict(dear.search),
-        "output": dear.classifier.output,
-        "copies": len(dear._copies),
-    }
+    settings = {"version": __version__, **dear.settings}
     tensors = {
         f"decoder/{i}/{name}": tensor
         for i, members in enumerate(decoders.given)
@@ -101,7 +95,7 @@ def load(
     folder: Path,
     model: Any,
     encode: Callable[[Tensor], Tensor] | None,
-    rules: Sequence[Rule],
+    rules: Sequence[Rule | Condition],
     copies: Sequence[Any],
 ) -> D:
     """Read what `save` wrote; for arguments and errors see `DEAR.load`."""
@@ -110,7 +104,7 @@ def load(
     if count != len(rules):
         raise FileFormatError(
             f"{folder} was saved with {count} rule(s) of the schema, got"
-            f" {len(rules)}: give the same callables as rules=[...]"
+            f" {len(rules)}: give the same rules as rules=[...]"
         )
     if others != len(copies):
         raise FileFormatError(

@@ -27,7 +27,7 @@ from dear_plugin.errors import DearError, ModelError
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.paper.closed_forms import direct_action
 from dear_plugin.paper.descent import Objective, descend, descended
-from dear_plugin.problem.constraints import feasible_set
+from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.search import SearchProblem
 
@@ -94,7 +94,7 @@ class World:
             model.bias.fill_(bias)
         decoders = Decoders(Linear(), Sample(encoder.rows(frame), encoder), self.sets.members)
         can_hold = resolutions(encoder.schema, frame)
-        feasible = feasible_set(Constraints(), FACTUAL, encoder, can_hold)
+        feasible = admissible(Constraints(), FACTUAL, encoder, can_hold)
         self.problem = SearchProblem(
             FACTUAL,
             Target.of_class(1).resolve(2, None),
@@ -102,7 +102,7 @@ class World:
             self.sets,
             decoders,
             Classifier(model.eval(), encoder),
-            feasible.may_act(self.sets),
+            feasible.limits.may_act(self.sets),
         )
         self.score = FACTUAL.float() @ WEIGHT + bias
         self.jacobian = [decoders.of(each).slopes for each in self.sets.members]
@@ -148,8 +148,8 @@ class TestKnownAnswers:
         """The loss of the paper has its minimum below the boundary for s = 0."""
         world = World(["a"])
         on = DescentSchedule(step=0.01, weights=(0.1,), target=0.0, steps=2000)
-        assert not world.found(on).solved.any()
-        assert world.found(replace(on, target=0.1)).solved.all()
+        assert not world.found(on).success.any()
+        assert world.found(replace(on, target=0.1)).success.all()
 
     def test_a_large_step_overshoots_the_target(self):
         world = World(["a"])
@@ -177,14 +177,14 @@ class TestTheLoop:
     def test_later_weights_are_for_what_earlier_ones_do_not_solve(self):
         world = World(["a"])
         schedule = DescentSchedule(step=0.002, weights=(4.0, 0.01), steps=200)
-        assert not world.found(replace(schedule, weights=(4.0,))).solved.any()
+        assert not world.found(replace(schedule, weights=(4.0,))).success.any()
         found, alone = world.found(schedule), world.found(replace(schedule, weights=(0.01,)))
-        assert found.solved.all()
+        assert found.success.all()
         assert torch.equal(found.values, alone.values)
 
     def test_no_step_leaves_the_factual(self):
         found = World(["a"]).found(DescentSchedule(steps=0))
-        assert not found.solved.any()
+        assert not found.success.any()
         torch.testing.assert_close(found.values[:, 0, 0], FACTUAL[:, 0])
 
 
