@@ -52,7 +52,7 @@ ORDER = (*CORE, *BESIDE, "__main__")
 # The only imports of what is beside the engine: inside of these methods, and for their types.
 ON_CALL = {
     "dear_plugin/methods/dear.py": {"explore": "page"},
-    "dear_plugin/results/recourses.py": {"plot": "plots", "plot_row": "plots"},
+    "dear_plugin/results/recourses.py": {"plot": "plots"},
 }
 # Narrower than the order.
 ONLY = {"datasets": {"errors"}, "plots": {"errors"}}
@@ -300,7 +300,10 @@ FOLDED_FILES = {
     "search": {"actions", "closer", "grow", "ranks", "waves"},
     "evaluation": {"agreement", "neighbours", "plausibility", "support"},
     "methods": {"optimizer", "trying"},
+    "results": {"descriptions", "jobs", "rows", "said", "wording"},
 }
+# What is told is made of lines of `changes` and of `actions`.
+FOLDED |= {"Answered", "Claim", "Move", "RowKey", "Rows", "Said", "Written"}
 
 
 @pytest.mark.parametrize("folder", FOLDED_FILES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -157,7 +158,7 @@ class RecourseMethod(Named, Parameters, ABC):
             ModelError: the model returns no scores.
         """
         question = self._question(frame, target, within, self._acts, on_error, n_jobs)
-        return Recourses.of(question, next(settled(question)))
+        return Recourses.of(next(settled(question)))
 
     @one_thread()
     def ways(
@@ -187,7 +188,7 @@ class RecourseMethod(Named, Parameters, ABC):
                 k is no whole number from 1.
         """
         question = self._question(frame, target, within, self._acts, on_error, n_jobs)
-        return [Recourses.of(question, each, kinds=True) for each in settled(question, k)]
+        return [Recourses.of(each, ranked=True) for each in settled(question, k)]
 
     def _question(
         self,
@@ -322,6 +323,17 @@ class RecourseMethod(Named, Parameters, ABC):
     def _acts(self) -> Tensor:
         """(p,) bool, the features that may be acted on."""
         return torch.tensor([not feature.immutable for feature in self.schema])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, as plain values: what a save and a record keep."""
+        return {
+            "schema": self.schema.to_dict(),
+            "rules": len(self.schema.rules),
+            "search": asdict(self.search),
+            "output": self.classifier.output,
+            "copies": len(self._copies),
+        }
 
     @property
     def trained(self) -> Trained:

@@ -31,11 +31,11 @@ from dear_plugin.problem.action_sets import ActionSets, ActOn
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.target import Label, Target
-from dear_plugin.results.letter import LetterTemplate
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Attempt
-from dear_plugin.results.recourses import LETTER, Recourses
+from dear_plugin.results.recourses import Recourses, Template
 from dear_plugin.results.spread import Ranges, Spread
+from dear_plugin.results.writing import write
 from dear_plugin.search import Search, SearchProblem
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class DEAR(RecourseMethod):
             decoders=self.decoders,
             classifier=self.classifier,
         )
-        return Recourses.of(question, question.write(question.over_all(part), at))
+        return Recourses.of(write(question, question.over_all(part), at))
 
     @one_thread()
     def curve(
@@ -184,7 +184,7 @@ class DEAR(RecourseMethod):
         target: Target | Label | None = None,
         *,
         within: Constraints | None = None,
-        template: LetterTemplate = LETTER,
+        template: Template = "en",
     ) -> Explorer:
         """A page on which a person tries what could be changed; a notebook displays it.
 
@@ -194,7 +194,7 @@ class DEAR(RecourseMethod):
             rows: the applicants, any frame with the schema's features.
             target: as in `generate`.
             within: constraints to start from, the same for all rows.
-            template: the sentences of letters.
+            template: as in `Recourses.letter`.
 
         Raises:
             ExtraError: Panel is not installed.
@@ -353,6 +353,15 @@ class DEAR(RecourseMethod):
 
     def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
         return ranges(case, proposal, decoders=self.decoders, classifier=self.classifier)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """As of every method, with the action sets and the decoder."""
+        return super().settings | {
+            "sets": [list(names) for names in self.sets.names],
+            "decoder": type(self.decoder).__name__,
+            "decoder_settings": self.decoder.settings(),
+        }
 
     @property
     def _acts(self) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.special_values import is_special
-from dear_plugin.results.rows import Rows
+from dear_plugin.results.proposal import Batch
 
 # Resamples, of half of the rows, differ from an estimate sqrt(2) times as much as the truth does:
 # 95 % of the truths are between these quantiles of means; and 95 % of the people between those.
@@ -16,7 +16,7 @@ OF_MEANS, OF_PEOPLE = 0.083, 0.025
 
 
 @dataclass(frozen=True)
-class Spread(Rows):
+class Spread(Batch):
     """What m answers do under resamples of the decoder, none of which a search has seen.
 
     Attributes:
@@ -54,7 +54,7 @@ class Spread(Rows):
 
 
 @dataclass(frozen=True)
-class Ranges(Rows):
+class Ranges(Batch):
     """Between which ends numbers change in m answers, in user units; 0 for categories.
 
     The change in the answer itself is in both ranges. Without resamples it is both of their ends.

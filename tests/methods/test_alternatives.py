@@ -205,7 +205,7 @@ class TestContinued:
         result = usual.generate(mixed.refused(8))
         table = result.alternatives(3)
         (attempt,) = [each for each in result.question.attempts.values() if each.more][:1]
-        assert attempt.written is not None
+        assert attempt.first is not None
         read = pickle.loads(pickle.dumps(result))
         for other in (read, result.select(torch.arange(8))):
             assert not other.question.attempts
