@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.relations import Lookup, Relation
 
 
 def as_written(columns: Iterable[Feature], frame: pd.DataFrame) -> list[Feature]:
@@ -26,6 +27,16 @@ def as_written(columns: Iterable[Feature], frame: pd.DataFrame) -> list[Feature]
         frame: with these columns.
     """
     return [_as_written(each, frame[each.name]) for each in columns]
+
+
+def renamed(
+    relation: Relation | Lookup, labels: Mapping[str, Mapping[Any, Any]]
+) -> Relation | Lookup:
+    """A relation with other labels, `{feature: {label: another}}`."""
+    if isinstance(relation, Relation):
+        return relation
+    y, x = (labels[name] for name in relation.members)
+    return replace(relation, table=tuple((x.get(a, a), y.get(b, b)) for a, b in relation.table))
 
 
 def _as_written(feature: Feature, column: pd.Series) -> Feature:
