@@ -1,4 +1,4 @@
-"""The command line: `dear-plugin schema`, `explore` and `demo`."""
+"""The command line: `dear-plugin schema`, `letters`, `explore` and `demo`."""
 
 from __future__ import annotations
 
@@ -49,6 +49,12 @@ def _schema(options: dict[str, Any]) -> None:
     command.write_schema(command.SchemaFile(**options))
 
 
+def _letters(options: dict[str, Any]) -> int:
+    from dear_plugin import command
+
+    return command.write_letters(command.Letters(**options))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="dear-plugin",
@@ -63,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         return added.add_argument
 
     _add_schema(_command("schema", _schema, "write what is inferred of a CSV file, to edit"))
+    _add_letters(_command("letters", _letters, "write a letter for every row of a CSV file"))
     _add_explore(_command("explore", _explore, "a page to try what could be changed, locally"))
     _add_demo(_command("demo", _demo, "train a model on a data set, and explain refused rows"))
     return parser
@@ -72,6 +79,25 @@ def _add_schema(add: Add) -> None:
     add("train", type=Path, help="training rows, a CSV file")
     add("--target", default=None, help="the column of decisions, which is no feature")
     add("--out", type=Path, default=None, help="the file to write; by default train.toml")
+
+
+def _add_letters(add: Add) -> None:
+    add("people", type=Path, help="the rows to answer, a CSV file")
+    add("--model", required=True, help="a file of joblib, pickle or skops, or module:attribute")
+    add("--trust", action="store_true", help="the model's file may run code: I trust who made it")
+    add("--train", type=Path, default=None, help="training rows, a CSV file")
+    add("--schema", type=Path, default=None, help="a file of dear-plugin schema, edited")
+    add("--saved", type=Path, default=None, help="a saved DEAR, instead of --train and --schema")
+    add("--out", type=Path, required=True, help="the folder to write to")
+    add("--act-on", type=_names, default=(), help="the features to act on, with commas between")
+    add("--index", default="", help="the column that says whose case it is, such as a number")
+    add("--want", default="", help="the wanted class; by default class 1")
+    add("--language", default="", help="of the letters: en (default) or de")
+    add("--n-jobs", type=int, default=1, help="the number of processes, -1 for all cores")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, text.split(","))))
 
 
 def _add_explore(add: Add) -> None:

@@ -173,8 +173,8 @@ class Results:
         # Positions, by row and then by rank.
         rows, at = np.tile(np.arange(n), len(ranked)), np.flatnonzero(every.outcome["success"])
         at = at[np.argsort(rows[at], kind="stable")]
-        frame = query.format.write(every.counterfactuals.iloc[at].reset_index(drop=True))
-        new = _distinct(frame, every.outcome.iloc[at], rows[at])
+        frame = query.written(every.counterfactuals.iloc[at].reset_index(drop=True))
+        new = np.flatnonzero(~frame.assign(**{"": rows[at]}).duplicated().to_numpy(dtype=bool))
         at, frame = at[new], frame.iloc[new].reset_index(drop=True)
         kept, outcomes = _confirmed(frame, rows[at], query, host)
         at, first = at[kept], ranked[0].outcome
@@ -199,18 +199,11 @@ class Results:
         return [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
 
-def _distinct(frame: pd.DataFrame, actions: pd.DataFrame, rows: Rows) -> Rows:
-    """Positions without repeated rows, and without a second action on the same set."""
-    repeated = frame.assign(**{"": rows}).duplicated().to_numpy(dtype=bool)
-    same_set = actions[["acted_on"]].assign(row=rows).duplicated()
-    return np.flatnonzero(~repeated & ~same_set.to_numpy())
-
-
 def _confirmed(frame: pd.DataFrame, rows: Rows, query: Query, host: Host) -> tuple[Rows, Outcomes]:
     """Positions with the desired outcome, and (m,) the outcomes of all."""
     if not len(frame):
         return rows, rows
-    taken = query.format.for_model(frame)
+    taken = query.dear.encoder.typed(frame)
     scores = host.scores(taken)
     outcomes = host.outcomes(taken, scores)
     return np.flatnonzero(query.desired.met(scores, outcomes, rows)), outcomes

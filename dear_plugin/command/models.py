@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -98,8 +97,9 @@ class _OnItsColumns:
         return self.model.predict(rows[self.names])
 
 
-def on_its_columns(model: Any, columns: Sequence[str]) -> Any:
-    """A classifier that takes frames of these columns, where it was trained on some of them."""
-    names = [*map(str, getattr(model, "feature_names_in_", ()))]
-    fits = hasattr(model, "predict_proba") and {*names} < {*columns}
-    return _OnItsColumns(model, names) if names and fits else model
+def on_its_columns(model: Any) -> Any:
+    """A classifier that names its columns, for frames that have more; others as they are."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or not hasattr(model, "predict_proba"):
+        return model
+    return _OnItsColumns(model, [*map(str, names)])

@@ -17,8 +17,8 @@ from dear_plugin.problem.reasons import Reason, Status
 from dear_plugin.search.settings import CRITERIA
 
 # How an alternative differs from the first answer, and the names of that.
-ANOTHER, SEVERAL = 1, 2
-KINDS = ("", "another set", "pair of features")
+ANOTHER, SEVERAL, SAME = 1, 2, 3
+KINDS = ("", "another set", "pair of features", "same features")
 
 Texts: TypeAlias = Sequence[str] | npt.NDArray[Any]
 Column = npt.NDArray[Any]

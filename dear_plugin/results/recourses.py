@@ -283,9 +283,10 @@ class Recourses(Result):
 
     @one_thread()
     def alternatives(self, k: int = 4) -> pd.DataFrame:
-        """Up to k recourses per row, each acting on a different set of features.
+        """Up to k recourses per row: one of each set of features, then other ways on these sets.
 
-        There are fewer where fewer sets have an answer that needs each of its changes.
+        Another way has another level of a category, or is enough by itself where the first of the
+        set counts on what follows. There are fewer where fewer need each of their changes.
 
         Args:
             k: the largest number per row, up to 100.
@@ -293,7 +294,7 @@ class Recourses(Result):
         Returns:
             A long frame, one row per (factual, rank): `index`, `rank` (0 is the answer of
             `generate`; the others follow by kind, cheapest first), the columns of `actions`,
-            `kind` ("another set" or "pair of features"), and the features. A
+            `kind` ("another set", "pair of features" or "same features"), and the features. A
             column that has the name of a feature gets a trailing "_".
         """
         found = self.ranked(k)
