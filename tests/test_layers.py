@@ -291,6 +291,11 @@ FOLDED = {
     *("Agreement", "Candidates", "Entries", "Optimizer", "Parts", "Plausibility", "Ranked"),
     *("SearchTable", "Support", "TriedActions", "Trying", "Valued", "Waves"),
 }
+# A group of dummies is one feature.
+GROUPS = {
+    *("OneHot", "Group", "one_hot.py", "subjects", "leveled", "keep_groups"),
+    *("with_whole_groups", "_with_whole_groups", "infer_groups"),
+}
 FOLDED_FILES = {
     "search": {"actions", "closer", "grow", "ranks", "waves"},
     "evaluation": {"agreement", "neighbours", "plausibility", "support"},
@@ -306,3 +311,12 @@ def test_the_search_and_the_facts_of_training_rows_have_one_home(folder):
     classes = {each.name for t in trees for each in ast.walk(t) if isinstance(each, ast.ClassDef)}
     # `costs.Parts` are the parts of a cost.
     assert FOLDED & classes <= ({"Parts"} if folder == "evaluation" else set())
+
+
+@ENGINE_SOURCES
+def test_dummies_are_known_to_the_columns_alone(path):
+    used = {each.id for each in ast.walk(tree(path)) if isinstance(each, ast.Name)}
+    used |= {each.attr for each in ast.walk(tree(path)) if isinstance(each, ast.Attribute)}
+    made = (ast.FunctionDef, ast.ClassDef)
+    used |= {each.name for each in ast.walk(tree(path)) if isinstance(each, made)}
+    assert not GROUPS & {*used, path.name}

@@ -209,7 +209,7 @@ class DEAR(Explainer, FitMixin):
 
         Codes of immutable features that are not in the category map are passed to the predictor.
         """
-        return self._table.frame(X, [f.name for f in self.engine.schema if f.immutable])
+        return self._table.frame(X, [c.name for c in self.engine.schema.columns if c.immutable])
 
     @property
     def engine(self) -> Engine:

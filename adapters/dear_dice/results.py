@@ -180,14 +180,15 @@ class Results:
         at, first = at[kept], ranked[0].outcome
         found = every.select(torch.from_numpy(at))
         actions = found.actions.drop(columns="success").reset_index(drop=True)
+        owner = list(found.encoder.schema.spread.owner)
+        acted = (found.proposal.direct & found.changed).numpy()[:, owner]
+        acted &= found.encoder.cells(found.proposal.rows) != found.encoder.cells(found.x)
         return cls(
             rows[at],
             frame.iloc[kept].reset_index(drop=True),
             outcomes[kept],
             actions.assign(kind=actions["kind"].where(at >= n, FIRST)),
-            pd.DataFrame(
-                (found.proposal.direct & found.changed).numpy(), columns=list(query.rows)
-            ),
+            pd.DataFrame(acted, columns=list(query.rows)),
             [(found, i) for i in range(len(at))],
             first["reason"].where(~first["success"], UNCONFIRMED).tolist(),
         )

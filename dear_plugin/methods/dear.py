@@ -13,8 +13,8 @@ from torch import Tensor
 
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import require_instance
+from dear_plugin.data.lint import warn_of_actions
 from dear_plugin.data.schema import Rule, Schema
-from dear_plugin.data.sensitive import warn_of_actions
 from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose

@@ -158,7 +158,7 @@ def _explained(table: Table, at: Tensor) -> Proposal:
 
 def _tried(problem: SearchProblem, excluded: Tensor) -> Tensor:
     """(n, 3) the features that may act alone, the given groups, and what is left out."""
-    may_act, single = problem.actionable, problem.sets.alone
+    may_act, single = problem.actionable, problem.sets.single
     counts = (may_act & single).sum(1), (may_act & ~single).sum(1), excluded.long()
     return torch.stack(counts, 1)
 

@@ -27,8 +27,8 @@ from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.search import DescentSchedule, Search
 
 # Versions 0.1 and 0.2 wrote formats 1 and 2, of two files each; 0.3 wrote 3, of scaled rows; 0.4
-# wrote 5, with orders beside relations.
-FORMAT = 6
+# wrote 5 and 6, of columns that are features one by one.
+FORMAT = 7
 FILE, KEY = "dear.safetensors", "dear"
 # Saved rows that are checked for values that the schema's dtypes cannot hold.
 SOME_ROWS = 100
@@ -171,7 +171,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     version = settings.get("format")
     if type(version) is not int or version < FORMAT:  # a bool is an int as well
         raise FileFormatError(
-            f"{path} is not a DEAR that this version saves; one of version 0.3 or before has to"
+            f"{path} is not a DEAR that this version saves; one of version 0.4 or before has to"
             " be fitted again on the training rows, and saved"
         )
     if version > FORMAT:

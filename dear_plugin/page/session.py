@@ -44,7 +44,8 @@ class Session:
         if not len(rows):
             raise InputError("explore: got no rows, expected at least one applicant")
         within = within or Constraints()
-        self.dear, self.rows, self.target, self.template = dear, rows, target, template
+        self.dear, self.rows = dear, dear.schema.labelled(rows)
+        self.target, self.template = target, template
         self.frozen = set(_for_all(within.frozen, Sequence))
         levels = dict(_for_all(within.categories or {}, Mapping))
         self.reach: dict[str, Any] = {**_for_all(within.ranges or {}, Mapping), **levels}

@@ -13,8 +13,6 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data import kinds
-from dear_plugin.data.feature import Feature, Kind
-from dear_plugin.data.groups import Group
 from dear_plugin.evaluation.consistency import CLEAR
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.reasons import Reason
@@ -80,7 +78,7 @@ def head(result: Result, position: int) -> str:
 
 def changes(result: Result, position: int) -> dict[int, Move]:
     """What changes in a row, by the position of the feature."""
-    before, after = result.factuals.iloc[position], result.counterfactuals.iloc[position]
+    before, after = (frame.iloc[position] for frame in result.labelled)
     steps = (result.proposal.rows[position] - result.x[position]) / result.encoder.unit
     direct, out = result.proposal.direct[position].tolist(), {}
     forced = (result.proposal.rows[position] == result.alone[position]).tolist()
@@ -94,14 +92,12 @@ def changes(result: Result, position: int) -> dict[int, Move]:
         name, *others = result.encoder.schema.index(each.members)
         if name in out and out[name].kind == "indirect" and not out.keys().isdisjoint(others):
             out[name] = replace(out[name], kind="forced")
-    for group in result.encoder.schema.groups:
-        _merge(out, group, result.x[position].tolist(), result.proposal.rows[position].tolist())
     return out
 
 
 def forced_moves(result: Result, position: int, alone: Tensor) -> list[Move]:
     """What an action forces in a row, given the row with the action alone, (p,)."""
-    schema, own = result.encoder.schema, result.factuals.iloc[position]
+    schema, own = result.encoder.schema, result.labelled[0].iloc[position]
     defined = {n for each in schema.relations if each.is_definition for n in each.members}
     moves = []
     for j in (alone != result.x[position]).nonzero()[:, 0].tolist():
@@ -119,20 +115,6 @@ def unclear_changes(result: Result, position: int) -> dict[str, float]:
     shares = result.question.consistency(result.proposal, torch.tensor([position]))[0].tolist()
     moves = changes(result, position)
     return {move.feature.called: shares[j] for j, move in moves.items() if shares[j] < CLEAR}
-
-
-def _merge(moves: dict[int, Move], group: Group, before: list[float], after: list[float]) -> None:
-    """Replace the changes of a group's columns by one, of the column that was 1, in place."""
-    old, new = ([j for j in group.members if row[j] == 1.0] for row in (before, after))
-    if len(old) == len(new) == 1 and old != new:
-        level_of = dict(zip(group.members, group.levels, strict=True))
-        shared = {moves[j].feature.label for j in (old[0], new[0])}
-        label = shared.pop() if len(shared) == 1 else ""
-        feature = Feature(group.name, Kind.CATEGORICAL, categories=group.levels, label=label)
-        kind: Change = (
-            "direct" if moves.pop(new[0]).direct and moves[old[0]].direct else "indirect"
-        )
-        moves[old[0]] = Move(feature, level_of[old[0]], level_of[new[0]], kind)
 
 
 def _without_action(result: Result, position: int) -> str | None:

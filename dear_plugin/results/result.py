@@ -15,6 +15,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.schema import Schema
 from dear_plugin.evaluation.costs import split
 from dear_plugin.problem.reasons import Status
 from dear_plugin.results.explained import in_the_way, in_words, reasons, with_lacking
@@ -58,7 +59,7 @@ class Result:
         columns: dict[str, Any] = {
             "success": success.numpy(),
             "reason": reasons(question, proposal, success),
-            "acted_on": proposal.acted_on(x, encoder.schema.subjects),
+            "acted_on": proposal.acted_on(x, encoder.schema.names),
             "direct_cost": direct.double().numpy(),
             "indirect_cost": indirect.double().numpy(),
             "cost": (direct + indirect).double().numpy(),
@@ -177,7 +178,7 @@ class Result:
         they take the values of a usual accepted training row: then the nearest attempt has the
         margin and the criteria of counterfactuals; or the factual has, if its action is at fault.
         """
-        each = in_words(self._obstacles, self.encoder.schema.subjects)
+        each = in_words(self._obstacles, self.encoder.schema.names)
         names = [" + ".join(parts) for parts in each]
         return pd.Series(names, self.factuals.index, dtype=str, name="obstacles")
 
@@ -208,15 +209,21 @@ class Result:
         return values
 
     @lazy
+    def labelled(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The factuals and counterfactuals, with labels of features that have several columns."""
+        label = self.encoder.schema.labelled
+        return label(self.factuals), label(self.counterfactuals)
+
+    @lazy
     def direct(self) -> pd.DataFrame:
         """The action alone: the new values of the features acted on, missing elsewhere.
 
         Index and columns are those of `factuals`. Integers and booleans have pandas' nullable
-        dtypes (Int64, boolean), which allow missing values; all other dtypes stay. A feature of a
-        group that keeps its value is there with that value: it is fixed.
+        dtypes (Int64, boolean), which allow missing values; all other dtypes stay. Of a feature
+        with several columns all are there.
         `dear.apply(factuals, direct)` gives the counterfactuals again.
         """
-        return _where(self.counterfactuals, self.encoder.schema.names, self.proposal.direct)
+        return _where(self.counterfactuals, self.encoder.schema, self.proposal.direct)
 
     @lazy
     def forced(self) -> pd.DataFrame:
@@ -227,7 +234,7 @@ class Result:
         """
         encoder, forced = self.encoder, self.alone != self.x
         after = patch(encoder, self.factuals, self.x, rows=self.alone)[0]
-        return _where(after, encoder.schema.names, forced & ~self.proposal.direct)
+        return _where(after, encoder.schema, forced & ~self.proposal.direct)
 
     @lazy
     def alone(self) -> Tensor:
@@ -260,9 +267,10 @@ class Result:
         return (self.changed & self.proposal.direct).any(1)
 
 
-def _where(frame: pd.DataFrame, names: Sequence[str], kept: Tensor) -> pd.DataFrame:
-    """A frame, missing where features, (p,) names, are not kept, (n, p) bool."""
-    where = dict(zip(names, kept.numpy().T, strict=True))
+def _where(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
+    """A frame, missing where features are not kept, (n, p) bool."""
+    of_columns = kept.numpy().T[list(schema.spread.owner)]
+    where = dict(zip(schema.column_names, of_columns, strict=True))
     none = np.zeros(len(frame), dtype=bool)
     columns = [_only(frame[name], where.get(name, none)) for name in frame]
     return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)

@@ -116,7 +116,7 @@ def _draft(row: Answered, digits: int | None, most: int) -> Said:
 
 def _is_chosen(row: Answered, move: Move) -> bool:
     """Whether the applicant may act on what changes: it is a choice, and does not just happen."""
-    (j, *_) = row.result.encoder.schema.positions([move.feature.name])
+    (j,) = row.result.encoder.schema.index([move.feature.name])
     question = row.result.question
     return bool(question.method._acts[j] & ~question.case.feasible.not_actionable[row.at, j])
 
@@ -156,7 +156,7 @@ def _accepted(rows: Sequence[Answered], drafts: Sequence[Said]) -> list[Said | N
     needed = torch.zeros_like(direct)
     for i, draft in enumerate(drafts):
         _write(least[i], reached[i], draft.needed, part)
-        needed[i, list(part.encoder.schema.positions(m.feature.name for m in draft.needed))] = True
+        needed[i, list(part.encoder.schema.index(m.feature.name for m in draft.needed))] = True
     least = part.repaired(least, needed)
     good, feasible = torch.ones(len(x), dtype=torch.bool), part.question.case.feasible
     for i, j in (direct & (least != reached)).nonzero().tolist():
@@ -171,8 +171,8 @@ def _write(row: Tensor, reached: Tensor, moves: Sequence[Move], result: Result) 
     """Write changes into a row, (p,); those that are no amounts as the answer has them."""
     schema = result.encoder.schema
     for move in moves:
-        for j in schema.positions([move.feature.name]):
-            row[j] = reached[j]
+        (j,) = schema.index([move.feature.name])
+        row[j] = reached[j]
         if move.is_amount:
             value = pd.Series([move.new], dtype=float)
             row[j] = float(read(move.feature, value).values[0])

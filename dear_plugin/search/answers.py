@@ -80,7 +80,7 @@ def _changed(table: Table, at: Tensor) -> Tensor:
     """(q, 1 + p) the row of lines, and which features change: what is held does not."""
     positions = table.problem.sets.positions[table.set[at]]
     moved = (table.values[at] != table.problem.own(table.row[at], table.set[at])).double()
-    changed = torch.zeros(len(at), table.problem.sets.p).double()
+    changed = torch.zeros(len(at), table.problem.x.shape[1]).double()
     changed.scatter_reduce_(1, positions, moved, "amax")
     return torch.cat([table.row[at, None], changed], 1)
 

@@ -93,7 +93,7 @@ def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) ->
 
 def to_move_back(table: Table, good: Tensor) -> Tensor:
     """(q,) the cheapest lines on several features of the cheapest sets of a row, of good ones."""
-    at = good[~table.problem.sets.alone[table.set[good]]]
+    at = good[~table.problem.sets.single[table.set[good]]]
     at = table.sorted(at, table.set[at])
     at = at[places(table.pair(at)) == 0]
     at = table.sorted(at, table.price[at])

@@ -213,10 +213,7 @@ class SearchProblem:
     def only(self, asked: Tensor) -> SearchProblem:
         """The same rows with those of the sets that some may act on, given (n, s) bool."""
         which = asked.any(0).nonzero()[:, 0]
-        names, members = (
-            tuple(each[i] for i in which.tolist()) for each in (self.sets.names, self.sets.members)
-        )
-        few = self.with_sets(ActionSets(names, members, self.sets.p))
+        few = self.with_sets(self.sets.only(which.tolist()))
         return replace(few, actionable=few.actionable & asked[:, which])
 
     def own(self, rows: Tensor, sets: Tensor) -> Tensor:

@@ -69,9 +69,9 @@ class Rounds:
         return busy.index_fill(0, torch.cat([self._none, *(part[0] for part in new)]), True)
 
     def count(self, at: Tensor) -> Tensor:
-        """(q,) the number of features, or groups of columns, of lines."""
-        names = self.table.problem.sets.names
-        return torch.tensor([len(each) for each in names])[self.table.set[at]]
+        """(q,) the number of features of lines."""
+        members = self.table.problem.sets.members
+        return torch.tensor([len(each) for each in members])[self.table.set[at]]
 
     def _as_good(self, whole: Tensor, some: Tensor) -> tuple[Tensor, Tensor]:
         """Those of lines, (m,), among some, whose part has the margin, too; and these parts.
@@ -88,12 +88,11 @@ class Rounds:
     def _parts(self, at: Tensor) -> tuple[Tensor, Actions]:
         """(m,) lines of several features, each once for each of these; the actions without it."""
         table, wholes, found = self.table, [self._none], [self.table.nothing]
-        subjects = table.problem.classifier.encoder.schema.subjects
         for i in table.set[at].unique().tolist():
-            names, members = table.problem.sets.names[i], table.problem.sets.members[i]
-            some, small = at[table.set[at] == i], min(len(names) - 1, int(table.size[i]))
-            for name in names if len(names) > 1 else ():
-                kept = [c for c, j in enumerate(members) if subjects[j] != name]
+            members = table.problem.sets.members[i]
+            some, small = at[table.set[at] == i], min(len(members) - 1, int(table.size[i]))
+            for left in range(len(members)) if len(members) > 1 else ():
+                kept = [c for c in range(len(members)) if c != left]
                 sets = table.sets_of([tuple(members[c] for c in kept)], small).expand(len(some))
                 wholes.append(some)
                 found.append((table.row[some], sets, table.values[some][:, kept]))

@@ -46,7 +46,7 @@ class Stages:
         self.table, self.source, self._known = table, source, known
         self._steps = [(1, 0), *((n, i) for n in range(2, max_features + 1) for i in range(3))]
         given, most = table.problem.sets, table.problem.decoders.decoder.pair_features
-        self._single, self._given = given.alone.nonzero()[:most, 0], given.members
+        self._single, self._given = given.single.nonzero()[:most, 0], given.members
         # The size of sets that each row has come to; sums, by size; rows and sets that were tried,
         # also where no value was admissible.
         self._size = torch.ones(len(table.aim), dtype=torch.int64)

@@ -48,7 +48,7 @@ class Sums:
 
     def values(self, table: Table) -> Tensor:
         """(m, p) the new values of what is acted on; else 0."""
-        values = table.problem.x.new_zeros(len(self.first), table.problem.sets.p)
+        values = table.problem.x.new_zeros(len(self.first), table.problem.x.shape[1])
         for at in (self.second, self.first):
             values.scatter_(1, table.problem.sets.positions[table.set[at]], table.values[at])
         return values

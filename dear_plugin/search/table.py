@@ -87,9 +87,7 @@ class Table:
         """(q,) the positions of sets of features, which join the list if they are new."""
         known = set(self.problem.sets.members)
         if new := [each for each in dict.fromkeys(members) if each not in known]:
-            subjects = self.problem.classifier.encoder.schema.subjects
-            more = self.problem.sets.extended(new, subjects)
-            self._extend(self.problem.extended(more), size)
+            self._extend(self.problem.extended(self.problem.sets.extended(new)), size)
         at = {each: i for i, each in enumerate(self.problem.sets.members)}
         return torch.tensor([at[each] for each in members], dtype=torch.int64)
 
@@ -142,7 +140,7 @@ class Table:
         self.price = torch.cat([self.price, price])
         # Without criteria an action on one feature is an answer; others may be in part needless.
         met = torch.full_like(cost, -1.0, dtype=torch.float64)
-        met[self.takes_all & self.problem.sets.alone[sets]] = torch.inf
+        met[self.takes_all & self.problem.sets.single[sets]] = torch.inf
         self.met, self._passed = torch.cat([self.met, met]), None
         blank = torch.full((len(row), len(CRITERIA)), torch.nan)
         self.measured = torch.cat([self.measured, blank])

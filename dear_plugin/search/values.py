@@ -110,22 +110,16 @@ def places(values: Tensor, count: int) -> Tensor:
 
 
 def singles(problem: SearchProblem, known: FeatureValues) -> tuple[Actions, Tensor]:
-    """The actions on given sets of one feature, and groups of columns, each once.
+    """The actions on given sets of one feature, each once.
 
     Also (m,) bool, those to try at first; the others lie between them.
     """
     width, none = problem.sets.positions.shape[1], torch.empty(0, dtype=torch.int64)
     parts = [(none, none, problem.x.new_empty(0, width), none.bool())]
-    for i in (problem.actionable.any(0) & problem.sets.alone).nonzero()[:, 0].tolist():
+    for i in (problem.actionable.any(0) & problem.sets.single).nonzero()[:, 0].tolist():
         rows = problem.actionable[:, i].nonzero()[:, 0]
-        every, count = torch.full_like(rows, i), len(problem.sets.members[i])
-        if count == 1:
-            values, first = _values_of(problem, known, rows, i)
-        else:
-            levels = torch.eye(count).to(problem.x)[:, torch.arange(width) % count]
-            levels[:, count:] = levels[:, :1]
-            values = problem.snapped(rows, every, levels.expand(len(rows), -1, -1))
-            first = count
+        every = torch.full_like(rows, i)
+        values, first = _values_of(problem, known, rows, i)
         at, place = admissible(problem, rows, every, values)
         new = values.expand(-1, -1, width)[at, place]
         parts.append((rows[at], every[at], new, place < first))
@@ -191,12 +185,11 @@ def admissible(
     """(q,) each, the positions of snapped values, (m, c, w), that are actions, each once."""
     values = values.expand(-1, -1, problem.sets.positions.shape[1])
     own, positions = problem.own(rows, sets), problem.sets.positions[sets]
-    change, one_hot = (values - own[:, None]).abs(), problem.feasible.rules.one_hot
+    change = (values - own[:, None]).abs()
     # With an order each feature acted on moves: held at its value, it would change what follows.
     least = problem.classifier.encoder.unit[positions] * LEAST_TOGETHER * problem.has_order
-    moves = change > least.masked_fill(problem.sets.alone[sets, None], 0.0)[:, None]
-    every = one_hot.together(moves, positions).all(2)
-    fits = one_hot.holds(values, own, positions) & (every if problem.has_order else moves.any(2))
+    moves = change > least.masked_fill(problem.sets.single[sets, None], 0.0)[:, None]
+    fits = moves.all(2) if problem.has_order else moves.any(2)
     at, place = fits.nonzero(as_tuple=True)
     once = _once(rows[at], sets[at], values[at, place])
     return at[once], place[once]
@@ -218,7 +211,7 @@ def combinations(
     problem: SearchProblem, known: FeatureValues, asked: Tensor, count: int
 ) -> Actions:
     """Well spread combinations of the values of several features; `asked`, (n, s) bool."""
-    rows, sets = (asked & ~problem.sets.alone).nonzero(as_tuple=True)
+    rows, sets = (asked & ~problem.sets.single).nonzero(as_tuple=True)
     positions, feasible = problem.sets.positions[sets], problem.acting
     unit: Tensor = torch.quasirandom.SobolEngine(positions.shape[1]).draw(count)
     # Some are at the ends of a list; and some hold a feature at its own value.
@@ -234,7 +227,6 @@ def combinations(
         pick = (stretched.T[place] * size).long().clamp_max(size - 1).clamp_min(0)
         found = some[(first[:, None] + pick).clamp_max(len(some) - 1)] if len(some) else x[:, None]
         values[at, :, place] = found.where((size > 0) & ~held.T[place], x[:, None])
-    values = problem.feasible.rules.one_hot.leveled(values, unit, positions)
     # Values on the way to the first of them: a list may have no value near the factual.
     own, first = problem.own(rows, sets)[:, None], values[:, :WITH_WAYS]
     number = problem.is_number[positions][:, None] & ~is_special(torch.minimum(own, first))

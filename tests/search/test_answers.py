@@ -69,9 +69,9 @@ class TestCheapest:
         torch.testing.assert_close(cheapest(searched(problem)), expected, atol=2e-3, rtol=0.0)
 
     def test_values_that_must_be_dearer_are_not_tried(self, world):
-        row, sets, values = singles(world.problem, run_of(world.problem).known)[0]
+        row, *_ = singles(world.problem, run_of(world.problem).known)[0]
         table = searched(world.problem)
-        single = (table.set[:, None] == table.problem.sets.alone.nonzero()[:, 0]).any(1)
+        single = (table.set[:, None] == table.problem.sets.single.nonzero()[:, 0]).any(1)
         assert 0 < int(single.sum()) < len(row)
 
     def test_no_action_is_tried_twice(self, world):
