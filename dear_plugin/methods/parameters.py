@@ -56,17 +56,17 @@ class Parameters:
 
     @property
     def feature_names_in_(self) -> npt.NDArray[np.object_]:
-        """(p,) the names of the features, in the order of the training rows.
+        """The names of the columns of a frame, in the order of the training rows.
 
         Raises:
             NotFittedError: `fit` was not called; `hasattr` is False then.
         """
         _ = self.trained  # raises the error
-        return np.array(self.schema.names, dtype=object)
+        return np.array(self.schema.column_names, dtype=object)
 
     @property
     def n_features_in_(self) -> int:
-        """The number of features (p); for errors see `feature_names_in_`."""
+        """The number of columns; for errors see `feature_names_in_`."""
         return len(self.feature_names_in_)
 
     def __sklearn_is_fitted__(self) -> bool:

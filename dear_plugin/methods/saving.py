@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -57,6 +56,10 @@ class Savable(Protocol):
     def trained(self) -> Trained:
         """The training rows."""
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, as plain values."""
+
 
 D = TypeVar("D", bound=Savable)
 
@@ -69,17 +72,7 @@ def save(dear: Savable, folder: Path) -> None:
         SettingError: settings that JSON cannot hold, before anything is written.
     """
     decoders = dear.decoders
-    settings = {
-        "version": __version__,
-        "schema": dear.schema.to_dict(),
-        "rules": len(dear.schema.rules),
-        "sets": [list(names) for names in dear.sets.names],
-        "decoder": type(dear.decoder).__name__,
-        "decoder_settings": dear.decoder.settings(),
-        "search": asdict(dear.search),
-        "output": dear.classifier.output,
-        "copies": len(dear._copies),
-    }
+    settings = {"version": __version__, **dear.settings}
     tensors = {
         f"decoder/{i}/{name}": tensor
         for i, members in enumerate(decoders.given)

@@ -8,9 +8,13 @@ from functools import partial
 from typing import Any
 
 from dear_plugin import _html
+from dear_plugin.data.feature import Feature
 from dear_plugin.page.look import button, column, error, html
 from dear_plugin.page.session import MOST_WAYS, Session, found
+from dear_plugin.results.changes import Line
+from dear_plugin.results.describe import told
 from dear_plugin.results.recourses import Recourses
+from dear_plugin.results.words import in_short
 
 ACCEPTED = "This applicant has the wanted decision already."
 MARKS = '<i class="won"></i><i class="dot before"></i><i class="dot"></i>'
@@ -56,17 +60,17 @@ def card(way: Recourses, *, chance: bool, badge: bool = True) -> str:
         badge: whether it says that the checks are met, or not.
     """
     label, action = way.factuals.index[0], way.actions.iloc[0]
-    lines = [_change(line) for line in way.changes(label).itertuples()]
+    lines = [_change(*each) for each in told(way, way.lines[0]) if each[1].old != each[1].new]
     kind, words = ("good", "all checks met") if action["credible"] else ("weak", "weak answer")
     mark = f'<p><span class="badge {kind}">{words}</span></p>' if badge else ""
     known = f'<p class="small">{_html.cell(way.evidence(label))}</p>'
     return f"{''.join(lines)}{_bar(way, chance)}{mark}{known}"
 
 
-def _change(line: Any) -> str:
+def _change(feature: Feature, line: Line) -> str:
     """A line of `Recourses.changes`."""
     kind, words = LINES[line.kind]
-    name, values = _html.cell(line.feature), _html.cell(line.values)
+    name, values = _html.cell(feature.title), _html.cell(in_short(feature, line))
     return f'<div class="{kind}"><span class="label">{words}: {name}</span>{values}</div>'
 
 

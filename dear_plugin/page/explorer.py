@@ -90,7 +90,7 @@ class _View:
     def _picture(self) -> None:
         """The curve, of what the first way does."""
         for way in self.session.ways[:1]:
-            acted = way.changes(way.factuals.index[0]).query("kind == 'direct'")
+            acted = way.changes.query("kind == 'direct'")
             self.by_hand.look_at(next(iter(acted["feature"]), ""))
         self.by_hand.work()
 

@@ -33,7 +33,7 @@ Positions = npt.NDArray[np.int64]
 
 def advice(result: Result) -> pd.DataFrame:
     """The kinds of advice of a result, the most frequent first: `COLUMNS`."""
-    done = result.solved & result.acts
+    done = result.success & result.acts
     acting = result.select(done.nonzero()[:, 0])
     if not len(acting):
         return pd.DataFrame(columns=COLUMNS)

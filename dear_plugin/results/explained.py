@@ -14,7 +14,7 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.problem.reasons import Reason, Status
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Credibility, Question
-from dear_plugin.results.wording import join
+from dear_plugin.results.words import join
 from dear_plugin.search.settings import CRITERIA
 
 # What an answer has that does not meet a criterion, and what is said of the required value.

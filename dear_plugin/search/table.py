@@ -228,10 +228,18 @@ class Table:
         """(n,) bool, the rows of some lines."""
         return torch.zeros(len(self.need), dtype=torch.bool).index_fill(0, self.row[at], True)
 
-    def sorted(self, at: Tensor, *keys: Tensor) -> Tensor:
-        """Lines by row, then by some keys, set and price; other rows do not change the order."""
+    def by_itself(self, at: Tensor) -> Tensor:
+        """(q,) bool, the lines that are known, or expected, to need nothing that follows."""
+        return self.price[at] < self.cost[at]
+
+    def order(self, at: Tensor, *keys: Tensor) -> Tensor:
+        """The order of lines by row, then by some keys, set and price; it is that of a row."""
         columns = (self.price[at], self._order[self.set[at]], *keys[::-1], self.row[at])
-        return at[torch.from_numpy(np.lexsort([column.numpy() for column in columns]))]
+        return torch.from_numpy(np.lexsort([column.numpy() for column in columns]))
+
+    def sorted(self, at: Tensor, *keys: Tensor) -> Tensor:
+        """Lines in that order."""
+        return at[self.order(at, *keys)]
 
 
 def part_of(actions: Actions, at: Tensor) -> Actions:

@@ -91,8 +91,8 @@ class TestEstimator:
 
     def test_scikit_learn_knows_its_columns_and_whether_it_is_fitted(self, mixed, fitted):
         check_is_fitted(fitted)
-        assert fitted.feature_names_in_.tolist() == list(mixed.schema.names)
-        assert fitted.n_features_in_ == len(mixed.schema)
+        assert fitted.feature_names_in_.tolist() == list(mixed.frame[list(mixed.schema.names)])
+        assert fitted.n_features_in_ == len(fitted.feature_names_in_)
         new = clone(fitted)
         assert not hasattr(new, "feature_names_in_")
         with pytest.raises(sklearn.exceptions.NotFittedError):

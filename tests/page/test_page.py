@@ -73,7 +73,7 @@ class TestChoices:
     def test_a_row_without_an_answer_says_so(self, loans):
         views = view(*loans, within=Constraints(act_on=[]))
         assert "No way was found" in views.cards.note.object
-        assert "found none that we can recommend" in views.letter.plain.value
+        assert "we have no way that we can recommend" in views.letter.plain.value
 
 
 class TestByHand:
