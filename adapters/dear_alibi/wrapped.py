@@ -97,7 +97,7 @@ class WrappedAlibi(RecourseMethod):
         """The constraints of a call as Alibi's conditions: [] where there are none."""
         if self.explainer.params["conditional_func"](X[:1]) is None:
             return None
-        feasible = case.feasible
+        feasible = case.feasible.limits
         encoder = self.encoder
         free = (feasible.low <= encoder.low) & (feasible.high >= encoder.high)
         limited = feasible.allowed is not None or bool(feasible.not_actionable.any())
@@ -121,7 +121,7 @@ class WrappedAlibi(RecourseMethod):
 
     def _flag(self, case: Case, i: int, j: int, column: Feature) -> list[Any]:
         """What row i may have, or change by, in one of the columns of feature j."""
-        fixed = bool(case.feasible.not_actionable[i, j])
+        fixed = bool(case.feasible.limits.not_actionable[i, j])
         if column.is_number:
             return [0.0, 0.0] if fixed else [-1.0, 1.0]
         own = self.encoder.frame(case.x[i : i + 1])[column.name].tolist()
@@ -130,7 +130,7 @@ class WrappedAlibi(RecourseMethod):
     def _levels(self, case: Case, i: int, j: int) -> list[str]:
         """The categories that row i may have in feature j."""
         levels = self.schema.features[j].categories
-        feasible, own = case.feasible, int(case.x[i, j])
+        feasible, own = case.feasible.limits, int(case.x[i, j])
         fixed = feasible.not_actionable[i, j] | (feasible.floor[i, j] == feasible.ceiling[i, j])
         codes = torch.arange(len(levels), dtype=case.x.dtype)[None]
         valid = feasible.admits(codes, torch.tensor([j]), torch.tensor([i]))[0] & ~fixed

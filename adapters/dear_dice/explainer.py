@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -51,20 +51,13 @@ class DiceDEAR(Importances):
             cheapest, `Search(min_support=0.6)` for those that resemble accepted training rows.
         immutable: features that never change.
         increasing: numeric or two-valued features that may only grow.
-        decreasing: numeric or two-valued features that may only fall.
-        ordered: `{category: its levels, the least first}`, which is then a number of steps.
-        ranges: `{feature: (low, high)}` for numeric features, in every call and whatever
-            `permitted_range` allows.
         tiers: features in tiers, the earliest causes first: an action changes no feature of an
             earlier tier; features that are not named form one more tier at the end.
-        causes: instead, `{feature: its causes}` or a `networkx.DiGraph` of features: an action
-            changes only what follows from it.
-        labels: `{feature: text}`, what texts call it.
-        units: `{feature: text}`, the unit of a number in texts.
-        costs: `{feature: number}`, what a unit of it, or another category, costs a person.
-        steps: `{feature: step}`, of which actions set multiples; None for any value.
         copies: `dice_ml.Model(...)` of the same kind, trained again, that should accept an answer.
         n_jobs: the number of processes that search the rows of a query; -1 for all cores.
+        **of_features: what else `dear_plugin.Schema.infer` takes, with DiCE's names of features:
+            `decreasing`, `ranges` (in every call and whatever `permitted_range` allows), `causes`,
+            `ordered`, `labels`, `units`, `costs`, `steps` and others.
 
     Attributes:
         dear: the fitted engine; its features hold categories as text, as DiCE's data do.
@@ -72,6 +65,7 @@ class DiceDEAR(Importances):
 
     Raises:
         UserConfigValidationException: private data, or a model that returns no probabilities.
+        ArgumentError: an option that neither has; it is a `TypeError`.
         SchemaError, SettingError: invalid options; they are a `ValueError`.
 
     Example:
@@ -100,34 +94,15 @@ class DiceDEAR(Importances):
         search: Search | None = None,
         immutable: Sequence[str] = (),
         increasing: Sequence[str] = (),
-        decreasing: Sequence[str] = (),
-        ordered: Mapping[str, Sequence[Any]] | None = None,
-        ranges: Mapping[str, tuple[float, float]] | None = None,
         tiers: Sequence[Sequence[str]] = (),
-        causes: Any = None,
-        labels: Mapping[str, str] | None = None,
-        units: Mapping[str, str] | None = None,
-        costs: Mapping[str, float] | None = None,
-        steps: Mapping[str, float | None] | None = None,
         copies: Sequence[Any] = (),
         n_jobs: int = 1,
+        **of_features: Any,
     ) -> None:
         super().__init__(data_interface)
         self._n_jobs = n_jobs
-        self._interface = Interface(
-            data_interface,
-            immutable=immutable,
-            increasing=increasing,
-            decreasing=decreasing,
-            ordered=ordered,
-            ranges=ranges,
-            tiers=tiers,
-            causes=causes,
-            labels=labels,
-            units=units,
-            costs=costs,
-            steps=steps,
-        )
+        marks = {"immutable": immutable, "increasing": increasing, "tiers": tiers, **of_features}
+        self._interface = Interface(data_interface, **marks)
         self._host = Host(model_interface, data_interface)
         self.model = self._host.interface
         self._copies = [Host(each, data_interface) for each in copies]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,12 +12,20 @@ from pandas.api.types import is_bool, is_number
 from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.options import logger
-from dear_plugin import Constraints, Schema
+from dear_plugin import Constraints, Schema, errors
 
 # What `dice_ml.Data` makes of missing text.
 MISSING = {"None", "nan", "<NA>"}
 # Rows of `Interface.sample`: enough to reveal a wrong order of columns, or logits.
 SAMPLE = 256
+
+
+# What `Schema.infer` takes of features besides what DiCE's data say.
+OF_FEATURES = [
+    name
+    for name in inspect.signature(Schema.infer).parameters
+    if name not in ("frame", "target", "numeric", "categorical")
+]
 
 
 class Interface:
@@ -33,6 +42,8 @@ class Interface:
     """
 
     def __init__(self, data_interface: Any, **marks: Any) -> None:
+        if unknown := [name for name in marks if name not in OF_FEATURES]:
+            raise errors.ArgumentError(errors.unknown("arguments", unknown, OF_FEATURES))
         if not hasattr(data_interface, "data_df"):
             raise UserConfigValidationException(
                 "Private data interface is not supported with the dear explainer since DEAR learns"

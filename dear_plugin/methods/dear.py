@@ -17,7 +17,8 @@ from dear_plugin._progress import progress as showing
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import require_instance
 from dear_plugin.data.lint import warn_of_actions
-from dear_plugin.data.schema import Rule, Schema
+from dear_plugin.data.rule import Condition, Rule
+from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose
@@ -250,7 +251,7 @@ class DEAR(RecourseMethod):
         model: Any,
         *,
         encode: Callable[[Tensor], Tensor] | None = None,
-        rules: Sequence[Rule] = (),
+        rules: Sequence[Rule | Condition] = (),
         copies: Sequence[Any] = (),
     ) -> DEAR:
         """Read what `save` wrote; no code from the folder is run.

@@ -80,7 +80,7 @@ def is_choice(result: Result, at: int, line: Line) -> bool:
     """Whether the applicant may act on what changes: it is a choice, and does not just happen."""
     (j,) = result.encoder.schema.index([line.feature])
     question = result.question
-    return bool(question.method._acts[j] & ~question.case.feasible.not_actionable[at, j])
+    return bool(question.method._acts[j] & ~question.case.feasible.limits.not_actionable[at, j])
 
 
 def _draft(result: Result, at: int, digits: int | None, most: int) -> list[Line]:
@@ -144,7 +144,7 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
         _write(least[i], reached[i], [(line, line.least) for line in musts], result)
         needed[i, list(result.encoder.schema.index(line.feature for line in musts))] = True
     least = result.repaired(least, needed)
-    good, feasible = torch.ones(len(x), dtype=torch.bool), result.question.case.feasible
+    good, feasible = torch.ones(len(x), dtype=torch.bool), result.question.case.feasible.limits
     for i, j in (direct & (least != reached)).nonzero().tolist():
         one = torch.tensor([j]), torch.tensor([i])
         good[i] &= feasible.admits(least[i : i + 1, [j]], *one)[0, 0]
