@@ -100,19 +100,21 @@ def test_the_errors_of_orders_are_those_of_its_script():
     assert any(alike(text, script("orders").table().to_string()) for text in shown)
 
 
+def words(text):
+    """The number of words of a text, code and outputs included."""
+    return sum(bool(re.search(r"\w", word)) for word in NO_WORDS.sub("", text).split())
+
+
 def test_the_documentation_is_short():
     texts = [page.read_text("utf8") for page in [*READ, ROOT / "docs/_start.md"]]
-    words = [word for text in texts for word in NO_WORDS.sub("", text).split()]
     assert len(PAGES) <= MOST_PAGES
-    assert sum(bool(re.search(r"\w", word)) for word in words) <= MOST_WORDS
+    assert sum(map(words, texts)) <= MOST_WORDS
 
 
-def test_a_letter_is_written_after_1500_words():
-    text, commands = (ROOT / "docs/letters.md").read_text("utf8"), "print(recourses.letter("
-    words = (ROOT / "README.md").read_text("utf8") + text[: text.index(commands)]
-    assert (
-        len([word for word in NO_WORDS.sub("", words).split() if re.search(r"\w", word)]) <= 1500
-    )
+def test_an_answer_is_shown_after_600_words_and_a_letter_after_1500():
+    readme, letters = (path.read_text("utf8") for path in (READ[0], ROOT / "docs/letters.md"))
+    assert words(readme[: readme.index("print(recourses.describe(")]) <= 600
+    assert words(readme + letters[: letters.index("print(recourses.letter(")]) <= 1500
 
 
 @pytest.mark.parametrize("page", READ, ids=lambda p: p.name)

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_alibi.predictor import LabelEncoded, Labelled
+from dear_alibi.predictor import LabelEncoded
 from dear_alibi.table import Array, Table
 from dear_plugin import Case, Feature, Proposal, RecourseMethod, Schema, errors, isolated
 
@@ -60,8 +60,7 @@ class WrappedAlibi(RecourseMethod):
         self.explainer = explainer
         self.table = Table.of(params["feature_names"], params["category_map"])
         predictor = params["predictor"]
-        kind = Labelled if hasattr(predictor, "classes_") else LabelEncoded
-        model = kind(predictor, self.table, FLOAT)
+        model = LabelEncoded(predictor, self.table, FLOAT, by_label=True)
         own = _schema(params, self.table)
         super().__init__(model, own if schema is None else _with_costs(own, schema))
 

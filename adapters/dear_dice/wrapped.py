@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from dear_dice.interface import OF_FEATURES, Interface
-from dear_dice.model import BlackBox, Host, Labelled, model_arguments
+from dear_dice.model import Host, model_arguments
 from dear_plugin import Case, ClassGoal, Proposal, RangeGoal, RecourseMethod, isolated
 
 
@@ -53,11 +53,8 @@ class WrappedDice(RecourseMethod):
     def __init__(
         self, explainer: Any, interface: Interface, seed: int, arguments: Mapping[str, Any]
     ) -> None:
-        host = Host(explainer.model, explainer.data_interface)
-        asked = model_arguments(host, interface)
-        if isinstance(asked["model"], BlackBox) and host.classes is not None:
-            asked["model"] = Labelled(host)
-        super().__init__(schema=interface.schema, **asked)
+        host = Host(explainer.model, explainer.data_interface, by_label=True)
+        super().__init__(schema=interface.schema, **model_arguments(host, interface))
         self.explainer = explainer
         self.interface, self.seed = interface, seed
         self.arguments = dict(arguments)

@@ -14,6 +14,7 @@ from dear_plugin._lazy import lazy
 from dear_plugin._threads import one_thread
 from dear_plugin.data import graph, summary, toml
 from dear_plugin.data import tiers as in_tiers
+from dear_plugin.data.aliases import as_written, renamed
 from dear_plugin.data.causal_order import CausalOrder
 from dear_plugin.data.definitions import infer_relations
 from dear_plugin.data.exclusion import without
@@ -249,6 +250,15 @@ class Schema:
         """This schema with other columns, (q,); those of a feature stay those of one."""
         features = dummies.together(tuple(columns), self.exactly_one)
         return dataclasses.replace(self, features=features)
+
+    def as_written(self, frame: pd.DataFrame) -> Schema:
+        """This schema for frames that write labels in another way, as `frame` does: 1 for "1"."""
+        other = self.with_columns(as_written(self.columns, frame))
+        pairs = [(f.name, f.choices, g.choices) for f, g in zip(self, other, strict=True)]
+        labels = {name: dict(zip(own, new, strict=True)) for name, own, new in pairs}
+        return dataclasses.replace(
+            other, relations=tuple(renamed(each, labels) for each in self.relations)
+        )
 
     def labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame with a column of labels, too, for each feature that has several columns."""

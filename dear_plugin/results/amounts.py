@@ -89,13 +89,16 @@ def _draft(result: Result, at: int, digits: int | None, most: int) -> list[Line]
     acts = [_farther(known[line.feature], line, digits) for line in lines if line.kind == "direct"]
     must = [_bound(known[line.feature], line, digits) for line in needs(result, at)[:most]]
     bound = {line.feature for line in must}
+    effects = result.encoder.schema.causal_order.is_stated
+    named = {f.called for f in known.values() if f.label} or {f.called for f in known.values()}
     usual = [
         line._replace(
             new=_usual(known[line.feature], line, digits or USUAL_DIGITS, line.feature in bound),
             least=line.old,
         )
         for line, size in followers(result, at).items()
-        if size >= LEAST_NAMED and not is_open(line) and not is_choice(result, at, line)
+        if effects and size >= LEAST_NAMED and line.label in named
+        if not (is_open(line) or is_choice(result, at, line))
     ]
     return [*acts, *must, *usual[:MOST_USUAL]]
 

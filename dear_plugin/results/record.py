@@ -30,7 +30,7 @@ def record(result: Result) -> dict[str, Any]:
     return {
         "version": __version__,
         "hashes": {
-            "data": _hash(trained.rows.double().numpy().round(9).tobytes()),
+            "data": _hash((trained.rows + 0.0).numpy().tobytes()),
             "model": _hash(json.dumps(plain(trained.scores.double().numpy().round(PLACES) + 0.0))),
             "settings": _hash(json.dumps(settings)),
         },

@@ -178,6 +178,18 @@ def the_order_of_rows_does_not_matter(subject: Subject) -> None:
     _agree(subject, subject.generate(subject.query.iloc[order]), order)
 
 
+def alternatives_do_not_depend_on_other_rows(subject: Subject) -> None:
+    """One by one, in a batch, and in another order."""
+    if subject.descends:  # it may find others, see `OF_DESCENTS`
+        return
+    query = subject.query.iloc[::2]
+    query = query.set_axis(range(len(query)))
+    whole = _by_rank(subject, query)
+    alone = pd.concat([_by_rank(subject, query.iloc[[i]]) for i in range(len(query))])
+    for other in (alone, _by_rank(subject, query.iloc[::-1])):
+        pd.testing.assert_frame_equal(other, whole, rtol=TOLERANCE, atol=TOLERANCE)
+
+
 def the_same_query_has_the_same_answer_whatever_the_global_seed(subject: Subject) -> None:
     """And the global random states are left alone."""
     with isolated(99):
@@ -216,6 +228,7 @@ LAWS: Sequence[Callable[[Subject], None]] = (
     costs_are_finite_add_up_and_belong_to_changes,
     a_batch_of_n_is_n_batches_of_one,
     the_order_of_rows_does_not_matter,
+    alternatives_do_not_depend_on_other_rows,
     the_same_query_has_the_same_answer_whatever_the_global_seed,
     methods_and_results_can_be_pickled,
 )
@@ -277,6 +290,13 @@ def _agree(subject: Subject, answer: Recourses, rows: list[int]) -> None:
         return
     for one, other in zip((answer.counterfactuals, answer.actions), whole, strict=True):
         pd.testing.assert_frame_equal(one, other, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def _by_rank(subject: Subject, query: pd.DataFrame) -> pd.DataFrame:
+    """The first four answers of rows, in the order of labels."""
+    table = subject.generate(query).alternatives(4)
+    label_and_rank = list(table.columns[:2])
+    return table.set_index(label_and_rank).sort_index()
 
 
 def _random_states() -> tuple[object, ...]:
