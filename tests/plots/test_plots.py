@@ -84,7 +84,7 @@ class TestNothingToShow:
         result = fitted.generate(refused, within=frozen)
         result.plot_row(0, axes)
         said = " ".join(texts(axes)[0].split())
-        assert said == "no recourse found: nothing admissible to act on"
+        assert said == "no recourse found: nothing may be acted on"
         assert "→" not in written(axes)
         figure = result.plot()
         assert texts(figure.axes[1])[0].startswith("no row has a recourse")
