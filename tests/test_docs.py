@@ -70,7 +70,7 @@ def test_code_on_a_page_runs_from_the_top(page, tmp_path, monkeypatch, caplog):
     with warnings.catch_warnings():
         for i, (code, outputs) in enumerate(blocks(page)):
             run(code, outputs, f"{page.name}, block {i + 1}", namespace)
-    logged = [r.message for r in caplog.records if r.name == "dear_plugin.data.sensitive"]
+    logged = [r.message for r in caplog.records if r.name == "dear_plugin.data.lint.names"]
     assert not logged, f"{page.name}: {logged}"
     if "dear_dice" in namespace:
         namespace["dear_dice"].unregister()

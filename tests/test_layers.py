@@ -52,7 +52,7 @@ ORDER = (*CORE, *BESIDE, "__main__")
 # The only imports of what is beside the engine: inside of these methods, and for their types.
 ON_CALL = {
     "dear_plugin/methods/dear.py": {"explore": "page"},
-    "dear_plugin/results/recourses.py": {"plot": "plots", "plot_row": "plots"},
+    "dear_plugin/results/recourses.py": {"plot": "plots"},
 }
 # Narrower than the order.
 ONLY = {"datasets": {"errors"}, "plots": {"errors"}}
@@ -291,11 +291,19 @@ FOLDED = {
     *("Agreement", "Candidates", "Entries", "Optimizer", "Parts", "Plausibility", "Ranked"),
     *("SearchTable", "Support", "TriedActions", "Trying", "Valued", "Waves"),
 }
+# A group of dummies is one feature.
+GROUPS = {
+    *("OneHot", "Group", "one_hot.py", "subjects", "leveled", "keep_groups"),
+    *("with_whole_groups", "_with_whole_groups", "infer_groups"),
+}
 FOLDED_FILES = {
     "search": {"actions", "closer", "grow", "ranks", "waves"},
     "evaluation": {"agreement", "neighbours", "plausibility", "support"},
     "methods": {"optimizer", "trying"},
+    "results": {"descriptions", "jobs", "rows", "said", "wording"},
 }
+# What is told is made of lines of `changes` and of `actions`.
+FOLDED |= {"Answered", "Claim", "Move", "RowKey", "Rows", "Said", "Written"}
 
 
 @pytest.mark.parametrize("folder", FOLDED_FILES)
@@ -306,3 +314,17 @@ def test_the_search_and_the_facts_of_training_rows_have_one_home(folder):
     classes = {each.name for t in trees for each in ast.walk(t) if isinstance(each, ast.ClassDef)}
     # `costs.Parts` are the parts of a cost.
     assert FOLDED & classes <= ({"Parts"} if folder == "evaluation" else set())
+
+
+@pytest.mark.parametrize("path", [*sources(ENGINE / "search"), *sources(ENGINE / "evaluation")])
+def test_the_search_and_the_measures_do_not_know_how_missing_numbers_are_written(path):
+    assert "is_special" not in path.read_text(encoding="utf-8")
+
+
+@ENGINE_SOURCES
+def test_dummies_are_known_to_the_columns_alone(path):
+    used = {each.id for each in ast.walk(tree(path)) if isinstance(each, ast.Name)}
+    used |= {each.attr for each in ast.walk(tree(path)) if isinstance(each, ast.Attribute)}
+    made = (ast.FunctionDef, ast.ClassDef)
+    used |= {each.name for each in ast.walk(tree(path)) if isinstance(each, made)}
+    assert not GROUPS & {*used, path.name}

@@ -145,7 +145,7 @@ class AlibiConstraints:
             raise errors.ConstraintError(
                 f"C must hold one condition or one per row, n = {len(frame)}; got {len(rows)}"
             )
-        numbers = {f.name for f in schema if f.holds_numbers}
+        numbers = {c.name for c in schema.columns if c.holds_numbers}
         # Fractions of -1, 0 and 1 are directions, which the schema has, and no limits.
         limited = {name for name, ends in self.ranges.items() if not {*ends} <= {-1.0, 0.0, 1.0}}
         bounded = {*limited, *(name for c in rows for name in c)} & numbers
@@ -156,7 +156,9 @@ class AlibiConstraints:
         categories: Any = levels[0] if one else levels
         return Constraints(
             frozen=frozen,
-            ranges={f.name: self._interval(f, frame, rows) for f in schema if f.name in bounded},
+            ranges={
+                c.name: self._interval(c, frame, rows) for c in schema.columns if c.name in bounded
+            },
             categories=categories if any(levels) else None,
         )
 

@@ -158,7 +158,7 @@ class DEAR(Explainer, FitMixin):
                 categories allowed besides the present one; [0, 0] and [] fix a feature. None is no
                 condition.
             batch_size: accepted as in `CounterfactualRLTabular`; no result depends on it.
-            diversity: several answers for one row, each acting on another set of features.
+            diversity: several answers for one row, see `Recourses.alternatives`.
             num_samples: the largest number of them, up to 100; used with `diversity` alone.
             target_proba: the probability of the wanted class to reach, the threshold of
                 `dear_plugin.Target.of_class`; None is the predictor's decision. (Alibi's
@@ -209,7 +209,7 @@ class DEAR(Explainer, FitMixin):
 
         Codes of immutable features that are not in the category map are passed to the predictor.
         """
-        return self._table.frame(X, [f.name for f in self.engine.schema if f.immutable])
+        return self._table.frame(X, [c.name for c in self.engine.schema.columns if c.immutable])
 
     @property
     def engine(self) -> Engine:

@@ -96,15 +96,15 @@ class Table:
             numeric=[name for name in numbers if frame[name].nunique() == 2],
         )
         # A category without training rows is in the category map.
-        features = tuple(
+        columns = (
             dataclasses.replace(seen, **{each: getattr(own, each) for each in STATED})
             if seen.is_number
             else _with_marks(own, seen)
-            for own, seen in zip(self.declared, inferred, strict=True)
+            for own, seen in zip(self.declared, inferred.columns, strict=True)
         )
         declared = self.declared
         return dataclasses.replace(
-            inferred, features=features, tiers=declared.tiers, causes=declared.causes
+            inferred.with_columns(columns), tiers=declared.tiers, causes=declared.causes
         )
 
     def array_of(self, X: Any) -> Array:

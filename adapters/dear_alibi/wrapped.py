@@ -75,7 +75,7 @@ class WrappedAlibi(RecourseMethod):
         parts = torch.arange(len(case)).split(BATCH_SIZE)
         with isolated():  # conditions are drawn from global generators
             found = np.concatenate([self._explained(case.select(idx)) for idx in parts])
-        moved = self.encoder.rows(self.table.frame(found))
+        moved = self.encoder.moved(self.table.frame(found), case.x)
         noise = NOISE * torch.tensor([feature.width for feature in self.schema])
         moved = case.x.where((moved - case.x).abs() <= noise, moved)
         reasons = [""] * len(case)
@@ -105,16 +105,27 @@ class WrappedAlibi(RecourseMethod):
             return []
         ends = (feasible.floor, feasible.ceiling)
         low, high = (self._array(case.x.where(feasible.not_actionable, e)) - X for e in ends)
+        columns = self.schema.columns
         return [
             {
                 # A condition must include 0; a row outside of its range would exclude it.
-                f.name: [min(low[i, j], 0.0), max(high[i, j], 0.0)]
+                f.name: self._flag(case, i, j, f)
+                if self.schema.features[j].dummies
+                else [min(low[i, k], 0.0), max(high[i, k], 0.0)]
                 if f.is_number
                 else self._levels(case, i, j)
-                for j, f in enumerate(self.schema)
+                for k, (f, j) in enumerate(zip(columns, self.schema.spread.owner, strict=True))
             }
             for i in range(len(X))
         ]
+
+    def _flag(self, case: Case, i: int, j: int, column: Feature) -> list[Any]:
+        """What row i may have, or change by, in one of the columns of feature j."""
+        fixed = bool(case.feasible.not_actionable[i, j])
+        if column.is_number:
+            return [0.0, 0.0] if fixed else [-1.0, 1.0]
+        own = self.encoder.frame(case.x[i : i + 1])[column.name].tolist()
+        return own if fixed else list(column.categories)
 
     def _levels(self, case: Case, i: int, j: int) -> list[str]:
         """The categories that row i may have in feature j."""
@@ -142,7 +153,8 @@ def _with_costs(own: Schema, stated: Schema) -> Schema:
     for j, name in zip(stated.index(own.names), own.names, strict=True):
         feature = stated.features[j]
         own = own.replace(name, scale=feature.unit_of_cost, cost=feature.cost)
-    return own
+    bare = dataclasses.replace(stated, relations=(), rules=(), tiers=(), causes=())
+    return bare.with_columns(own.features)
 
 
 def _feature(declared: Feature, low: Any, high: Any, fixed: bool) -> Feature:

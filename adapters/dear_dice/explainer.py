@@ -152,7 +152,7 @@ class DiceDEAR(Importances):
         feature_weights: Any = None,
         **of_others: Any,
     ) -> Explanations:
-        """Counterfactuals for every row of a query, each acting on another set of features.
+        """Counterfactuals for every row of a query, each another way to act.
 
         A row that already has the wanted outcome is its own single counterfactual; a row without
         a feasible counterfactual has None in the place of its frame, and a `reason`.

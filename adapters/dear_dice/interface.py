@@ -59,12 +59,12 @@ class Interface:
     @property
     def names(self) -> list[str]:
         """The features, in DiCE's order."""
-        return list(self.schema.names)
+        return list(self.schema.column_names)
 
     @property
     def incomplete(self) -> list[str]:
         """The features with missing values."""
-        return [feature.name for feature in self.schema if feature.missing]
+        return [column.name for column in self.schema.columns if column.missing]
 
     @property
     def sample(self) -> pd.DataFrame:
@@ -98,8 +98,8 @@ class Interface:
                 "feature_weights should be 'inverse_mad', 'equal' or a weight by the name of each"
                 f" feature, of {self.names}, got {weights!r}"
             )
-        # Of a group the last one that is named counts.
-        units = {f.name: f.unit_of_cost / f.width for f in self.schema}
+        # Of a feature of several columns the last one that is named counts.
+        units = {c.name: c.unit_of_cost / c.width for c in self.schema.columns}
         named = {
             n: w if is_bool(w) or not is_number(w) else w * units[n] for n, w in weights.items()
         }

@@ -218,10 +218,16 @@ class OheMinMax:
     """
 
     def __init__(self, encoder: Encoder, continuous: Sequence[str]) -> None:
-        schema = encoder.schema
-        order = [*schema.index(continuous)]
-        order += [j for j, name in enumerate(schema.names) if name not in continuous]
-        sources = [s for j in order for s in _sources(schema.features[j], encoder.starts[j])]
+        schema, names = encoder.schema, encoder.schema.column_names
+        starts = {name: encoder.starts[j] for j, name in enumerate(schema.names)}
+        starts |= {
+            column.name: starts[feature.name] + level
+            for feature in schema
+            for level, column in enumerate(feature.dummies)
+        }
+        columns = dict(zip(names, schema.columns, strict=True))
+        order = [*continuous, *(name for name in names if name not in continuous)]
+        sources = [s for name in order for s in _sources(columns[name], starts[name])]
         column, factor, offset = zip(*sources, strict=True)
         self.column, self.factor, self.offset = map(torch.tensor, (column, factor, offset))
 

@@ -174,20 +174,21 @@ class Results:
         rows, at = np.tile(np.arange(n), len(ranked)), np.flatnonzero(every.outcome["success"])
         at = at[np.argsort(rows[at], kind="stable")]
         frame = query.format.write(every.counterfactuals.iloc[at].reset_index(drop=True))
-        new = _distinct(frame, every.outcome.iloc[at], rows[at])
+        new = np.flatnonzero(~frame.assign(**{"": rows[at]}).duplicated().to_numpy(dtype=bool))
         at, frame = at[new], frame.iloc[new].reset_index(drop=True)
         kept, outcomes = _confirmed(frame, rows[at], query, host)
         at, first = at[kept], ranked[0].outcome
         found = every.select(torch.from_numpy(at))
         actions = found.actions.drop(columns="success").reset_index(drop=True)
+        owner = list(found.encoder.schema.spread.owner)
+        acted = (found.proposal.direct & found.changed).numpy()[:, owner]
+        acted &= found.encoder.cells(found.proposal.rows) != found.encoder.cells(found.x)
         return cls(
             rows[at],
             frame.iloc[kept].reset_index(drop=True),
             outcomes[kept],
             actions.assign(kind=actions["kind"].where(at >= n, FIRST)),
-            pd.DataFrame(
-                (found.proposal.direct & found.changed).numpy(), columns=list(query.rows)
-            ),
+            pd.DataFrame(acted, columns=list(query.rows)),
             [(found, i) for i in range(len(at))],
             first["reason"].where(~first["success"], UNCONFIRMED).tolist(),
         )
@@ -196,13 +197,6 @@ class Results:
         """The counterfactuals of each of n rows."""
         ends = np.searchsorted(self.rows, np.arange(n + 1))
         return [slice(int(a), int(b)) for a, b in pairwise(ends)]
-
-
-def _distinct(frame: pd.DataFrame, actions: pd.DataFrame, rows: Rows) -> Rows:
-    """Positions without repeated rows, and without a second action on the same set."""
-    repeated = frame.assign(**{"": rows}).duplicated().to_numpy(dtype=bool)
-    same_set = actions[["acted_on"]].assign(row=rows).duplicated()
-    return np.flatnonzero(~repeated & ~same_set.to_numpy())
 
 
 def _confirmed(frame: pd.DataFrame, rows: Rows, query: Query, host: Host) -> tuple[Rows, Outcomes]:

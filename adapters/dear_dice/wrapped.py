@@ -99,7 +99,9 @@ class WrappedDice(RecourseMethod):
         """(p,) DiCE's counterfactual of row i, whose query and bounds are frames of one row."""
         query, low, high = frames
         fixed = case.feasible.floor[i] == case.feasible.ceiling[i]
-        vary = [n for n, f in zip(self.schema.names, fixed.tolist(), strict=True) if not f]
+        schema = self.schema
+        owners = zip(schema.column_names, schema.spread.owner, strict=True)
+        vary = [name for name, j in owners if not bool(fixed[j])]
         permitted = self._permitted(case, i, low, high)
         arguments = {**_goal(case, i), **self.arguments, "permitted_range": permitted}
         data = self.explainer.data_interface
@@ -112,16 +114,20 @@ class WrappedDice(RecourseMethod):
         finally:
             data.permitted_range = kept  # DiCE overwrites it
         sparse = found.final_cfs_df_sparse
-        return self.encoder.rows((found.final_cfs_df if sparse is None else sparse).head(1))[0]
+        frame = (found.final_cfs_df if sparse is None else sparse).head(1)
+        return self.encoder.moved(frame, case.x[i : i + 1])[0]
 
     def _permitted(
         self, case: Case, i: int, low: pd.DataFrame, high: pd.DataFrame
     ) -> dict[str, list[Any]]:
         """The range of every number, and the levels of every category that may change."""
         feasible, permitted = case.feasible, {}
-        for j, feature in enumerate(self.schema):
+        schema = self.schema
+        for feature, j in zip(schema.columns, schema.spread.owner, strict=True):
             name, levels = feature.name, feature.categories
-            if feature.is_number:
+            if schema.features[j].dummies:
+                permitted[name] = list(levels or (0, 1))
+            elif feature.is_number:
                 permitted[name] = [low[name].iat[0], high[name].iat[0]]
             elif not bool(feasible.floor[i, j] == feasible.ceiling[i, j]):
                 codes = torch.arange(len(levels), dtype=case.x.dtype)[None]

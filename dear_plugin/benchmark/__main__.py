@@ -21,7 +21,7 @@ from dear_plugin.benchmark.runner import Spec, log, run
 from dear_plugin.benchmark.speed import SPEED
 from dear_plugin.benchmark.tables import write
 from dear_plugin.benchmark.trees import TREES
-from dear_plugin.data import sensitive
+from dear_plugin.data import lint
 from dear_plugin.errors import DearError
 
 SPECS = (
@@ -106,7 +106,7 @@ def _every(options: Namespace) -> Iterator[str]:
 @contextmanager
 def _without_warnings() -> Iterator[None]:
     """Suppress warnings on sensitive features: they are mutable in the paper's experiment."""
-    logger = logging.getLogger(sensitive.__name__)
+    logger = lint.names_logger
     before = logger.level
     logger.setLevel(logging.ERROR)
     try:

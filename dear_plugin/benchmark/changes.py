@@ -24,10 +24,12 @@ from dear_plugin.benchmark.systems import (
 )
 from dear_plugin.data.schema import Schema
 from dear_plugin.methods.dear import DEAR
+from dear_plugin.results.spread import OF_PEOPLE, around, ends
+from dear_plugin.search.credibility import unseen
 
-TRAINING, ROWS, RESAMPLED = 20_000, 10_000, 2_000
+# People of each of the rows that are resampled.
+TRAINING, ROWS, RESAMPLED, SOME_PEOPLE = 20_000, 10_000, 2_000, 4
 TOLERANCE = 0.05
-ENDS = (0.1, 0.9)
 # The outer share that rows move into; the most levels of a held feature that are groups, and held
 # features that are crossed.
 OUTER, MOST_LEVELS, MOST_CROSSED = 0.1, 12, 3
@@ -111,12 +113,15 @@ def _measured(
     """The measures of one feature from the changes of its levels in each row, (m, l)."""
     # The true changes of the rows that are resampled differ by chance from those of all.
     few = true[: len(resampled[0])]
-    # An answer of who becomes missing keeps its value.
-    drawn = [np.where(np.isnan(each), 0.0 * few, each) for each in resampled]
+    drawn = np.stack(resampled).reshape(SOME_PEOPLE, -1, *few.shape)
     offset = np.nanmean(true, 0) - np.nanmean(few, 0)
-    low, high = np.quantile([np.nanmean(each, 0) for each in drawn], ENDS, axis=0) + offset
+    means, middle = np.nanmean(drawn, (0, 2))[None], np.nanmean(expected[: len(few)], 0)[None]
+    both = around(torch.from_numpy(means), torch.from_numpy(middle))
+    low, high = (end[0].numpy() + offset for end in both)
     clear = np.minimum(np.abs(told), np.abs(true)) > TOLERANCE
-    least, most = np.quantile(np.nan_to_num(drawn), ENDS, axis=0)
+    # An answer of who becomes missing keeps its value.
+    people = torch.from_numpy(np.nan_to_num(drawn).reshape(1, -1, few.size))
+    least, most = (end.numpy().reshape(few.shape) for end in ends(people, OF_PEOPLE))
     inside = (few >= least - TOLERANCE) & (few <= most + TOLERANCE)
     columns = {
         "expected": np.nanmean(expected, 0),
@@ -202,6 +207,8 @@ def _drawn(
     values = encoder.rows(told)[:, list(members)]
     v = decoder.encode(rows, torch.Generator().manual_seed(0))
     yield encoder.frame(encoder.grid.round(decoder.decode(rows, v, values[:, None])[:, 0]))
-    draws = torch.arange(dear.decoders.decoder.draws) + 1
-    resampled = dear.decoders.resample(members, rows[:RESAMPLED], values[:RESAMPLED], draws)
-    yield from map(encoder.frame, encoder.grid.round(resampled).unbind(1))
+    of = dear.decoders.decoder
+    for turn in range(1, of.people + 1, of.people // SOME_PEOPLE):
+        draws = unseen(of) + 2 * of.draws * turn
+        resampled = dear.decoders.resample(members, rows[:RESAMPLED], values[:RESAMPLED], draws)
+        yield from map(encoder.frame, encoder.grid.round(resampled).unbind(1))

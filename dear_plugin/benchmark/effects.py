@@ -6,11 +6,11 @@ with the truth under the same noise, in standard deviations; of a category, leve
 
 - *mean* and *worst error*: of the mean change, with ties at random; *worst group*: the largest
   within the halves or levels of a held feature; *rival* and its *worst group*: see `rival`;
-- *range contains the truth*: the share of features where the true mean change is between the 10th
-  and the 90th percentile of those told by the resamples, `TOLERANCE` beyond at most; *strictly*:
+- *range contains the truth*: the share of features where the true mean change is in the range of
+  the mean that the resamples tell, `TOLERANCE` beyond at most; *strictly*:
   beyond the rounding of a mean at most; *of groups*: strictly, in each group;
 - *error of single rows*: the mean absolute error of the change told to a row; *rows in their
-  range*: the share whose own change is in its own range of resamples, `TOLERANCE` beyond at most;
+  range*: the share whose own change is in its range of one person, `TOLERANCE` beyond at most;
 - *wrong sign*: the share of rows whose told and true changes have opposite signs, both larger than
   `TOLERANCE`; *wrong groups*: the number of groups, likewise.
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dear_plugin.results.wording import ASSOCIATED
+from dear_plugin.results.words import ASSOCIATION
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
@@ -46,7 +46,9 @@ def figures(rows: pd.DataFrame, mixed: pd.DataFrame) -> Iterator[tuple[str, Figu
         if len(study):
             title = f"{NAMES[CASE_STUDY]}: largest indirect change by action ({method})"
             figure = _by_classifier(study, plots.together, title, height=5.2)
-            figure.supxlabel(ASSOCIATED.short, fontsize=9)  # no tiers in the paper
+            figure.supxlabel(
+                f"{ASSOCIATION.partition(':')[0]}.", fontsize=9
+            )  # no tiers in the paper
             yield f"pairs-{CASE_STUDY}{suffix}", figure
 
 

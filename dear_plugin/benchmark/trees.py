@@ -156,7 +156,7 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     )
     # An upper bound of the cost of cheaper answers, for those without an indirect change too.
     limit = torch.from_numpy(known * (1.0 + search.prefer_alone)).float()
-    others = singles(problem, values)
+    others, _ = singles(problem, values)
     for row, sets, new in chain(_numbers(problem, dear.trained.rows), [others]):
         some = problem.direct_cost(row, sets, new[:, None])[:, 0] < limit[row]
         answered(problem.scores, table.trying((row[some], sets[some], new[some])))

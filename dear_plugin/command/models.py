@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from dear_plugin.errors import ExtraError, InputError
 
@@ -78,3 +81,25 @@ def _of_module(text: str) -> Any:
         raise InputError(f"--model {text}: expected {EXPECTED}; {error}") from error
     finally:
         sys.path.pop(0)
+
+
+class _OnItsColumns:
+    """A classifier on the columns that it was trained on, of frames that have more."""
+
+    def __init__(self, model: Any, names: list[str]) -> None:
+        self.model, self.names, self.classes_ = model, names, model.classes_
+
+    def predict_proba(self, rows: pd.DataFrame) -> Any:
+        """The probabilities of the classes, (n, c)."""
+        return self.model.predict_proba(rows[self.names])
+
+    def predict(self, rows: pd.DataFrame) -> Any:
+        """The decisions, (n,)."""
+        return self.model.predict(rows[self.names])
+
+
+def on_its_columns(model: Any, columns: Sequence[str]) -> Any:
+    """A classifier that takes frames of these columns, where it was trained on some of them."""
+    names = [*map(str, getattr(model, "feature_names_in_", ()))]
+    fits = hasattr(model, "predict_proba") and {*names} < {*columns}
+    return _OnItsColumns(model, names) if names and fits else model

@@ -70,15 +70,15 @@ def ends_of(dtype: np.dtype[Any]) -> tuple[float, float]:
 
 def resolutions(schema: Schema, frame: pd.DataFrame) -> list[Resolution]:
     """(p,) the decimals and the range that the columns of a frame can hold."""
-    found = [column_resolution(f, frame[f.name].dtype) for f in schema]
-    narrow = [f.name for f, each in zip(schema, found, strict=True) if each.is_too_narrow(f)]
+    found = [column_resolution(f, frame[f.name].dtype) for f in schema.columns]
+    narrow = [f.name for f, e in zip(schema.columns, found, strict=True) if e.is_too_narrow(f)]
     if narrow:
         logger.warning(
             "columns %s have dtypes too narrow for all observed values: candidates are limited to"
             " values that they can hold",
             narrow,
         )
-    return found
+    return [found[k] for k in schema.spread.first]
 
 
 def patch(
@@ -99,11 +99,11 @@ def patch(
         x: (n, p) the factual rows.
         rows: (n, p) the counterfactual rows.
     """
-    out, seen, values = frame.copy(), x.cpu().numpy().copy(), rows.detach().cpu().numpy()
+    out, seen, values = frame.copy(), encoder.cells(x).copy(), encoder.cells(rows)
     changed = values != seen
     inexact, plain = [], _is_plain_frame(frame)
     for j in np.flatnonzero(changed.any(0)).tolist():
-        feature, moved = encoder.schema.features[j], np.flatnonzero(changed[:, j])
+        feature, moved = encoder.schema.columns[j], np.flatnonzero(changed[:, j])
         column = out[feature.name]
         cells = kinds.of(feature).cells(feature, values[moved, j])
         if feature.holds_numbers:
@@ -119,8 +119,9 @@ def patch(
     encoder.read_into(out, inexact, into=seen, allow_bad_cells=True, fixed=torch.ones_like(x) > 0)
     # Cells that cannot be read are of rows that are not changed.
     still = ~changed.any(1)
-    seen[still] = x.cpu().numpy()[still]
-    return out, torch.from_numpy(seen)
+    read, _ = encoder.spread.rows(seen, encoder.new)
+    read[still] = x.cpu().numpy()[still]
+    return out, torch.from_numpy(read)
 
 
 def _is_plain_frame(frame: pd.DataFrame) -> bool:

@@ -8,7 +8,8 @@ m columns for a feature of m > 2 categories. The scale is here alone: in `scaled
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ class Encoder:
         schema: the features, in the order of the encoding.
 
     Attributes:
+        spread: where the q columns of frames are among the features.
         p: the number of features.
         d: the number of encoded columns.
         starts: (p,) the first encoded column of each feature.
@@ -57,7 +59,7 @@ class Encoder:
     """
 
     def __init__(self, schema: Schema) -> None:
-        self.schema = schema
+        self.schema, self.spread = schema, schema.spread
         self.p = len(schema)
         widths = [f.columns for f in schema]
         self.d = sum(widths)
@@ -94,11 +96,8 @@ class Encoder:
 
     @lazy
     def shares(self) -> Tensor:
-        """(p,) what a change counts: 1/2 in a group, of which two change; 0 of an identifier."""
-        out = torch.tensor([0.0 if feature.identifier else 1.0 for feature in self.schema])
-        for group in self.schema.groups:
-            out[list(group.members)] = 0.5
-        return out
+        """(p,) what a change counts: 0 of an identifier."""
+        return torch.tensor([0.0 if feature.identifier else 1.0 for feature in self.schema])
 
     @lazy
     def unit(self) -> Tensor:
@@ -147,9 +146,22 @@ class Encoder:
         self.check_columns(frame)
         if not len(frame):
             raise InputError("the frame has no rows; at least one is needed")
-        out = np.empty((len(frame), self.p))
-        self.read_into(frame, range(self.p), into=out, fixed=fixed)
-        return torch.from_numpy(out)
+        cells = np.empty((len(frame), len(self.spread.owner)))
+        self.read_into(frame, range(cells.shape[1]), into=cells, fixed=fixed)
+        rows, odd = self.spread.rows(cells, self.new)
+        if fixed is None and odd.any():
+            complaints = (
+                f"{text}: rows {frame.index[at][:3].tolist()}" for text, at in self._odd(odd)
+            )
+            raise InputError("; ".join(complaints))
+        return torch.from_numpy(rows)
+
+    def _odd(self, odd: npt.NDArray[np.bool_]) -> Iterator[tuple[str, npt.NDArray[np.intp]]]:
+        """What is wrong with features of which not exactly one column is 1, (n, p), and where."""
+        for j in np.flatnonzero(odd.any(0)).tolist():
+            names = [each.name for each in self.schema.features[j].dummies]
+            text = f"exactly one of {names} has to be 1, got none or several"
+            yield text, np.flatnonzero(odd[:, j])
 
     def readable_rows(
         self, frame: pd.DataFrame, fixed: Tensor | None = None
@@ -167,13 +179,45 @@ class Encoder:
             InputError: columns that are unreadable as a whole; all complaints at once.
         """
         self.check_columns(frame)
-        out, each = np.empty((len(frame), self.p)), range(self.p)
-        readings = self.read_into(frame, each, into=out, allow_bad_cells=True, fixed=fixed)
+        cells, each = np.empty((len(frame), len(self.spread.owner))), range(len(self.spread.owner))
+        readings = self.read_into(frame, each, into=cells, allow_bad_cells=True, fixed=fixed)
         reasons: dict[int, list[str]] = {}
         for j, reading in readings.items():
-            for i, line in reading.unreadable_cells(frame[self.schema.names[j]]):
+            for i, line in reading.unreadable_cells(frame[self.schema.columns[j].name]):
                 reasons.setdefault(i, []).append(line)
-        return torch.from_numpy(out), {i: "; ".join(lines) for i, lines in sorted(reasons.items())}
+        rows, odd = self.spread.rows(cells, self.new)
+        for text, at in self._odd(odd) if fixed is None else ():
+            for i in at.tolist():
+                reasons.setdefault(i, [text])
+        return torch.from_numpy(rows), {
+            i: "; ".join(lines) for i, lines in sorted(reasons.items())
+        }
+
+    def moved(self, frame: pd.DataFrame, x: Tensor) -> Tensor:
+        """The rows of a frame, (n, p), that another package made of rows x, (n, p).
+
+        Of the columns of one feature, of which it may set one to 1 and leave another at 1, the one
+        that it sets counts.
+        """
+        cells = np.empty((len(frame), len(self.spread.owner)))
+        self.read_into(frame, range(cells.shape[1]), into=cells)
+        own = self.cells(x)
+        for at in self.spread.groups.values():
+            enters = (cells[:, at] == 1.0) & (own[:, at] != 1.0)
+            cells[:, at] = np.where(enters.sum(1, keepdims=True) == 1, enters, own[:, at])
+        return torch.from_numpy(self.spread.rows(cells, self.new)[0])
+
+    def amounts(self, *rows: Tensor, at: Any = slice(None)) -> Tensor:
+        """(...) bool, the cells that are amounts in all of some rows: no label, missing or code.
+
+        Args:
+            rows: (..., p) each, or shapes that fit that of `at`.
+            at: the features, as an index of (p,).
+        """
+        # Special levels are below all numbers.
+        least = functools.reduce(torch.minimum, rows)
+        amounts: Tensor = self.is_number[at].to(least.device) & ~is_special(least)
+        return amounts
 
     def is_new(self, rows: Tensor) -> Tensor:
         """(..., p) bool, the cells of rows with a category that no training row has."""
@@ -183,7 +227,7 @@ class Encoder:
         """Rows, (..., p), as encoded columns, (..., d) float32.
 
         A category that no training row has is none of the categories, all 0, and halfway between
-        the two of a binary feature.
+        the two of a binary feature; of one-hot columns these are as they are.
         """
         if not self.new:
             return self._expand(rows)
@@ -191,6 +235,11 @@ class Encoder:
         out = self._expand(rows.masked_fill(new, 0.0))
         neutral = torch.where(self.blocks, 0.0, 0.5).to(out)
         out[..., first] = torch.where(new, neutral, out[..., first])
+        for j, at in self.spread.groups.items():
+            if bool(new[..., j].any()):
+                flags = self.new.labels_of(rows[..., j][new[..., j]].cpu().numpy())
+                columns = slice(self.starts[j], self.starts[j] + len(at))
+                out[..., columns][new[..., j]] = torch.tensor(flags).to(out).clamp_max(1.0)
         return out
 
     def scaled(self, values: Tensor, at: Any = slice(None)) -> Tensor:
@@ -256,17 +305,31 @@ class Encoder:
 
     def frame(self, rows: Tensor) -> pd.DataFrame:
         """Rows, (n, p), as a frame of the features alone, with the dtypes of the schema."""
-        known = rows.masked_fill(self.is_new(rows), 0.0) if self.new else rows
-        values = known.detach().cpu().numpy()
-        columns = {f.name: kinds.of(f).column(f, values[:, j]) for j, f in enumerate(self.schema)}
+        cells = self.cells(rows)
+        new = self._is_new_cell(cells) if self.new else np.zeros(0, dtype=bool)
+        values = np.where(new, 0.0, cells) if new.any() else cells
+        named = enumerate(self.schema.columns)
+        columns = {each.name: kinds.of(each).column(each, values[:, j]) for j, each in named}
         out = pd.DataFrame(columns, copy=False)
-        return self._with_new(out, rows) if self.new else out
+        return self._with_new(out, cells, new) if new.any() else out
 
-    def _with_new(self, frame: pd.DataFrame, rows: Tensor) -> pd.DataFrame:
-        """A frame of rows, (n, p), with the labels that no training row has."""
-        values, new = rows.detach().cpu().numpy(), self.is_new(rows).cpu().numpy()
+    def cells(self, rows: Tensor) -> npt.NDArray[np.float64]:
+        """(n, q) the values of the columns of frames, of rows, (n, p)."""
+        return self.spread.cells(rows.detach().cpu().numpy(), self.new)
+
+    def _is_new_cell(self, cells: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """(n, q) bool, the values of columns, (n, q), that no training row has."""
+        return (cells >= NEW) & ~np.array([each.is_number for each in self.schema.columns])
+
+    def _with_new(
+        self,
+        frame: pd.DataFrame,
+        values: npt.NDArray[np.float64],
+        new: npt.NDArray[np.bool_],
+    ) -> pd.DataFrame:
+        """A frame of values of columns, (n, q), with the labels that no training row has."""
         for j in np.flatnonzero(new.any(0)).tolist():
-            feature, where = self.schema.features[j], np.flatnonzero(new[:, j])
+            feature, where = self.schema.columns[j], np.flatnonzero(new[:, j])
             cells = frame[feature.name].to_numpy(dtype=object, copy=True)
             cells[where] = self.new.labels_of(values[where, j])
             frame[feature.name] = cast(feature, pd.Series(cells, frame.index, dtype=object))
@@ -277,25 +340,25 @@ class Encoder:
 
         A column whose values such a dtype cannot hold, such as 33.5 for integers, keeps its own.
         """
-        out = frame[list(self.schema.names)]
-        wrong = [f for f in self.schema if not has_dtype(f, out[f.name].dtype)]
+        out = frame[list(self.schema.column_names)]
+        wrong = [f for f in self.schema.columns if not has_dtype(f, out[f.name].dtype)]
         return out.assign(**{f.name: cast(f, out[f.name]) for f in wrong}) if wrong else out
 
     def read_into(
         self,
         frame: pd.DataFrame,
-        features: Iterable[int],
+        columns: Iterable[int],
         *,
         into: npt.NDArray[Any],
         allow_bad_cells: bool = False,
         fixed: Tensor | None = None,
     ) -> dict[int, Reading]:
-        """Read features of a frame; returns the readings with bad cells.
+        """Read columns of a frame; returns the readings with bad cells.
 
         Args:
             frame: n rows.
-            features: the positions of the features.
-            into: (n, p) the rows to write the values to.
+            columns: their positions among those of the schema.
+            into: (n, q) what the values are written to.
             allow_bad_cells: leave the values of unreadable cells as they are.
             fixed: as in `rows`.
 
@@ -304,10 +367,10 @@ class Encoder:
         """
         readings = {}
         with np.errstate(over="ignore"):  # overflow gives infinity, which is reported
-            for j in features:
-                feature = self.schema.features[j]
-                accepted = None if fixed is None else fixed[:, j].numpy()
-                reading = kinds.read(feature, frame[feature.name], self.new, accepted)
+            for j in columns:
+                column = self.schema.columns[j]
+                accepted = None if fixed is None else fixed[:, self.spread.owner[j]].numpy()
+                reading = kinds.read(column, frame[column.name], self.new, accepted)
                 if reading.complaint:
                     readings[j] = reading
                 if not reading.complaint or reading.bad is not None:
@@ -324,5 +387,5 @@ class Encoder:
         """
         if complaint := misfit(frame):
             raise InputError(complaint)
-        if absent := [n for n in self.schema.names if n not in frame.columns]:
+        if absent := [n for n in self.schema.column_names if n not in frame.columns]:
             raise InputError(f"missing columns: {near(absent, frame.columns)}")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dear_plugin.data.feature import Feature, Kind
-from dear_plugin.data.groups import Group
 from dear_plugin.errors import SchemaError, unknown
 
 # What `change` says of a number.
@@ -41,6 +40,9 @@ class Exclusion:
             change: "up", "down", or anything else.
             new: the new value, of a category.
         """
+        if feature.dummies:
+            column = feature.dummies[feature.categories.index(str(new))]
+            return cls(column.name, "decreasing", new)
         if feature.kind is Kind.CATEGORICAL:
             return cls(feature.name, "excluded", new)
         rises = change == UP
@@ -62,41 +64,36 @@ class Exclusion:
         """The feature with the argument."""
         if self.argument == "immutable":
             return dataclasses.replace(feature, immutable=True)
-        if self.argument == "excluded":
+        if self.argument == "excluded" or feature.dummies:
             kept = [each for each in feature.excluded if each != self.level]
-            return dataclasses.replace(feature, excluded=(*kept, self.level))
+            dummies = tuple(
+                dataclasses.replace(each, direction=-1) if each.name == self.name else each
+                for each in feature.dummies
+            )
+            return dataclasses.replace(feature, excluded=(*kept, self.level), dummies=dummies)
         direction = 1 if self.argument == "increasing" else -1
         return dataclasses.replace(feature, direction=direction)
 
 
-def exclusion_of(
-    features: Sequence[Feature], groups: Sequence[Group], *, subject: str, change: str, new: Any
-) -> Exclusion:
+def exclusion_of(features: Sequence[Feature], name: str, *, change: str, new: Any) -> Exclusion:
     """What excludes a kind of advice.
 
     Args:
         features: of the schema.
-        groups: its groups of columns.
-        subject: a feature, or a group, of which no row may enter the column of the new level.
+        name: that of a feature.
         change: see `Exclusion.of`.
         new: see `Exclusion.of`.
 
     Raises:
         SchemaError: an unknown feature.
     """
-    for group in groups:
-        if group.name == subject:
-            column = group.members[group.levels.index(str(new))]
-            return Exclusion.of(features[column], UP, 1)
     known = {feature.name: feature for feature in features}
-    if subject not in known:
-        raise SchemaError(unknown("features", [subject], known))
-    return Exclusion.of(known[subject], change, new)
+    if name not in known:
+        raise SchemaError(unknown("features", [name], known))
+    return Exclusion.of(known[name], change, new)
 
 
-def without(
-    features: Sequence[Feature], groups: Sequence[Group], kinds: Any
-) -> tuple[Feature, ...]:
+def without(features: Sequence[Feature], kinds: Any) -> tuple[Feature, ...]:
     """Features that exclude kinds of advice, one after another: see `Schema.excluding`.
 
     Raises:
@@ -106,8 +103,8 @@ def without(
         raise SchemaError("expected lines of recourses.advice(), such as advice.loc[[0, 2]]")
     out = list(features)
     for _, line in kinds.iterrows():
-        what = {"subject": line["feature"], "change": line["change"], "new": line["new"]}
-        found = exclusion_of(out, groups, **what)
-        at = [feature.name for feature in out].index(found.name)
+        name = line["feature"]
+        found = exclusion_of(out, name, change=line["change"], new=line["new"])
+        at = [feature.name for feature in out].index(name)
         out[at] = found.applied(out[at])
     return tuple(out)

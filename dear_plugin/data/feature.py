@@ -82,6 +82,8 @@ class Feature(Named):
             `bounds`.
         step: actions set multiples of it; None for `usual_step`, 0 for any value.
         cost: what a change by `scale`, or to another category, costs a person who acts on it.
+        dummies: of a category whose cells are spread over several columns of frames, these: the
+            i-th one is 1 where the row has the i-th category.
 
     Raises:
         SchemaError: an attribute has an invalid value.
@@ -119,6 +121,7 @@ class Feature(Named):
     scale: float = 0.0
     step: float | None = None
     cost: float = 1.0
+    dummies: tuple[Feature, ...] = ()
 
     def __post_init__(self) -> None:
         """Validate the attributes; numpy numbers become Python's, which JSON can hold."""
@@ -264,7 +267,9 @@ class Feature(Named):
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, which has no infinity: an open end of a range is None."""
         limits = self.limits and [e if math.isfinite(e) else None for e in self.limits]
-        return {**dataclasses.asdict(self), "kind": self.kind.value, "limits": limits}
+        plain = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        own = {"kind": self.kind.value, "limits": limits}
+        return {**plain, **own, "dummies": [each.to_dict() for each in self.dummies]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Feature:
@@ -272,7 +277,8 @@ class Feature(Named):
         tuples = {k: tuple(values[k]) for k in _TUPLES if k in values}
         ends = values["limits"]
         limits = None if ends is None else with_infinity(*ends)
-        return cls(**{**values, **tuples, "limits": limits})
+        dummies = tuple(map(cls.from_dict, values["dummies"]))
+        return cls(**{**values, **tuples, "limits": limits, "dummies": dummies})
 
 
 def with_infinity(low: float | None, high: float | None) -> tuple[float, float]:

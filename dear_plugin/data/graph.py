@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from dear_plugin.data.groups import Group, with_columns
 from dear_plugin.data.relations import Lookup, Relation
 from dear_plugin.errors import SchemaError, shown, unknown
 
@@ -61,18 +60,17 @@ def causes_of(stated: Stated | None) -> Causes:
 
 def checked(
     stated: Stated | None,
-    names: Sequence[str],
-    *,
-    known: tuple[Sequence[Group], Iterable[Relation | Lookup]] = ((), ()),
+    owners: Mapping[str, str],
+    relations: Iterable[Relation | Lookup] = (),
     target: str | None = None,
 ) -> Causes:
-    """The causes of every feature; a group stands for its columns, and a column for its group.
+    """The causes of every feature.
 
     Args:
         stated: the causes of some features; the target may be one of these.
-        names: the features.
-        known: the groups of columns of which exactly one is 1; and the relations of columns: a
-            definition states the causes of a column that the graph leaves out.
+        owners: the feature that each name stands for: its own, or that of one of its columns.
+        relations: those of features: a definition states the causes of one that the graph leaves
+            out.
         target: the column that is no feature.
 
     Raises:
@@ -84,15 +82,13 @@ def checked(
     used = [*given, *(cause for causes in given.values() for cause in causes)]
     if target in used:
         raise SchemaError(f"causes: {target!r} is the target, which is no cause of a feature")
-    groups, relations = known
-    choices = [*names, *(group.name for group in groups)]
-    if absent := [name for name in dict.fromkeys(used) if name not in choices]:
-        raise SchemaError(f"causes: {unknown('features', absent, choices)}")
+    names = tuple(dict.fromkeys(owners.values()))
+    if absent := [name for name in dict.fromkeys(used) if name not in owners]:
+        raise SchemaError(f"causes: {unknown('features', absent, owners)}")
     # Dictionaries, of which the order is the same in every process.
     found: dict[str, dict[str, None]] = {name: {} for name in names}
     for name, causes in given.items():
-        for column in with_columns([name], groups, names):
-            found[column] |= dict.fromkeys(with_columns(causes, groups, names))
+        found[owners[name]] |= dict.fromkeys(owners[cause] for cause in causes)
     _add_definitions(found, relations)
     try:
         TopologicalSorter(found).prepare()

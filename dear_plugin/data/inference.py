@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.data import identifiers, kinds
-from dear_plugin.data.advice import inspect
 from dear_plugin.data.central import with_central
 from dear_plugin.data.feature import Feature, with_infinity
 from dear_plugin.data.kinds import ordered
 from dear_plugin.data.kinds.remedies import as_numbers, line
-from dear_plugin.data.sensitive import warn_of_clocks, warn_of_mutable, warn_of_records
+from dear_plugin.data.lint import inspect, warn_of_names
 from dear_plugin.errors import SchemaError, shown, unknown
 
 Marks = Mapping[str, tuple[str, ...]]
@@ -102,10 +101,7 @@ def infer_features(
     inspected = inspect(frame, features, marks)
     measured = [with_central(feature, frame[feature.name], central) for feature in inspected]
     marked = [_marked(feature, given, marks) for feature in measured]
-    if not marks["immutable"]:
-        warn_of_mutable(marked)
-    warn_of_clocks(frame, marked)
-    warn_of_records(marked)
+    warn_of_names(marked, marks["immutable"])
     return marked
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.groups import is_countable
+from dear_plugin.data.kinds.dummies import is_countable
 from dear_plugin.errors import SchemaError, unknown
 
 

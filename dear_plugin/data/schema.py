@@ -13,14 +13,14 @@ import pandas as pd
 from dear_plugin._lazy import lazy
 from dear_plugin._threads import one_thread
 from dear_plugin.data import graph, summary, toml
-from dear_plugin.data import groups as one_hot
 from dear_plugin.data import tiers as in_tiers
 from dear_plugin.data.causal_order import CausalOrder
 from dear_plugin.data.definitions import infer_relations
 from dear_plugin.data.exclusion import without
 from dear_plugin.data.feature import Feature, Kind
-from dear_plugin.data.groups import Group
 from dear_plugin.data.inference import feature_names, infer_features
+from dear_plugin.data.kinds import dummies
+from dear_plugin.data.kinds.dummies import Spread
 from dear_plugin.data.relations import Lookup, Relation, checked, from_dict, without_followers
 from dear_plugin.data.tiers import Tiers
 from dear_plugin.errors import SchemaError, shown, unknown
@@ -35,7 +35,7 @@ class Schema:
     """The features of a frame, its target and rules between columns; see `Schema.infer`.
 
     Attributes:
-        features: the features in frame order.
+        features: the features in frame order; one that has several columns is where the first is.
         target: the target column, if any.
         relations: what is true by definition or nearly so, and orders, `a <= b`.
         rules: callables that take a frame of the features, (n, p), and return (n,) bool: whether
@@ -43,9 +43,8 @@ class Schema:
             factual satisfies.
         tiers: names of features in tiers, the earliest first: nothing in a tier is a cause of
             anything in an earlier one. The other features form one more tier at the end.
-        exactly_one: groups of binary features of which exactly one is 1, as in one-hot tables.
-            What holds one of them, such as immutable, holds all.
         causes: each feature with its causes, if they are stated in place of tiers.
+        column_names: of frames, in their order; () for that of the features.
 
     Example:
         >>> from dear_plugin import Schema
@@ -60,8 +59,8 @@ class Schema:
     relations: tuple[Relation | Lookup, ...] = ()
     rules: tuple[Rule, ...] = ()
     tiers: Tiers = ()
-    exactly_one: tuple[tuple[str, ...], ...] = ()
     causes: graph.Causes = ()
+    column_names: tuple[str, ...] = ()
 
     @classmethod
     @one_thread()
@@ -161,11 +160,12 @@ class Schema:
             "steps": steps,
         }
         marked = infer_features(frame, names, given, central)
-        found = one_hot.infer_groups(frame, marked, exactly_one)
-        others = [feature for feature in marked if not feature.identifier]
-        relations = infer_relations(frame, others, found, pairs=orders, stated=definitions)
-        features = without_followers(marked, relations)
-        order = in_tiers.checked(tiers, names, target), found, graph.causes_of(causes)
+        features = dummies.together(marked, dummies.infer(frame, marked, exactly_one))
+        labelled = Spread.of(features, names).labelled(frame, features)
+        others = [feature for feature in features if not feature.identifier]
+        relations = infer_relations(labelled, others, pairs=orders, stated=definitions)
+        features = without_followers(features, relations)
+        order = in_tiers.lists(tiers), graph.causes_of(causes), tuple(names)
         schema = cls(features, target, relations, tuple(rules), *order)
         graph.tell(schema.causes, schema.mutable)
         return schema
@@ -179,14 +179,12 @@ class Schema:
             )
         if twice := {n for n in self.names if self.names.count(n) > 1}:
             raise SchemaError(f"duplicate feature names: {sorted(twice)}; rename them")
-        one = one_hot.checked(self.exactly_one, self.features)
-        vars(self).update(exactly_one=one, features=one_hot.with_whole_groups(self.features, one))
-        tiers = in_tiers.checked(self.tiers, self.names, self.target)
-        known, target = (self.groups, self.relations), self.target
-        edges = graph.checked(self.causes, self.names, known=known, target=target)
+        tiers = in_tiers.checked(self.tiers, self._owners, self.target)
+        edges = graph.checked(self.causes, self._owners, self.relations, self.target)
         if tiers and edges:
             raise SchemaError("both tiers and causes are given: state the order by one of them")
-        vars(self).update(tiers=in_tiers.with_whole_groups(tiers, one), causes=edges)
+        names = [column.name for f in self.features for column in f.dummies or (f,)]
+        vars(self).update(tiers=tiers, causes=edges, column_names=self.column_names or (*names,))
 
     def __len__(self) -> int:
         """The number of features (p)."""
@@ -236,31 +234,45 @@ class Schema:
         return CausalOrder(self.features, self.tiers, self.causes)
 
     @lazy
-    def groups(self) -> tuple[Group, ...]:
-        """The groups of `exactly_one`, with the names of their levels."""
-        return tuple(Group.of(columns, self.names) for columns in self.exactly_one)
+    def spread(self) -> Spread:
+        """Where the columns of frames are among the features."""
+        return Spread.of(self.features, self.column_names)
 
-    @lazy
-    def subjects(self) -> tuple[str, ...]:
-        """(p,) what a change of each feature is a change of: itself, or its group."""
-        found = {j: group.name for group in self.groups for j in group.members}
-        return tuple(found.get(j, name) for j, name in enumerate(self.names))
+    @property
+    def columns(self) -> tuple[Feature, ...]:
+        """(q,) the columns of frames: a feature whose cells are spread has several."""
+        return self.spread.columns
 
-    def positions(self, names: Iterable[str]) -> tuple[int, ...]:
-        """As `index`, of features and groups; one column of a group stands for all of them."""
-        whole = one_hot.with_columns(names, self.groups, self.names)
-        return tuple(dict.fromkeys(self.index(whole)))
+    @property
+    def exactly_one(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each feature that has several, of which exactly one is 1."""
+        return tuple(tuple(each.name for each in f.dummies) for f in self if f.dummies)
+
+    def with_columns(self, columns: Iterable[Feature]) -> Schema:
+        """This schema with other columns, (q,); those of a feature stay those of one."""
+        features = dummies.together(tuple(columns), self.exactly_one)
+        return dataclasses.replace(self, features=features)
+
+    def labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """A frame with a column of labels, too, for each feature that has several columns."""
+        return self.spread.labelled(frame, self.features)
+
+    @property
+    def _owners(self) -> dict[str, str]:
+        """The feature that each name stands for: its own, or that of one of its columns."""
+        columns = {each.name: f.name for f in self for each in f.dummies}
+        return {f.name: f.name for f in self} | columns
 
     def index(self, names: Iterable[str]) -> tuple[int, ...]:
-        """The positions of some features.
+        """The positions of some features; one of several columns stands for its feature.
 
         Raises:
             SchemaError: a name that is no feature.
         """
-        names, positions = tuple(names), {n: i for i, n in enumerate(self.names)}
-        if absent := [n for n in names if n not in positions]:
-            raise SchemaError(unknown("features", absent, positions))
-        return tuple(positions[n] for n in names)
+        names, owners = tuple(names), self._owners
+        if absent := [n for n in names if n not in owners]:
+            raise SchemaError(unknown("features", absent, owners))
+        return tuple(self.names.index(owners[n]) for n in names)
 
     def replace(self, name: str, **changes: Any) -> Schema:
         """A copy in which one feature has other attributes (see `Feature`)."""
@@ -282,11 +294,12 @@ class Schema:
         Raises:
             SchemaError: no such lines, or an unknown feature.
         """
-        return dataclasses.replace(self, features=without(self.features, self.groups, kinds))
+        return dataclasses.replace(self, features=without(self.features, kinds))
 
     def in_text(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame, (n, p), with categories that are numbers or booleans as text."""
-        cells = {f.name: frame[f.name].astype(object) for f in self if not f.holds_numbers}
+        text = [column for column in self.columns if not column.holds_numbers]
+        cells = {f.name: frame[f.name].astype(object) for f in text}
         other = [n for n, c in cells.items() if not c.dropna().map(type).eq(str).all()]
         return frame.assign(**{n: cells[n].map(str, na_action="ignore") for n in other})
 
@@ -318,7 +331,7 @@ class Schema:
         """
         causes = {name: [*causes] for name, causes in self.causes}
         text = toml.written(
-            self.features,
+            [column for feature in self for column in dummies.stated(feature)],
             self.relations,
             {"causes": causes} if causes else {"tiers": [[*tier] for tier in self.tiers]},
             target=self.target,
@@ -331,7 +344,7 @@ class Schema:
         return {
             "target": self.target,
             "features": [feature.to_dict() for feature in self.features],
-            "exactly_one": [list(group) for group in self.exactly_one],
+            "column_names": list(self.column_names),
             "tiers": [list(tier) for tier in self.tiers],
             "causes": {name: list(causes) for name, causes in self.causes},
             "relations": [relation.to_dict() for relation in self.relations],
@@ -347,5 +360,5 @@ class Schema:
         """
         features = tuple(map(Feature.from_dict, values["features"]))
         relations = tuple(map(from_dict, values.get("relations", ())))
-        order = {k: values.get(k, ()) for k in ("tiers", "exactly_one", "causes")}
-        return cls(features, values["target"], relations, tuple(rules), **order)
+        order = values["tiers"], values["causes"], tuple(values["column_names"])
+        return cls(features, values["target"], relations, tuple(rules), *order)

@@ -6,26 +6,18 @@ more tier at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dear_plugin.errors import SchemaError, shown, unknown
 
 Tiers = tuple[tuple[str, ...], ...]
 
 
-def checked(
-    tiers: Iterable[Iterable[str]], names: Sequence[str], target: str | None = None
-) -> Tiers:
+def lists(tiers: Iterable[Iterable[str]]) -> Tiers:
     """Tiers as tuples.
 
-    Args:
-        tiers: lists of feature names, the earliest first.
-        names: the features.
-        target: the column that is no feature.
-
     Raises:
-        SchemaError: a tier that is empty or no list, or a name that is unknown, repeated or the
-            target.
+        SchemaError: a tier that is empty or no list.
     """
     example = 'lists of features, the earliest first, such as [["age"], ["education", "job"]]'
     if isinstance(tiers, str) or not isinstance(tiers, Iterable):
@@ -37,33 +29,38 @@ def checked(
         found.append(tuple(tier))
         if not found[i]:
             raise SchemaError(f"tiers[{i}] is empty: name its features, or leave it out")
-    named = [name for tier in found for name in tier]
-    if target is not None and target in named:
-        raise SchemaError(f"tiers: {target!r} is the target, which is no feature: leave it out")
-    if absent := [name for name in named if name not in names]:
-        raise SchemaError(f"tiers: {unknown('features', absent, names)}")
-    if twice := sorted({name for name in named if named.count(name) > 1}):
-        raise SchemaError(f"tiers: {twice} are named more than once: a feature has one tier")
     return tuple(found)
 
 
-def with_whole_groups(tiers: Tiers, groups: Iterable[tuple[str, ...]]) -> Tiers:
-    """Tiers that name all columns of a group where they name one of them.
+def checked(tiers: Tiers, owners: Mapping[str, str], target: str | None = None) -> Tiers:
+    """Tiers of features.
+
+    Args:
+        tiers: lists of names, the earliest first.
+        owners: the feature that each name stands for: its own, or that of one of its columns.
+        target: the column that is no feature.
 
     Raises:
-        SchemaError: columns of one group in several tiers.
+        SchemaError: a tier that is empty or no list, or a name that is unknown, repeated or the
+            target.
     """
-    found = [list(tier) for tier in tiers]
-    for group in groups:
-        own = [tier for tier in found if set(tier) & set(group)]
-        if len(own) > 1:
-            raise SchemaError(
-                f"tiers: {list(group)} are in several tiers, but exactly one of them is 1: name"
-                " them in one tier; exactly_one=[] takes them for separate columns"
-            )
-        for tier in own:
-            tier += [name for name in group if name not in tier]
-    return tuple(map(tuple, found))
+    found = lists(tiers)
+    named = [name for tier in found for name in tier]
+    if target is not None and target in named:
+        raise SchemaError(f"tiers: {target!r} is the target, which is no feature: leave it out")
+    if absent := [name for name in named if name not in owners]:
+        raise SchemaError(f"tiers: {unknown('features', absent, owners)}")
+    if twice := sorted({name for name in named if named.count(name) > 1}):
+        raise SchemaError(f"tiers: {twice} are named more than once: a feature has one tier")
+    whole = [tuple(dict.fromkeys(owners[name] for name in tier)) for tier in found]
+    every = [name for tier in whole for name in tier]
+    if split := sorted({name for name in every if every.count(name) > 1}):
+        columns = [name for name in named if owners[name] in split]
+        raise SchemaError(
+            f"tiers: {columns} are in several tiers, but exactly one of them is 1: name"
+            " them in one tier; exactly_one=[] takes them for separate columns"
+        )
+    return tuple(whole)
 
 
 def ranks(tiers: Tiers, names: Sequence[str]) -> list[int]:

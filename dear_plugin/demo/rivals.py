@@ -47,16 +47,16 @@ def of_dice(
     import dear_dice
 
     columns, arguments = DICE[method]
-    names = [*schema.names, target]
-    numbers = [f.name for f in schema if f.is_number]
+    names = [*schema.column_names, target]
+    numbers = [column.name for column in schema.columns if column.is_number]
     data = dice_ml.Data(dataframe=frame[names], continuous_features=numbers, outcome_name=target)
     if isinstance(model, nn.Module):
         module = OnDice(model, schema, columns)
         host = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
     else:
         host = dice_ml.Model(model=_on_text(model, schema), backend="sklearn")
-    rules = {**_rules(schema), "decreasing": [f.name for f in schema if f.direction < 0]}
-    rules["ranges"] = {f.name: f.limits for f in schema if f.limits}
+    rules = {**_rules(schema), "decreasing": [c.name for c in schema.columns if c.direction < 0]}
+    rules["ranges"] = {c.name: c.limits for c in schema.columns if c.limits}
     limited = Limited(dice_ml.Dice(data, host, method=method))
     return dear_dice.wrap_dice(limited, **rules, **arguments).fit(frame)
 
@@ -75,8 +75,8 @@ def of_alibi(
     import dear_alibi
 
     kind = OnAlibi if isinstance(model, nn.Module) else FramesOnAlibi
-    predictor, rows_of = kind(model, schema), frame[list(schema.names)]
-    whole = [f.name for f in schema if f.is_number and f.precision == 0]
+    predictor, rows_of = kind(model, schema), frame[list(schema.column_names)]
+    whole = [c.name for c in schema.columns if c.is_number and c.precision == 0]
     rows = Rows(predictor.array(rows_of), list(rows_of), predictor.category_map, whole)
     how = Example(steps=steps)
     nets = networks(rows, how)
@@ -88,15 +88,15 @@ def of_alibi(
 
 def _on_text(model: Any, schema: Schema) -> Any:
     """A model of frames whose categories are text; itself, where they are."""
-    categories = [c for f in schema for c in f.categories if c is not None]
+    categories = [c for f in schema.columns for c in f.categories if c is not None]
     return model if all(isinstance(c, str) for c in categories) else OnText(model, schema)
 
 
 def _rules(schema: Schema) -> dict[str, Any]:
     """The constraints that both hosts take."""
     return {
-        "immutable": [f.name for f in schema if f.immutable],
-        "increasing": [f.name for f in schema if f.direction > 0],
+        "immutable": [c.name for c in schema.columns if c.immutable],
+        "increasing": [c.name for c in schema.columns if c.direction > 0],
     }
 
 
@@ -124,7 +124,7 @@ class OnText:
 
     def __init__(self, model: Any, schema: Schema) -> None:
         self.model, self.encoder = model, Encoder(schema)
-        categories = {f.name: f.categories for f in schema if not f.is_number}
+        categories = {c.name: c.categories for c in schema.columns if not c.is_number}
         self.own = {n: {str(each): each for each in all} for n, all in categories.items()}
 
     def __getattr__(self, name: str) -> Any:

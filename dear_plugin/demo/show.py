@@ -20,8 +20,8 @@ import torch
 from dear_plugin import DEAR, Constraints, Recourses
 from dear_plugin.demo.experiment import Demo, Experiment, make_experiment
 from dear_plugin.demo.hosts import through_alibi, through_dice
-from dear_plugin.results.descriptions import head
-from dear_plugin.results.wording import as_sentence, claim, join
+from dear_plugin.results.describe import head
+from dear_plugin.results.words import as_sentence, join, note
 
 TITLE = "What to change, and what is expected to change along with it"
 WIDTH = 100
@@ -77,7 +77,7 @@ def _print_story(dear: DEAR, recourses: Recourses, experiment: Experiment) -> No
     text = (
         f"DEAR may act on {join(features)}. Of {len(recourses)} rejected rows,"
         f" {actions['success'].sum()} have recourse, which meets all criteria of a credible answer"
-        f" in {actions['credible'].sum()}. {claim(dear.schema).note}"
+        f" in {actions['credible'].sum()}. {note(dear.schema)}"
     )
     _print(fill(text, WIDTH, break_on_hyphens=False))
     shown = story(dear, recourses, features, within=experiment.within)
@@ -175,8 +175,15 @@ def _draw(demo: Demo, recourses: Recourses) -> None:
     if find_spec("matplotlib") is None:
         _print("no figure: matplotlib is not installed (pip install 'dear-plugin[plots]')")
         return
+    from dear_plugin import plots
+
     path = demo.figure or Path(f"dear-demo-{demo.dataset}.png")
-    recourses.plot(title=TITLE).savefig(path, dpi=100)
+    figure, (left, right) = plots.sheet(2, width=8.0, height=6.0, shares=(1.25, 1.0))
+    recourses.plot(recourses.factuals.index[plots.largest_indirect(recourses)], ax=left)
+    recourses.plot(ax=right)
+    figure.suptitle(TITLE, fontsize=13, fontweight="bold")
+    figure.supxlabel(recourses.note, fontsize=9)
+    figure.savefig(path, dpi=100)
     _print(f"figure: {path}")
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.special_values import is_special, level_of, row_value
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.target import Goal
 
@@ -34,7 +34,7 @@ CELLS = 1 << 22
 
 @dataclass(frozen=True)
 class Curves:
-    """The scores of r training rows at g values of a feature, or levels of a group of columns.
+    """The scores of r training rows at g values of a feature.
 
     Attributes:
         scores: (r, g, c) the scores.
@@ -45,7 +45,7 @@ class Curves:
     amounts: int
 
     def pairs(self, start: int, end: int) -> tuple[Tensor, Tensor]:
-        """(q,) the values before and after the changes of a kind, see `_places`.
+        """(q,) the values before and after the changes of a kind, see `ColumnKind.changes`.
 
         Of an amount to a larger one: those about half of the values apart.
         """
@@ -73,10 +73,7 @@ class Consistency:
 
     def __init__(self, rows: Tensor, classifier: Classifier) -> None:
         self.rows, self.classifier = rows, classifier
-        groups = {j: g.members for g in classifier.encoder.schema.groups for j in g.members}
-        every = (groups.get(j, (j,)) for j in range(classifier.encoder.p))
-        self._subjects = tuple(dict.fromkeys(every))
-        self._curves: dict[tuple[int, ...], Curves | None] = {}
+        self._curves: dict[int, Curves | None] = {}
 
     def of(self, x: Tensor, reached: Tensor, acted: Tensor, goal: Goal, idx: Tensor) -> Tensor:
         """(m, p) double, the consistency of each change of what is acted on; 1 elsewhere.
@@ -91,19 +88,15 @@ class Consistency:
             idx: (m,) the row of each counterfactual.
         """
         out, moved = torch.ones(x.shape, dtype=torch.float64), acted & (x != reached)
-        for subject in self._subjects:
-            columns = list(subject)
-            at = moved[:, columns].any(1).nonzero()[:, 0]
-            if len(at):
-                ends = x[at][:, columns], reached[at][:, columns]
-                out[at[:, None], columns] = self._share(subject, *ends, goal, idx[at])[:, None]
-        return out.masked_fill(~moved, 1.0)
+        for j in moved.any(0).nonzero()[:, 0].tolist():
+            at = moved[:, j].nonzero()[:, 0]
+            out[at, j] = self._share(j, x[at, j], reached[at, j], goal, idx[at])
+        return out
 
-    def _share(
-        self, subject: tuple[int, ...], before: Tensor, after: Tensor, goal: Goal, idx: Tensor
-    ) -> Tensor:
-        """(m,) double, the consistency of changes of one subject, (m, w) values each."""
-        curves, places = self._curves_of(subject), self._places(subject, before, after)
+    def _share(self, j: int, before: Tensor, after: Tensor, goal: Goal, idx: Tensor) -> Tensor:
+        """(m,) double, the consistency of changes of feature j, (m,) values each."""
+        kind = kinds.of(self._encoder.schema.features[j])
+        curves, places = self._curves_of(j), kind.changes(before, after)
         if curves is None:
             return torch.full((len(idx),), torch.nan, dtype=torch.float64)
         keys, which = torch.cat([places, idx[:, None]], 1).unique(dim=0, return_inverse=True)
@@ -113,63 +106,36 @@ class Consistency:
             shares[at] = _gaining(curves, curves.pairs(start, end), goal, keys[at, 2])
         return shares[which]
 
-    def _places(self, subject: tuple[int, ...], before: Tensor, after: Tensor) -> Tensor:
-        """(m, 2) int64, the level before and after; of amounts -2 for the less, -1 for the more.
-
-        Args:
-            subject: a feature, or the columns of a group.
-            before: (m, w) the values.
-            after: (m, w) the new values.
-        """
-        if len(subject) > 1:
-            return torch.stack([before.argmax(1), after.argmax(1)], 1)
-        ends = torch.cat([before, after], 1)
-        if not self._encoder.is_number[subject[0]]:
-            return ends.long()
-        rises = (ends[:, 1] > ends[:, 0]).long()
-        order = torch.stack([-1 - rises, rises - 2], 1)
-        return torch.where(is_special(ends), level_of(ends).long(), order)
-
-    def _curves_of(self, subject: tuple[int, ...]) -> Curves | None:
-        """The curves of a subject; None where the model takes no such rows."""
-        if subject not in self._curves:
+    def _curves_of(self, j: int) -> Curves | None:
+        """The curves of feature j; None where the model takes no such rows."""
+        if j not in self._curves:
             try:
                 with torch.inference_mode(False):  # they outlive the caller's inference mode
-                    self._curves[subject] = self._measured(subject)
+                    self._curves[j] = self._measured(j)
             except Exception as error:  # of the user's model, which may check its rows
-                names = [self._encoder.schema.names[j] for j in subject]
-                logger.warning("no consistency of %s: %s", names, error)
-                self._curves[subject] = None
-        return self._curves[subject]
+                logger.warning("no consistency of %r: %s", self._encoder.schema.names[j], error)
+                self._curves[j] = None
+        return self._curves[j]
 
-    def _measured(self, subject: tuple[int, ...]) -> Curves:
-        """The curves of a feature, or of the columns of a group: the model is called."""
-        rows, amounts, columns = self.rows, 0, list(subject)
-        if len(subject) > 1:
-            values = torch.eye(len(subject))
-        else:
-            values, amounts = self._values(subject[0])
-            ordinary = ~is_special(rows[:, subject[0]])
-            rows = rows[ordinary] if bool(ordinary.any()) else rows
+    def _measured(self, j: int) -> Curves:
+        """The curves of feature j: the model is called."""
+        values, amounts = self._values(j)
+        ordinary = self._encoder.amounts(self.rows[:, j], at=j)
+        rows = self.rows[ordinary] if bool(ordinary.any()) else self.rows
         count = max(FEWEST_ROWS, min(MOST_ROWS, MODEL_ROWS // len(values)))
         grid = rows[:count, None].repeat(1, len(values), 1)
-        grid[:, :, columns] = values.to(grid)
+        grid[:, :, j] = values.to(grid)
         scores = self.classifier.scores(grid.flatten(0, 1))
         return Curves(scores.view(*grid.shape[:2], -1), amounts)
 
     def _values(self, j: int) -> tuple[Tensor, int]:
-        """(g, 1) the values of a feature, and how many of the first are amounts."""
-        feature = self._encoder.schema.features[j]
-        known = self.rows[:, j]
-        if not self._encoder.is_number[j]:
-            levels, missing = torch.arange(len(feature.categories)), feature.missing_category
-            if missing >= 0 and not bool((known == missing).any()):
-                levels[missing] = 0  # the model may not take it
-            return levels[:, None].double(), 0
-        amounts, special = _spread(known[~is_special(known)]), []
-        if feature.enter_special or feature.leave_special:
-            special = [row_value(i) for i in range(feature.special_levels)]
-        return torch.cat([amounts, amounts.new_tensor(special)])[:, None], len(amounts)
+        """(g,) the values of a feature, and how many of the first are amounts."""
+        feature, known = self._encoder.schema.features[j], self.rows[:, j]
+        amounts = _spread(known[self._encoder.amounts(known, at=j)])
+        levels, missing = kinds.of(feature).levels(feature), feature.missing_category
+        if missing >= 0 and not bool((known == missing).any()):
+            levels[missing] = 0.0  # the model may not take it
+        return torch.cat([amounts, levels]), len(amounts)
 
     @property
     def _encoder(self) -> Encoder:

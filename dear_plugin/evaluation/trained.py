@@ -27,7 +27,7 @@ SCORED_ROWS, MOST_ROWS = 2_000, 5_000
 NEIGHBOURS = 5
 # Above so many encoded columns a product of matrices is cheaper than a tree; cells of one product;
 # the rows that it finds, whose distances are then computed exactly.
-MOST_COLUMNS, CELLS, NEAR = 48, 1 << 22, 16
+MOST_COLUMNS, CELLS, NEAR = 20, 1 << 22, 16
 # The quantiles whose distance is the unit of a number; their distance in standard deviations, if
 # the distribution is normal.
 CENTRAL, NORMAL = (0.05, 0.95), 3.29
@@ -246,8 +246,8 @@ class Trained:
     @lazy
     def deviations(self) -> Tensor:
         """(p,) their standard deviations in units of cost, whatever the extreme values."""
-        found = torch.tensor([robust_deviation(without_special(each)) for each in self.rows.T])
-        return found / self.classifier.encoder.unit
+        found = [central / NORMAL or deviation for central, deviation in map(_spread, self.rows.T)]
+        return torch.tensor(found) / self.classifier.encoder.unit
 
     @lazy
     def cutoffs(self) -> Tensor | None:
@@ -286,13 +286,13 @@ def robust_units(rows: Tensor, encoder: Encoder) -> Tensor:
     units = torch.full((encoder.d,), math.sqrt(2.0), dtype=torch.float64)
     for j, feature in enumerate(encoder.schema):
         if feature.is_number:
-            values = without_special(encoder.scaled(rows[:, j], j)).numpy()
-            low, high = np.quantile(values, CENTRAL)
-            units[encoder.starts[j]] = high - low or values.std() or 1.0
+            central, deviation = _spread(encoder.scaled(rows[:, j], j))
+            units[encoder.starts[j]] = central or deviation or 1.0
     return units
 
 
-def robust_deviation(values: Tensor) -> float:
-    """The standard deviation of values, (n,), by their central nine tenths if these vary."""
-    low, high = np.quantile(values.numpy(), CENTRAL)
-    return float(high - low) / NORMAL or float(values.std(correction=0))
+def _spread(column: Tensor) -> tuple[float, float]:
+    """The range of the central nine tenths of a column, (n,), and its standard deviation."""
+    values = without_special(column).numpy()
+    low, high = np.quantile(values, CENTRAL)
+    return float(high - low), float(values.std())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin import _html
+from dear_plugin._progress import progress as showing
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import Named, jobs, one_of, require_instance
 from dear_plugin.data.columns import resolutions
@@ -29,7 +31,7 @@ from dear_plugin.problem.target import Label, Target, goal_of
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Attempt, Question
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.spread import Spread
+from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.results.writing import PAST, settled
 from dear_plugin.search import Search
 
@@ -102,17 +104,19 @@ class RecourseMethod(Named, Parameters, ABC):
         return _html.note(repr(self)) + self.schema._repr_html_()
 
     @one_thread()
-    def fit(self, frame: pd.DataFrame) -> Self:
+    def fit(self, frame: pd.DataFrame, *, progress: bool = True) -> Self:
         """Fit on training rows; a fit that fails or is interrupted changes nothing.
 
         Args:
             frame: n rows with the schema's features, in user units.
+            progress: show a bar of work of more than two seconds, in a terminal or a notebook.
 
         Raises:
             InputError: rows that do not fit the schema.
         """
         self.encoder.check_columns(frame)
-        return self._fit_rows(self.encoder.rows(self._converted(frame)))
+        with showing(progress):
+            return self._fit_rows(self.encoder.rows(self._converted(frame)))
 
     def _fit_rows(self, rows: Tensor) -> Self:
         """As `fit`, on rows, (n, p)."""
@@ -136,6 +140,7 @@ class RecourseMethod(Named, Parameters, ABC):
         within: Constraints | None = None,
         on_error: Literal["report", "raise"] = "report",
         n_jobs: int = 1,
+        progress: bool = True,
     ) -> Recourses:
         """Recourse for n rows; an accepted row is returned unchanged.
 
@@ -150,6 +155,7 @@ class RecourseMethod(Named, Parameters, ABC):
             n_jobs: the number of processes that search the rows, and later alternatives of them;
                 -1 for all cores. The answers are the same. A process has its own copy of the
                 model; it takes some seconds to start, once.
+            progress: see `fit`.
 
         Raises:
             NotFittedError: `fit` was not called.
@@ -157,7 +163,8 @@ class RecourseMethod(Named, Parameters, ABC):
             ModelError: the model returns no scores.
         """
         question = self._question(frame, target, within, self._acts, on_error, n_jobs)
-        return Recourses.of(question, next(settled(question)))
+        with showing(progress):
+            return Recourses.of(next(settled(question)))
 
     @one_thread()
     def ways(
@@ -169,6 +176,7 @@ class RecourseMethod(Named, Parameters, ABC):
         k: int = 4,
         on_error: Literal["report", "raise"] = "report",
         n_jobs: int = 1,
+        progress: bool = True,
     ) -> list[Recourses]:
         """Up to k results over the same rows: their first answers, their second ones, ...
 
@@ -181,13 +189,15 @@ class RecourseMethod(Named, Parameters, ABC):
             k: the largest number of results.
             on_error: see `generate`.
             n_jobs: see `generate`.
+            progress: see `fit`.
 
         Raises:
             NotFittedError, InputError, TargetError, ConstraintError, ModelError: see `generate`;
                 k is no whole number from 1.
         """
         question = self._question(frame, target, within, self._acts, on_error, n_jobs)
-        return [Recourses.of(question, each, kinds=True) for each in settled(question, k)]
+        with showing(progress):
+            return [Recourses.of(each, ranked=True) for each in settled(question, k)]
 
     def _question(
         self,
@@ -286,7 +296,12 @@ class RecourseMethod(Named, Parameters, ABC):
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         """What becomes of answers under resamples; by default there are none."""
         none = case.x[:, None][:, :0]
-        return Spread.of(case.x, proposal.rows, none, self.encoder.is_number)
+        return Spread.of(case.x, proposal.rows, none)
+
+    def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
+        """Between which ends numbers change in answers; by default those of the answers."""
+        none = case.x[:, None, None][:, :, :0]
+        return Ranges.of(case.x, proposal.rows, none, self.encoder.is_number, none[:, 0])
 
     def _of_others(
         self, case: Case, moved: Tensor, *, reasons: Sequence[str], package: str
@@ -317,6 +332,17 @@ class RecourseMethod(Named, Parameters, ABC):
     def _acts(self) -> Tensor:
         """(p,) bool, the features that may be acted on."""
         return torch.tensor([not feature.immutable for feature in self.schema])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, as plain values: what a save and a record keep."""
+        return {
+            "schema": self.schema.to_dict(),
+            "rules": len(self.schema.rules),
+            "search": asdict(self.search),
+            "output": self.classifier.output,
+            "copies": len(self._copies),
+        }
 
     @property
     def trained(self) -> Trained:

@@ -41,7 +41,7 @@ def curve_of(
     if len(row) != 1:
         raise InputError(f"curve: expected a frame of one row, got {len(row)}")
     (j,) = schema.index([feature])
-    own, values = row[feature].iloc[0], _values(schema.features[j])
+    own, values = schema.labelled(row)[feature].iloc[0], _values(schema.features[j])
     if not pd.isna(own) and own not in values:
         values = sorted([*values, own])
     frame = pd.concat([row] * len(values), ignore_index=True)

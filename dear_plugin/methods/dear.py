@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from torch import Tensor
 
+from dear_plugin._progress import progress as showing
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import require_instance
+from dear_plugin.data.lint import warn_of_actions
 from dear_plugin.data.schema import Rule, Schema
-from dear_plugin.data.sensitive import warn_of_actions
 from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose
@@ -23,7 +26,7 @@ from dear_plugin.methods import saving
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.curve import curve_of
 from dear_plugin.methods.proposals import proposals, searching
-from dear_plugin.methods.robustness import flip_probabilities, spread
+from dear_plugin.methods.robustness import flip_probabilities, ranges, spread
 from dear_plugin.methods.what_if import Actions, named_values, outcome
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.models.copies import as_classifiers
@@ -31,16 +34,21 @@ from dear_plugin.problem.action_sets import ActionSets, ActOn
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.target import Label, Target
-from dear_plugin.results.letter import LetterTemplate
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Attempt
-from dear_plugin.results.recourses import LETTER, Recourses
-from dear_plugin.results.spread import Spread
+from dear_plugin.results.recourses import Recourses, Template
+from dear_plugin.results.spread import Ranges, Spread
+from dear_plugin.results.writing import write
 from dear_plugin.search import Search, SearchProblem
 
 if TYPE_CHECKING:
     from dear_plugin.page import Explorer
 
+TIMES = (
+    "%d action sets are fitted on %d rows in %.1f s; a row alone will take about %.2g s and six"
+    " calls of the model, a row of many less"
+)
+logger = logging.getLogger(__name__)
 # The largest number of alternatives per row; a larger k is clipped.
 MOST = 100
 
@@ -53,8 +61,6 @@ class DEAR(RecourseMethod):
     features S and the indirect change of the rest, `x_cf = g(v, x_S + d_S)`. Indirect changes
     are associations in the data; where the schema has tiers or causes they are estimates of
     effects, if the stated order is right and nothing unobserved causes both.
-
-    `logging.getLogger("dear_plugin").setLevel("INFO")` shows a progress bar of longer work.
 
     Args:
         model: a torch module on the encoded tensor, an object with `predict_proba` on frames, or
@@ -145,7 +151,7 @@ class DEAR(RecourseMethod):
             decoders=self.decoders,
             classifier=self.classifier,
         )
-        return Recourses.of(question, question.write(question.over_all(part), at))
+        return Recourses.of(write(question, question.over_all(part), at))
 
     @one_thread()
     def curve(
@@ -184,7 +190,7 @@ class DEAR(RecourseMethod):
         target: Target | Label | None = None,
         *,
         within: Constraints | None = None,
-        template: LetterTemplate = LETTER,
+        template: Template = "en",
     ) -> Explorer:
         """A page on which a person tries what could be changed; a notebook displays it.
 
@@ -194,7 +200,7 @@ class DEAR(RecourseMethod):
             rows: the applicants, any frame with the schema's features.
             target: as in `generate`.
             within: constraints to start from, the same for all rows.
-            template: the sentences of letters.
+            template: as in `Recourses.letter`.
 
         Raises:
             ExtraError: Panel is not installed.
@@ -206,7 +212,7 @@ class DEAR(RecourseMethod):
         return Explorer(self, rows, target, within, template)
 
     @one_thread()
-    def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
+    def diagnose(self, frame: pd.DataFrame, seed: int = 0, *, progress: bool = True) -> Report:
         """How well the indirect changes follow the data, measured on rows not fitted on.
 
         From then on descriptions say what these rows contradict, until the next `fit`.
@@ -215,12 +221,14 @@ class DEAR(RecourseMethod):
             frame: held-out rows, a few thousand suffice; those that cannot be read are left out,
                 and the log says how many.
             seed: of the random draws.
+            progress: see `fit`.
 
         Raises:
             NotFittedError: `fit` was not called.
             InputError: rows that do not fit the schema.
         """
-        self._report = diagnose(self.decoders, self.encoder, self.sets, frame, seed)
+        with showing(progress):
+            self._report = diagnose(self.decoders, self.encoder, self.sets, frame, seed)
         return self._report
 
     def save(self, folder: str | Path) -> None:
@@ -316,8 +324,11 @@ class DEAR(RecourseMethod):
     def _learn(self, rows: Tensor) -> None:
         # A copy: the decoder passed may be in use elsewhere, and an interrupt changes nothing.
         decoder, sample = self.decoder.clone_unfitted(), Sample(rows, self.encoder)
-        decoders = Decoders(decoder, sample, self.sets.members)
+        decoders, start = Decoders(decoder, sample, self.sets.members), time.perf_counter()
         decoders.fit(self.sets.members)
+        if logger.isEnabledFor(logging.INFO):
+            seconds = time.perf_counter() - start, decoders.seconds(self.sets.members)
+            logger.info(TIMES, len(self.sets), len(rows), *seconds)
         self._decoders, self.decoder, self._report = decoders, decoder, None
         passed = self._params["decoder"]
         if isinstance(passed, Decoder) and hasattr(decoder, "history"):
@@ -350,6 +361,18 @@ class DEAR(RecourseMethod):
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         return spread(case, proposal, decoders=self.decoders, classifier=self.classifier)
+
+    def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
+        return ranges(case, proposal, decoders=self.decoders, classifier=self.classifier)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """As of every method, with the action sets and the decoder."""
+        return super().settings | {
+            "sets": [list(names) for names in self.sets.names],
+            "decoder": type(self.decoder).__name__,
+            "decoder_settings": self.decoder.settings(),
+        }
 
     @property
     def _acts(self) -> Tensor:

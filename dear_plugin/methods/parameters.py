@@ -1,16 +1,30 @@
-"""Parameters: get_params, set_params and scikit-learn's clone, from a constructor's arguments."""
+"""Parameters: what scikit-learn asks of an estimator, but for `predict`."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dear_plugin.data.schema import Schema
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class Parameters:
     """An object that can be made again from its constructor's arguments."""
 
+    schema: Schema
     # Arguments that are not attributes of the same names.
     _params: dict[str, Any]
+    _trained: Any
+
+    @property
+    def trained(self) -> Any:
+        """The training rows; see `RecourseMethod`."""
 
     def __sklearn_clone__(self) -> Self:
         """The same method with the same model, not fitted: what `sklearn.base.clone` returns."""
@@ -39,3 +53,29 @@ class Parameters:
         """
         vars(self).update(vars(type(self)(**{**self.get_params(), **params})))
         return self
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[np.object_]:
+        """The names of the columns of a frame, in the order of the training rows.
+
+        Raises:
+            NotFittedError: `fit` was not called; `hasattr` is False then.
+        """
+        _ = self.trained  # raises the error
+        return np.array(self.schema.column_names, dtype=object)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns; for errors see `feature_names_in_`."""
+        return len(self.feature_names_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` was called: what `sklearn.utils.validation.check_is_fitted` asks."""
+        return self._trained is not None
+
+    def __sklearn_tags__(self) -> Tags:
+        """What the rows may have, for scikit-learn 1.6 and later."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        rows = InputTags(two_d_array=False, categorical=True, string=True, allow_nan=True)
+        return Tags(None, TargetTags(required=False), input_tags=rows)

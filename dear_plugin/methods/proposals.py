@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pkgutil import resolve_name
@@ -16,7 +16,7 @@ from dear_plugin.decoders import Sample
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status
-from dear_plugin.results.proposal import ANOTHER, SEVERAL, Proposal, identity_proposal
+from dear_plugin.results.proposal import ANOTHER, SAME, SEVERAL, Proposal, identity_proposal
 from dear_plugin.results.question import Attempt
 from dear_plugin.search import FeatureValues, Search, SearchProblem, SearchRun
 from dear_plugin.search.criteria import margins
@@ -87,7 +87,8 @@ def searching(
 
     def more(k: int) -> list[Proposal]:
         with torch.inference_mode(source is None):
-            found = [_proposal(problem, run, lines, i) for i, lines in enumerate(run.ranked(k))]
+            ranks = run.ranked(k)
+            found = [_proposal(problem, run, ranks, i) for i in range(k)]
         return [proposal.clone() for proposal in found]
 
     return more
@@ -112,9 +113,13 @@ def decoded(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) 
     return Proposal(reached[:, 0], direct, indirect.sum(1), [""] * len(rows))
 
 
-def _proposal(problem: SearchProblem, answers: SearchRun, at: Tensor, rank: int) -> Proposal:
-    """The proposal of one rank, of lines, (q,), for all rows of a problem."""
-    m, table = len(problem), answers.table
+def _proposal(
+    problem: SearchProblem, answers: SearchRun, ranks: Sequence[Tensor], rank: int
+) -> Proposal:
+    """The proposal of one rank for all rows of a problem, given the lines of all ranks."""
+    m, table, at = len(problem), answers.table, ranks[rank]
+    again = torch.isin(table.pair(at), table.pair(torch.cat([at[:0], *ranks[:rank]])))
+    kind = torch.where(table.size[table.set[at]] > 1, SEVERAL, ANOTHER)
     excluded = table.has((table.margin == -torch.inf).nonzero()[:, 0])
     none = torch.full((m,), int(Status.NO_MORE if rank else Status.EXCLUDED))
     least = torch.full((m,), torch.nan) if answers.own is None else answers.own.float()
@@ -128,7 +133,7 @@ def _proposal(problem: SearchProblem, answers: SearchRun, at: Tensor, rank: int)
     if not rank:
         proposal = replace(proposal, reasons=_why_nothing(problem, excluded, rows))
     kept = {
-        "kind": torch.where(table.size[table.set[at]] > 1, SEVERAL, ANOTHER),
+        "kind": kind.masked_fill(again, SAME),
         "tried": proposal.tried[rows],
         "least": least[rows],
     }
@@ -158,7 +163,7 @@ def _explained(table: Table, at: Tensor) -> Proposal:
 
 def _tried(problem: SearchProblem, excluded: Tensor) -> Tensor:
     """(n, 3) the features that may act alone, the given groups, and what is left out."""
-    may_act, single = problem.actionable, problem.sets.alone
+    may_act, single = problem.actionable, problem.sets.single
     counts = (may_act & single).sum(1), (may_act & ~single).sum(1), excluded.long()
     return torch.stack(counts, 1)
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from dear_plugin.decoders import Decoders
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.spread import Spread
+from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search import Decoded, SearchProblem, by_share, together
 from dear_plugin.search.credibility import confirmed, unseen
 
 # `describe` names the features that do not flip whose probability changes most, by how much.
 MOST_FLIPS, LEAST_FLIP = 2, 0.05
+# Rows of people that are decoded at a time.
+ROWS_AT_A_TIME = 1 << 16
 
 
 def spread(
@@ -30,25 +33,18 @@ def spread(
         decoders: of any sets.
         classifier: the model.
     """
-    encoder, draws = classifier.encoder, unseen(decoders.decoder)
+    draws = unseen(decoders.decoder)
     still = proposal.rows[:, None].expand(-1, len(draws), -1)
-    out = Spread.of(case.x, proposal.rows, still, encoder.is_number)
-    rows = ((proposal.rows != case.x).any(1) & proposal.direct.any(1)).nonzero()[:, 0]
+    out, rows = Spread.of(case.x, proposal.rows, still), _acting(case, proposal)
     if not len(rows):
         return out
     with torch.inference_mode():
-        part, acted = proposal.select(rows), proposal.direct[rows]
-        sets, which = ActionSets.acted_on(acted, encoder.schema)
-        problem = SearchProblem.of(
-            case.select(rows), sets, decoders=decoders, classifier=classifier
-        )
-        values = part.rows.gather(1, sets.positions[which])
-        actions = Decoded(torch.arange(len(rows)), part.rows, which, values)
+        problem, actions = _problem(case, proposal, rows, decoders, classifier)
         after = problem.resample(actions.rows, actions.sets, actions.values, draws)
         asks = confirmed(problem, actions, after), by_share(problem, actions)
         share, parts = together(problem.scores, asks)
         known = replace(
-            Spread.of(problem.x, actions.reached, after, encoder.is_number),
+            Spread.of(problem.x, actions.reached, after),
             confidence=share,
             reliance=parts.reliance,
             alone=parts.alone,
@@ -56,6 +52,48 @@ def spread(
             least=parts.least,
         )
     return out.merged(known, rows)
+
+
+def ranges(
+    case: Case, proposal: Proposal, *, decoders: Decoders, classifier: Classifier
+) -> Ranges:
+    """Between which ends numbers change in answers; arguments as of `spread`.
+
+    Of other people than confidence is, in the same resamples.
+    """
+    decoder, numbers = decoders.decoder, classifier.encoder.is_number
+    turns = torch.arange(1, decoder.people + 1) if decoder.people > 1 else torch.zeros(1).long()
+    draws = unseen(decoder) + 2 * decoder.draws * turns[:, None]
+    none = case.x[:, None, None]
+    out = Ranges.of(case.x, proposal.rows, none, numbers, none[:, 0])
+    rows = _acting(case, proposal)
+    for at in rows.split(max(1, ROWS_AT_A_TIME // draws.numel())) if len(rows) else ():
+        with torch.inference_mode():
+            problem, actions = _problem(case, proposal, at, decoders, classifier)
+            asked = actions.rows, actions.sets, actions.values
+            after = torch.stack([problem.resample(*asked, each) for each in draws], 1)
+            expected = actions.reached[:, None]
+            if decoder.people > 1:
+                expected = problem.resample(*asked, torch.arange(1 - decoder.draws, 1))
+            known = Ranges.of(problem.x, actions.reached, after, numbers, expected)
+        out = out.merged(known, at)
+    return out
+
+
+def _acting(case: Case, proposal: Proposal) -> Tensor:
+    """(q,) the positions of answers that act."""
+    return ((proposal.rows != case.x).any(1) & proposal.direct.any(1)).nonzero()[:, 0]
+
+
+def _problem(
+    case: Case, proposal: Proposal, rows: Tensor, decoders: Decoders, classifier: Classifier
+) -> tuple[SearchProblem, Decoded]:
+    """The answers at positions, (q,), as actions of a search problem."""
+    part, acted = proposal.select(rows), proposal.direct[rows]
+    sets, which = ActionSets.acted_on(acted, classifier.encoder.schema)
+    problem = SearchProblem.of(case.select(rows), sets, decoders=decoders, classifier=classifier)
+    values = part.rows.gather(1, sets.positions[which])
+    return problem, Decoded(torch.arange(len(rows)), part.rows, which, values)
 
 
 def flip_probabilities(

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -27,8 +26,8 @@ from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.search import DescentSchedule, Search
 
 # Versions 0.1 and 0.2 wrote formats 1 and 2, of two files each; 0.3 wrote 3, of scaled rows; 0.4
-# wrote 5, with orders beside relations.
-FORMAT = 6
+# wrote 5 and 6, of columns that are features one by one.
+FORMAT = 7
 FILE, KEY = "dear.safetensors", "dear"
 # Saved rows that are checked for values that the schema's dtypes cannot hold.
 SOME_ROWS = 100
@@ -57,6 +56,10 @@ class Savable(Protocol):
     def trained(self) -> Trained:
         """The training rows."""
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, as plain values."""
+
 
 D = TypeVar("D", bound=Savable)
 
@@ -69,17 +72,7 @@ def save(dear: Savable, folder: Path) -> None:
         SettingError: settings that JSON cannot hold, before anything is written.
     """
     decoders = dear.decoders
-    settings = {
-        "version": __version__,
-        "schema": dear.schema.to_dict(),
-        "rules": len(dear.schema.rules),
-        "sets": [list(names) for names in dear.sets.names],
-        "decoder": type(dear.decoder).__name__,
-        "decoder_settings": dear.decoder.settings(),
-        "search": asdict(dear.search),
-        "output": dear.classifier.output,
-        "copies": len(dear._copies),
-    }
+    settings = {"version": __version__, **dear.settings}
     tensors = {
         f"decoder/{i}/{name}": tensor
         for i, members in enumerate(decoders.given)
@@ -171,7 +164,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     version = settings.get("format")
     if type(version) is not int or version < FORMAT:  # a bool is an int as well
         raise FileFormatError(
-            f"{path} is not a DEAR that this version saves; one of version 0.3 or before has to"
+            f"{path} is not a DEAR that this version saves; one of version 0.4 or before has to"
             " be fitted again on the training rows, and saved"
         )
     if version > FORMAT:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
@@ -24,11 +25,13 @@ from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal, identity_proposal
 from dear_plugin.results.values import number
-from dear_plugin.results.wording import join
+from dear_plugin.results.words import join
 from dear_plugin.search import SearchProblem
 
 Actions: TypeAlias = Mapping[str, Any] | pd.DataFrame
 ROWS_AT_ONCE = 1024
+# What an action sets that leaves none, or several, of the columns of a feature at 1.
+NONE = -1.0
 
 
 def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Tensor:
@@ -48,36 +51,49 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
     acted = table.notna()
     names = [name for name in table if bool(acted[name].any())]
     schema = encoder.schema
-    others = [name for name in names if name not in schema.names]
-    if others:
-        raise ConstraintError(f"actions: {unknown('features', others, schema.names)}")
-    if fixed := [f for f in schema if f.immutable and f.name in names]:
+    known = dict.fromkeys([*schema.names, *schema.column_names])
+    if others := [name for name in names if name not in known]:
+        raise ConstraintError(f"actions: {unknown('features', others, known)}")
+    features = [schema.features[j] for j in schema.index(names)]
+    if fixed := [f for f in features if f.immutable]:
         raise ConstraintError(
             f"actions: {[f.name for f in fixed]} cannot be acted on: {why_fixed(fixed)}; leave"
             " missing what is not acted on"
         )
-    out = np.full((len(frame), encoder.p), np.nan)
+    columns = {each.name: each for each in (*schema.columns, *schema)}
+    read = {name: np.full(len(frame), np.nan) for name in names}
     complaints = []
-    for name in names:
-        (j,), where = schema.index([name]), acted[name].to_numpy()
+    for name, values in read.items():
+        where = acted[name].to_numpy()
         # The dtype of an object column is inferred once missing cells are left out.
-        reading = kinds.read(schema.features[j], table[name][where].infer_objects())
+        reading = kinds.read(columns[name], table[name][where].infer_objects())
         if reading.complaint:
             complaints.append(reading.complaint)
         else:
-            out[where, j] = reading.values
+            values[where] = reading.values
     if complaints:
         raise InputError(f"actions: {'; '.join(complaints)}")
-    return _with_whole_groups(torch.from_numpy(out), encoder)
+    out, labelled = np.full((len(frame), encoder.p), np.nan), schema.labelled(frame)
+    for j in dict.fromkeys(schema.index(names)):
+        feature = schema.features[j]
+        out[:, j] = read.get(feature.name, np.nan)
+        if {*read} & {each.name for each in feature.dummies}:
+            own = pd.Index(feature.categories).get_indexer(labelled[feature.name])
+            flags = np.stack([read.get(c.name, out[:, 0] * np.nan) for c in feature.dummies], 1)
+            out[:, j] = np.where(np.isnan(out[:, j]), _level(flags, own), out[:, j])
+    return torch.from_numpy(out)
 
 
-def _with_whole_groups(values: Tensor, encoder: Encoder) -> Tensor:
-    """Actions, (n, p), that set the other columns of a group to 0 where they set one to 1."""
-    for group in encoder.schema.groups:
-        own = values[:, group.members]
-        enters = (own == 1.0).any(1, keepdim=True)
-        values[:, group.members] = torch.where(enters & own.isnan(), 0.0, own)
-    return values
+def _level(flags: npt.NDArray[np.float64], own: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+    """(n,) the categories that new values of columns, (n, m), NaN for the same, make of own ones.
+
+    `NONE` where not exactly one column is 1 then; NaN where none has a new value.
+    """
+    before = np.arange(flags.shape[1]) == own[:, None]
+    enters = (flags == 1.0).any(1, keepdims=True)
+    after = np.where(np.isnan(flags), before & ~enters, flags) == 1.0
+    level = np.where(after.sum(1) == 1, after.argmax(1), NONE)
+    return np.where(np.isnan(flags).all(1), np.nan, level)
 
 
 def _table(actions: Actions, frame: pd.DataFrame) -> pd.DataFrame:
@@ -166,6 +182,12 @@ def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) ->
         rows = (~values[:, j].isnan()).nonzero()[:, 0]
         feature, column = encoder.schema.features[j], torch.full((len(rows),), j)
         wanted, not_actionable = values[rows, j], feasible.not_actionable[rows, j]
+        if feature.dummies and bool((none := wanted == NONE).any()):
+            for at in rows[none].tolist():
+                reasons[at].append(Reason.NOT_ONE.format(feature.called))
+            rows, column, wanted, not_actionable = (
+                each[~none] for each in (rows, column, wanted, not_actionable)
+            )
         outside = ~feasible.admits(wanted[:, None], column, rows)[:, 0]
         outside &= wanted != case.x[rows, j]
         for i in (not_actionable | outside).nonzero()[:, 0].tolist():
@@ -175,9 +197,6 @@ def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) ->
                 if bool(not_actionable[i])
                 else _not_admissible(case, feature, at, j, float(wanted[i]))
             )
-    after, one_hot = torch.where(values.isnan(), case.x, values), feasible.rules.one_hot
-    for at, k in (one_hot.kept(case.x) & ~one_hot.kept(after)).nonzero().tolist():
-        reasons[at].append(Reason.NOT_ONE.format(encoder.schema.groups[k].name))
     return [", ".join(parts) for parts in reasons]
 
 

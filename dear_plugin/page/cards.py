@@ -8,9 +8,13 @@ from functools import partial
 from typing import Any
 
 from dear_plugin import _html
+from dear_plugin.data.feature import Feature
 from dear_plugin.page.look import button, column, error, html
 from dear_plugin.page.session import MOST_WAYS, Answer, Session
+from dear_plugin.results.changes import Line
+from dear_plugin.results.describe import told
 from dear_plugin.results.recourses import Recourses
+from dear_plugin.results.words import in_short
 
 ACCEPTED = "This applicant has the wanted decision already."
 MARKS = '<i class="won"></i><i class="dot before"></i><i class="dot"></i>'
@@ -44,6 +48,7 @@ class Cards:
                 way, chosen = shown[at], at == self.session.choices.way and not shown[at].why
                 kind, words = ("weak", WEAK) if way.why else ("good", TOLD)
                 head = f'<h3>Way {at + 1}</h3><p><span class="badge {kind}">{words}</span></p>'
+                head += f'<p class="small">{_html.cell(way.why)}</p>'
                 self.texts[at].object = f"{head}{card(way.result, chance=chance)}"
                 one.css_classes = ["card", *["chosen"] * chosen]
                 self.buttons[at].button_type = "primary" if chosen else "default"
@@ -59,15 +64,15 @@ def card(way: Recourses, *, chance: bool) -> str:
         chance: whether scores are chances.
     """
     label = way.factuals.index[0]
-    lines = [_change(line) for line in way.changes(label).itertuples()]
+    lines = [_change(*each) for each in told(way, way.lines[0]) if each[1].old != each[1].new]
     known = f'<p class="small">{_html.cell(way.evidence(label))}</p>'
     return f"{''.join(lines)}{_bar(way, chance)}{known}"
 
 
-def _change(line: Any) -> str:
+def _change(feature: Feature, line: Line) -> str:
     """A line of `Recourses.changes`."""
     kind, words = LINES[line.kind]
-    name, values = _html.cell(line.feature), _html.cell(line.values)
+    name, values = _html.cell(feature.title), _html.cell(in_short(feature, line))
     return f'<div class="{kind}"><span class="label">{words}: {name}</span>{values}</div>'
 
 

@@ -68,6 +68,7 @@ class Main(pn.reactive.ReactiveHTML):  # type: ignore[misc]
 
     status = param.String("")
     parts = param.List([])
+    _child_config = {"status": "literal"}  # noqa: RUF012
     _template = (
         f'<main id="main"><h1>{TITLE}</h1><div id="line" role="status" aria-live="polite">'
         "${status}</div>"

@@ -15,6 +15,7 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.errors import ConstraintError, InputError, shown
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.target import Target
+from dear_plugin.results.letter import LetterTemplate, advisable, hindrance
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.values import is_amount
 
@@ -127,7 +128,9 @@ class Session:
         if not len(rows):
             raise InputError("explore: got no rows, expected at least one applicant")
         within = within or Constraints()
-        self.dear, self.rows, self.template = dear, rows, template
+        self.dear, self.rows = dear, dear.schema.labelled(rows)
+        written = isinstance(template, LetterTemplate)
+        self.template = template if written else LetterTemplate.of(template)
         self.target = target.for_rows(rows.index) if isinstance(target, Target) else target
         self.chance = not (isinstance(target, Target) and target.is_range)
         self.known: dict[str, Feature] = {feature.name: feature for feature in dear.schema}
@@ -210,9 +213,9 @@ class Session:
 
     def _first(self, answer: Answer) -> str:
         """The feature that the first way acts on."""
-        acted = [way.result.direct.notna().iloc[0] for way in answer.found[:1]]
-        names = [name for one in acted for name in one.index[one]]
-        return next(iter(names), self.features[0].name)
+        lines = [line for way in answer.found[:1] for line in way.result.lines[0]]
+        acted = (line.feature for line in lines if line.kind == "direct")
+        return next(acted, self.features[0].name)
 
     def _within(self, choices: Choices, rows: pd.DataFrame) -> Constraints:
         """The constraints of rows."""
@@ -231,10 +234,6 @@ class Session:
         self, name: str, change: str, new: Any, *, rows: Any, reach: dict[str, Any], names: Any
     ) -> None:
         """Exclude a kind of advice: from the reach, or where that is not possible by the name."""
-        for group in self.dear.schema.groups:
-            if group.name == name:
-                column = self.dear.schema.features[group.members[group.levels.index(str(new))]]
-                name, new = column.name, column.choices[-1]
         feature = self.known[name]
         low, high = reach.get(name) or (None, None) if feature.is_number else (None, None)
         if change in (UP, DOWN) and feature.is_number:
@@ -251,13 +250,11 @@ class Session:
             names.remove(name)
 
 
-def _way(result: Recourses, template: Any) -> Way:
-    """A way with its letter; the only place that asks what may be told."""
-    label = result.factuals.index[0]
-    letter, telling = result.letter(label, template=template), _found(result)
-    told = letter not in (template.none, template.unsure, template.refused)
-    why = "" if told or not telling else result.evidence(label)
-    return Way(result, f"Case {label}\n\n{letter}", why)
+def _way(result: Recourses, template: LetterTemplate) -> Way:
+    """A way with its letter, and why it is none to recommend: the only place that asks."""
+    label, weak = result.factuals.index[0], _found(result) and not advisable(result, 0)
+    why = hindrance(result, 0, template) if weak else ""
+    return Way(result, result.letter(label, template=template, case=label), why)
 
 
 def _number(feature: Feature, value: Any, otherwise: float) -> float:

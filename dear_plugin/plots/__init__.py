@@ -14,7 +14,7 @@ except ModuleNotFoundError as error:
     raise ExtraError('figures need matplotlib: pip install "dear-plugin[plots]"') from error
 
 from dear_plugin.plots.ink import DIRECT, INDIRECT, LINES, sheet
-from dear_plugin.plots.rows import figure, largest_indirect, row, splits
+from dear_plugin.plots.rows import largest_indirect, row, splits
 from dear_plugin.plots.tables import boxes, dots, entanglement, front, fronts, together
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "boxes",
     "dots",
     "entanglement",
-    "figure",
     "front",
     "fronts",
     "largest_indirect",

@@ -12,7 +12,6 @@ from dear_plugin.plots.ink import DIRECT, INDIRECT, PLAIN, WHISKER, sheet, spare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # Characters of a line of names, of values, and of a text under a panel.
 NAME, VALUE, LINE = 26, 44, 78
@@ -24,7 +23,7 @@ LEAST_BARS = 3
 BAR, REST = 0.34, 2.1
 FOLLOWS = "Expected to follow"
 SCALE = "size of the change, as a share of the feature's range (a changed category: 1)"
-RANGE = "thin lines and ranges: 10th to 90th percentile over resamples of the data"
+RANGE = "thin lines and ranges: of the mean of people like this row"
 
 
 class Result(Protocol):
@@ -46,90 +45,75 @@ def largest_indirect(recourses: Result) -> int:
     return int(np.lexsort((moved, follows, actions["credible"] & moved, actions["success"]))[-1])
 
 
-def figure(
-    left: tuple[pd.DataFrame, str, str],
-    title: str,
-    words: tuple[str, str],
-    actions: pd.DataFrame | None = None,
-) -> Figure:
-    """A figure of one row, next to the actions of all rows if these are given.
-
-    Args:
-        left: the changes, the title and the text of `row`.
-        title: of the figure.
-        words: the heading of indirect changes, and the note below the figure.
-        actions: see `splits`.
-    """
-    changes, head, text = left
-    if actions is None:
-        bars = min(max(len(changes), LEAST_BARS), MOST_BARS)
-        drawn, (axes,) = sheet(1, width=8.4, height=REST + BAR * (2 + bars))
-    else:
-        drawn, (axes, right) = sheet(2, width=6.0, height=6.0, shares=(1.25, 1.0))
-        splits(actions, right)
-    row(changes, axes, title=head, text=text, follows=words[0])
-    drawn.suptitle(title, fontsize=13, fontweight="bold")
-    drawn.supxlabel(words[1], fontsize=9)
-    return drawn
-
-
 def row(
-    changes: pd.DataFrame, axes: Axes, *, title: str = "", text: str = "", follows: str = FOLLOWS
-) -> None:
+    changes: pd.DataFrame,
+    ax: Axes | None = None,
+    title: str = "",
+    text: str = "",
+    follows: str = FOLLOWS,
+    *,
+    note: str = "",
+) -> Axes:
     """Draw the changes of one row, feature by feature: direct solid, indirect hatched.
 
     A bar is as long as the change is large; its values show the direction. The dot and the thin
     line at the end of an indirect bar are the change and its range over resamples of the decoder.
 
     Args:
-        changes: one line per changed feature, the features acted on first: `feature`, `values`
-            (the old and the new value as text), `kind`, `change`, `low` and `high`.
-        axes: where to draw.
+        changes: lines of `Recourses.changes`, the features acted on first, with `title`, `values`
+            (the old and the new value as text), and `low` and `high` in units of cost.
+        ax: where to draw; None for a figure of its own.
         title: above the panel.
         text: below it; in its middle if nothing changes.
         follows: the heading of the indirect changes.
+        note: below a figure of its own.
     """
+    bars = min(max(len(changes), LEAST_BARS), MOST_BARS)
+    axes = _own(8.4, REST + BAR * (2 + bars), note) if ax is None else ax
     axes.set_title(f"{title}\n{fill(text, LINE)}".strip(), fontsize=10, loc="left", **PLAIN)
     if not len(changes):
         axes.set_title(title, fontsize=10, loc="left", **PLAIN)
         write(axes, text)
-        return
+        return axes
     shown = changes.iloc[:MOST_BARS].reset_index(drop=True)
     # A heading above the first bar of each kind takes the place of a bar.
     shown = shown.assign(direct=shown["kind"].eq("direct"))
     starts = shown["direct"].ne(shown["direct"].shift())
     at = (shown.index + starts.cumsum()).to_numpy()
     for y, bar in zip(at, shown.itertuples(index=False), strict=True):
-        size = abs(bar.change)
-        axes.barh(y, size, height=0.62, **(DIRECT if bar.direct else INDIRECT))
+        length = abs(bar.size)
+        axes.barh(y, length, height=0.62, **(DIRECT if bar.direct else INDIRECT))
         if bar.low < bar.high:
-            low, high = sorted(np.sign(bar.change) * np.array([bar.low, bar.high]))
-            ends = [[size - low], [high - size]]
-            axes.errorbar(size, y, xerr=ends, marker="o", markersize=4, **WHISKER)
+            low, high = sorted(np.sign(bar.size) * np.array([bar.low, bar.high]))
+            ends = [[length - low], [high - length]]
+            axes.errorbar(length, y, xerr=ends, marker="o", markersize=4, **WHISKER)
     for y, direct in zip(at[starts], shown["direct"][starts], strict=True):
         _head(axes, y - 0.85, "Action" if direct else follows)
     _frame(axes, at, shown)
     has_range, rest = bool((shown["low"] < shown["high"]).any()), len(changes) - len(shown)
     below = [SCALE, *[RANGE] * has_range, *[f"and {rest} more features"] * bool(rest)]
     axes.set_xlabel(";\n".join(below), fontsize=9)
+    return axes
 
 
-def splits(actions: pd.DataFrame, axes: Axes) -> None:
+def splits(actions: pd.DataFrame, ax: Axes | None = None, *, note: str = "") -> Axes:
     """Draw median direct and indirect cost by the features acted on, with the number of rows.
 
     Args:
         actions: `success`, `acted_on`, `cost`, `direct_cost` and `indirect_cost` of n rows; with
             `reliance`, the share of rows in which the action alone is enough is written next to
             the bars.
-        axes: where to draw.
+        ax: where to draw; None for a figure of its own.
+        note: below a figure of its own.
     """
+    axes = _own(8.4, 5.0, note) if ax is None else ax
     done = actions[actions["success"] & (actions["cost"] > 0)]
     groups = done.groupby("acted_on")[["direct_cost", "indirect_cost"]]
     table = groups.median().assign(rows=groups.size()).sort_values("rows", ascending=False)
     table = table[:MOST_BARS]
     if table.empty:
         write(axes, "no row has a recourse that changes something")
-        return
+        return axes
     y = np.arange(len(table))
     axes.barh(y, table["direct_cost"], height=0.62, label="direct action", **DIRECT)
     axes.barh(
@@ -157,12 +141,20 @@ def splits(actions: pd.DataFrame, axes: Axes) -> None:
     axes.set_title(f"Features acted on in {len(done)} rows (number of rows)", fontsize=10, pad=24)
     axes.legend(fontsize=9, frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     spare(axes)
+    return axes
+
+
+def _own(width: float, height: float, note: str) -> Axes:
+    """Axes in a figure of their own, with a note below."""
+    figure, (axes,) = sheet(1, width=width, height=height)
+    figure.supxlabel(note, fontsize=9)
+    return axes
 
 
 def _frame(axes: Axes, at: np.ndarray[Any, Any], shown: pd.DataFrame) -> None:
     """Names to the left of the bars at heights `at`, values to their right."""
     axes.axvline(0.0, color="black", linewidth=0.8)
-    axes.set_yticks(at, [_label(name, NAME) for name in shown["feature"]], **PLAIN)
+    axes.set_yticks(at, [_label(name, NAME) for name in shown["title"]], **PLAIN)
     right = axes.secondary_yaxis("right")
     right.set_yticks(at, [_label(values, VALUE) for values in shown["values"]], **PLAIN)
     _bare(right)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import torch
@@ -24,9 +24,9 @@ class ActionSets:
     """s sets of features; an action changes the features of one set directly.
 
     Attributes:
-        names: (s,) the names of the features, and groups of columns, of each set.
+        names: (s,) the names of the features of each set.
         members: (s,) the schema positions of each set's features, ascending.
-        p: the number of features in the schema.
+        features: (p,) the names of the features.
 
     Example:
         >>> from dear_plugin import ActionSets, Schema
@@ -39,7 +39,7 @@ class ActionSets:
 
     names: tuple[tuple[str, ...], ...]
     members: tuple[tuple[int, ...], ...]
-    p: int
+    features: tuple[str, ...]
 
     @classmethod
     def of(cls, schema: Schema, act_on: ActOn | None = None) -> ActionSets:
@@ -48,8 +48,8 @@ class ActionSets:
         Args:
             schema: the features.
             act_on: feature names, or lists of them; None takes every mutable feature but
-                categories of many levels, one at a time. One-hot columns are one feature: the
-                name of their group, or of any of them, stands for all.
+                categories of many levels, one at a time. One of a feature's
+                several columns stands for it.
 
         Raises:
             ConstraintError: no set, an empty or repeated set, or an immutable feature in a set.
@@ -59,18 +59,18 @@ class ActionSets:
             raise ConstraintError(f"act_on must be a list of features, got {act_on!r}")
         requested = schema.actionable if act_on is None else act_on
         sets = tuple((s,) if isinstance(s, str) else tuple(s) for s in requested)
-        members = tuple(tuple(sorted(_positions(schema, s))) for s in sets)
-        for names, positions in zip(sets, members, strict=True):
-            _check(schema, names, positions)
-        if schema.groups:
-            # The columns of a group stand for the same set.
-            sets = tuple(tuple(dict.fromkeys(schema.subjects[j] for j in m)) for m in members)
-            members, sets = tuple(dict.fromkeys(members)), tuple(dict.fromkeys(sets))
+        found: dict[tuple[int, ...], tuple[str, ...]] = {}
+        for names in sets:
+            positions = _positions(schema, names)
+            members = tuple(sorted({*positions}))
+            _check(schema, names, members)
+            # Several columns of one feature stand for the same set.
+            if members in found and {*names} <= {*schema.names}:
+                raise ConstraintError(f"act_on names a set twice: {list(sets)}")
+            found.setdefault(members, tuple(dict.fromkeys(schema.names[j] for j in positions)))
         if not sets:
             raise ConstraintError(_why_none(schema, act_on))
-        if len({frozenset(m) for m in members}) < len(members):
-            raise ConstraintError(f"act_on names a set twice: {list(sets)}")
-        return cls(sets, members, len(schema))
+        return cls(tuple(found.values()), tuple(found), schema.names)
 
     @classmethod
     def pairs(cls, schema: Schema, names: Iterable[str] | None = None) -> ActionSets:
@@ -87,16 +87,21 @@ class ActionSets:
         """
         masks, which = acted.unique(dim=0, return_inverse=True)
         members = [tuple(mask.nonzero()[:, 0].tolist()) for mask in masks]
-        return cls((), (), len(schema)).extended(members, schema.subjects), which
+        return cls((), (), schema.names).extended(members), which
 
-    def extended(self, members: Sequence[tuple[int, ...]], subjects: Sequence[str]) -> ActionSets:
-        """These sets, then others, given by the positions of features; `subjects` names these."""
-        names = tuple(tuple(dict.fromkeys(subjects[j] for j in each)) for each in members)
-        return ActionSets((*self.names, *names), (*self.members, *members), self.p)
+    def extended(self, members: Sequence[tuple[int, ...]]) -> ActionSets:
+        """These sets, then others, given by the positions of features."""
+        names = tuple(tuple(self.features[j] for j in each) for each in members)
+        return replace(self, names=(*self.names, *names), members=(*self.members, *members))
+
+    def only(self, some: Iterable[int]) -> ActionSets:
+        """Some of the sets."""
+        names, members = zip(*((self.names[i], self.members[i]) for i in some), strict=True)
+        return replace(self, names=names, members=members)
 
     def __len__(self) -> int:
         """The number of sets (s)."""
-        return len(self.names)
+        return len(self.members)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -106,7 +111,7 @@ class ActionSets:
     @lazy
     def masks(self) -> Tensor:
         """(s, p) bool: the features in each set."""
-        masks = torch.zeros(len(self), self.p, dtype=torch.bool)
+        masks = torch.zeros(len(self), len(self.features), dtype=torch.bool)
         for i, positions in enumerate(self.members):
             masks[i, list(positions)] = True
         return masks
@@ -131,11 +136,6 @@ class ActionSets:
         """(s,) bool: sets of one feature."""
         return torch.tensor([len(m) == 1 for m in self.members])
 
-    @lazy
-    def alone(self) -> Tensor:
-        """(s,) bool: sets of one feature, or one group of columns."""
-        return torch.tensor([len(n) == 1 for n in self.names])
-
 
 def _why_none(schema: Schema, act_on: ActOn | None) -> str:
     """The message on no action sets, with the true cause."""
@@ -152,7 +152,7 @@ def _why_none(schema: Schema, act_on: ActOn | None) -> str:
 
 def _positions(schema: Schema, names: tuple[str, ...]) -> Sequence[int]:
     try:
-        return schema.positions(names)
+        return schema.index(names)
     except SchemaError as error:
         raise SchemaError(f"act_on: {error}") from None
 

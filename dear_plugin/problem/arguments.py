@@ -105,7 +105,7 @@ def interval(feature: Feature, pair: Any, n: int) -> tuple[Tensor, Tensor]:
 
 
 def costs_of(name: str, given: Any, n: int) -> Tensor:
-    """What a unit of a feature costs, (1,) or (n, 1) double.
+    """What a unit of a feature costs, () or (n,) double.
 
     Raises:
         ConstraintError: neither a number above 0, nor one per row.
@@ -118,7 +118,7 @@ def costs_of(name: str, given: Any, n: int) -> Tensor:
         numbers = [COST(where, value) for value in values.reshape(-1)]
     except SettingError as error:
         raise ConstraintError(str(error)) from None
-    return torch.tensor(numbers, dtype=torch.float64).reshape(*values.shape, 1)
+    return torch.tensor(numbers, dtype=torch.float64).reshape(values.shape)
 
 
 def among(feature: Feature, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:

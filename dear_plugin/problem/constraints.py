@@ -114,11 +114,11 @@ def held_cells(within: Constraints | None, n: int, schema: Schema) -> tuple[Tens
     within = within or Constraints()
     frozen = torch.tensor([f.immutable for f in schema]).repeat(n, 1)
     for rows, names in each(within.frozen, n, "frozen", str):
-        frozen[rows, list(_columns(schema, names, "frozen"))] = True
+        frozen[rows, list(_index(schema, names, "frozen"))] = True
     not_acted = torch.zeros_like(frozen)
     for rows, names in each(within.act_on, n, "act_on", str):
         others = torch.ones(len(schema), dtype=torch.bool)
-        others[list(_columns(schema, names, "act_on"))] = False
+        others[list(_index(schema, names, "act_on"))] = False
         not_acted[rows] |= others
     return frozen, not_acted
 
@@ -147,8 +147,7 @@ class _Builder:
         self.low, self.high = (each.expand(x.shape) for each in self.grid.inward(*ends))
         frozen, self.not_actionable = held
         self.rules = Rules.of(encoder)
-        # The level of a row without a known one may have a column of its own.
-        self.frozen = frozen | encoder.is_new(x) | self.rules.one_hot.broken(x)
+        self.frozen = frozen | encoder.is_new(x)
         self.allowed: Tensor | None = None
         stated = bool((encoder.costs != 1.0).any())
         self.costs = encoder.costs.repeat(len(x), 1) if stated else None
@@ -160,10 +159,15 @@ class _Builder:
     def restrict_ranges(self, rows: Rows, ranges: Mapping[str, Any]) -> None:
         """Intersect the bounds of numbers with ranges."""
         self._expand_bounds()
-        for j in _index(self.encoder.schema, ranges, "ranges"):
+        for name, j in zip(ranges, _index(self.encoder.schema, ranges, "ranges"), strict=True):
             feature = self.encoder.schema.features[j]
             count = len(self.low[rows, j])
-            low, high = self.grid.inward(*interval(feature, ranges[feature.name], count), j)
+            if name != feature.name:
+                ends = interval(_flag(feature, name), ranges[name], count)
+                may_be = [(ends[0] <= value) & (value <= ends[1]) for value in (0, 1)]
+                self._restrict_flag(rows, j, name, may_be)
+                continue
+            low, high = self.grid.inward(*interval(feature, ranges[name], count), j)
             self.ranged[rows, j] = True
             self.low[rows, j], self.high[rows, j] = among(
                 feature,
@@ -173,18 +177,22 @@ class _Builder:
 
     def restrict_categories(self, rows: Rows, levels: Mapping[str, Any]) -> None:
         """Intersect the allowed categories with those given."""
-        for j in _index(self.encoder.schema, levels, "categories"):
-            feature = self.encoder.schema.features[j]
-            self._keep_categories(rows, j, codes_of(feature, levels[feature.name]))
+        schema = self.encoder.schema
+        for name, j in zip(levels, _index(schema, levels, "categories"), strict=True):
+            feature = schema.features[j]
+            if name == feature.name:
+                self._keep_categories(rows, j, codes_of(feature, levels[name]))
+            else:
+                codes = codes_of(_flag(feature, name), levels[name])
+                self._restrict_flag(rows, j, name, [torch.tensor(v in codes) for v in (0, 1)])
 
     def replace_costs(self, rows: Rows, costs: Mapping[str, Any]) -> None:
         """Set what a unit of features costs."""
-        _columns(self.encoder.schema, costs, "costs")
         if self.costs is None:
             self.costs = self.encoder.costs.repeat(len(self.x), 1)
-        for name, cost in costs.items():
-            own = list(_columns(self.encoder.schema, [name], "costs"))
-            self.costs[rows, own] = costs_of(name, cost, len(self.costs[rows, own[0]]))
+        for name, j in zip(costs, _index(self.encoder.schema, costs, "costs"), strict=True):
+            count = len(self.costs[rows, j])
+            self.costs[rows, j] = costs_of(name, costs[name], count)
 
     def build(self) -> FeasibleSet:
         """The feasible set."""
@@ -244,6 +252,20 @@ class _Builder:
         start = self.encoder.starts[j]
         self._allowed_levels()[rows, start : start + feature.columns] &= mask
 
+    def _restrict_flag(self, rows: Rows, j: int, name: str, may_be: Sequence[Tensor]) -> None:
+        """Intersect the categories of feature j with those that its column `name` may show.
+
+        Args:
+            rows: the rows.
+            j: the position of the feature.
+            name: of one of its columns.
+            may_be: () or (n,) bool, whether the column may be 0, and whether it may be 1.
+        """
+        own = torch.tensor([each.name == name for each in self.encoder.schema.features[j].dummies])
+        start, (zero, one) = self.encoder.starts[j], (each[..., None] for each in may_be)
+        allowed = torch.where(own, one, zero)
+        self._allowed_levels()[rows, start : start + len(own)] &= allowed
+
     def _allowed_levels(self) -> Tensor:
         """(n, d) bool, the categories that may be taken."""
         if self.allowed is None:
@@ -262,20 +284,16 @@ def _are_names(value: Any) -> bool:
 
 
 def _index(schema: Schema, names: Iterable[str], where: str) -> tuple[int, ...]:
-    """The positions of features."""
-    _check_known(names, schema.names, where)
+    """The positions of features, each of which is named, or one of its columns is."""
+    known = dict.fromkeys([*schema.names, *schema.column_names])
+    if missing := [n for n in names if n not in known]:
+        raise ConstraintError(f"{where}: {unknown('features', missing, known)}")
     return schema.index(names)
 
 
-def _columns(schema: Schema, names: Iterable[str], where: str) -> tuple[int, ...]:
-    """The positions of features, and of all columns of the groups that are named."""
-    _check_known(names, [*schema.names, *(group.name for group in schema.groups)], where)
-    return schema.positions(names)
-
-
-def _check_known(names: Iterable[str], known: Sequence[str], where: str) -> None:
-    if missing := [n for n in names if n not in known]:
-        raise ConstraintError(f"{where}: {unknown('features', missing, known)}")
+def _flag(feature: Feature, name: str) -> Feature:
+    """One of the columns of a feature."""
+    return next(each for each in feature.dummies if each.name == name)
 
 
 def _feature_bounds(feature: Feature, resolution: Resolution) -> tuple[float, float]:

@@ -209,9 +209,8 @@ class FeasibleSet:
            range that does not contain x either stays, and what is frozen is x bit for bit.
         3. A special level is entered or left only by an action, where the schema allows that.
         4. A category that is not allowed is not taken.
-        5. Of a group of which exactly one feature is 1, exactly one is.
-        6. Changes that create a pair of values that no training row has are undone; then 5 again.
-        7. What breaks an order or relation is set so that it holds again, see `repair`.
+        5. Changes that create a pair of values that no training row has are undone.
+        6. What breaks an order or relation is set so that it holds again, see `repair`.
 
         Args:
             x: (m, p) the factual rows.
@@ -225,11 +224,10 @@ class FeasibleSet:
         out = self.levels.restrict(x, moved, self._clipped(x, moved, idx), acted)
         if self.allowed is not None:
             out = out.where(self.allows(out, idx), x[:, None])
-        out = self.keep_groups(x, out, idx)
         if acted is None:
             return out
         if self.seen_pairs is not None:
-            out = self.keep_groups(x, self.seen_pairs.repair(x, out, acted), idx)
+            out = self.seen_pairs.repair(x, out, acted)
         return self.repair(x, out, acted if held is None else acted | held, idx)
 
     def _clipped(self, x: Tensor, moved: Tensor, idx: Tensor) -> Tensor:
@@ -247,13 +245,6 @@ class FeasibleSet:
         if self.seen_pairs is None:
             return torch.zeros(len(x), dtype=torch.bool)
         return self.seen_pairs.created(x, reached)
-
-    def keep_groups(self, x: Tensor, reached: Tensor, idx: Tensor | slice) -> Tensor:
-        """(m, c, p) rows with exactly one 1 in each group; arguments as in `project`."""
-        if not self.rules.one_hot.members:
-            return reached
-        bounds = self.floor[idx], self.ceiling[idx]
-        return self.rules.one_hot.repair(x, reached, bounds)
 
     def repair(
         self, x: Tensor, reached: Tensor, still: Tensor, idx: Tensor, *, forced: bool = False

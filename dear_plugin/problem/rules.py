@@ -13,53 +13,46 @@ from dear_plugin._lazy import lazy
 from dear_plugin._threads import users_threads
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import SchemaError
-from dear_plugin.problem.one_hot import OneHot
 from dear_plugin.problem.relations import Relations
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The r relations between numbers, u rules of the user and g groups of a schema.
+    """The r relations between numbers and u rules of the user of a schema.
 
     Attributes:
         encoder: converts rows to frames.
         relations: numbers that are nearly a function of others, and orders.
-        one_hot: the g groups of features of which exactly one is 1.
     """
 
     encoder: Encoder
     relations: Relations
-    one_hot: OneHot
 
     @classmethod
     def of(cls, encoder: Encoder) -> Rules:
         """The rules of a schema, which may have none."""
-        groups = OneHot.of(encoder.schema.groups, encoder.p)
-        return cls(encoder, Relations.of(encoder), groups)
+        return cls(encoder, Relations.of(encoder))
 
     @lazy
     def near(self) -> Tensor:
-        """(r + u + g) bool, the relations that hold nearly always but define nothing."""
+        """(r + u) bool, the relations that hold nearly always but define nothing."""
         schema = self.encoder.schema
         near = [not (each.is_order or each.is_definition) for each in schema.relations]
-        others = [False] * (len(schema.rules) + len(schema.groups))
-        return torch.tensor([*near, *others], dtype=torch.bool)
+        return torch.tensor([*near, *[False] * len(schema.rules)], dtype=torch.bool)
 
     def satisfied(self, rows: Tensor) -> Tensor:
-        """(m, r + u + g) bool: the relations, rules and groups that rows satisfy."""
-        related, groups = self.relations.hold(rows), self.one_hot.kept(rows)
-        return torch.cat([related, self._user_rules(rows), groups], 1)
+        """(m, r + u) bool: the relations and rules that rows satisfy."""
+        return torch.cat([self.relations.hold(rows), self._user_rules(rows)], 1)
 
     @property
     def names(self) -> list[str]:
-        """(r + u + g) the names of the relations, rules and groups."""
+        """(r + u) the names of the relations and rules."""
         schema = self.encoder.schema
         names = [each.text for each in schema.relations]
-        names += [getattr(rule, "__name__", repr(rule)) for rule in schema.rules]
-        return names + [f"exactly one of {group.name}" for group in schema.groups]
+        return names + [getattr(rule, "__name__", repr(rule)) for rule in schema.rules]
 
     def broken_text(self, rows: Tensor, required: Tensor) -> list[str]:
-        """(m,) the names of what is required, (m, r + u + g) bool, and violated by rows."""
+        """(m,) the names of what is required, (m, r + u) bool, and violated by rows."""
         broken = (required & ~self.satisfied(rows)).tolist()
         return [", ".join(compress(self.names, row)) for row in broken]
 

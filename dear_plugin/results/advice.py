@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data import kinds
-from dear_plugin.data.exclusion import DOWN, UP, exclusion_of
+from dear_plugin.data.exclusion import DOWN, UP, Exclusion
 from dear_plugin.data.special_values import is_special, without_special
 from dear_plugin.results.result import Result
 from dear_plugin.results.values import amount_of
@@ -33,7 +33,7 @@ Positions = npt.NDArray[np.int64]
 
 def advice(result: Result) -> pd.DataFrame:
     """The kinds of advice of a result, the most frequent first: `COLUMNS`."""
-    done = result.solved & result.acts
+    done = result.success & result.acts
     acting = result.select(done.nonzero()[:, 0])
     if not len(acting):
         return pd.DataFrame(columns=COLUMNS)
@@ -47,15 +47,13 @@ class _Kind:
     """A kind of advice: the rows that get it.
 
     Attributes:
-        subject: a feature, or a group of columns.
-        columns: its columns.
+        j: the position of the feature.
         change: "up", "down", or the levels.
         ends: the old and the new level, or None twice for a number.
         at: (m,) the rows.
     """
 
-    subject: str
-    columns: Sequence[int]
+    j: int
     change: str
     ends: tuple[Any, Any] | None
     at: Positions
@@ -63,36 +61,27 @@ class _Kind:
 
 def _kinds(result: Result) -> Iterator[_Kind]:
     """The kinds of advice of a result in which every row acts."""
-    schema, acted = result.encoder.schema, result.proposal.direct & result.changed
-    groups = {group.name: list(group.members) for group in schema.groups}
-    for subject in dict.fromkeys(schema.subjects):
-        columns = groups.get(subject) or list(schema.index([subject]))
-        at = acted[:, columns].any(1).nonzero()[:, 0]
-        if len(at):
-            before, after = result.x[at][:, columns], result.proposal.rows[at][:, columns]
-            for change, ends, some in _changes(result, columns, before, after):
-                yield _Kind(subject, columns, change, ends, at[some].numpy())
+    acted = result.proposal.direct & result.changed
+    for j in acted.any(0).nonzero()[:, 0].tolist():
+        at = acted[:, j].nonzero()[:, 0]
+        before, after = result.x[at, j], result.proposal.rows[at, j]
+        for change, ends, some in _changes(result, j, before, after):
+            yield _Kind(j, change, ends, at[some].numpy())
 
 
 def _changes(
-    result: Result, columns: Sequence[int], before: Tensor, after: Tensor
+    result: Result, j: int, before: Tensor, after: Tensor
 ) -> Iterator[tuple[str, tuple[Any, Any] | None, Tensor]]:
-    """The changes of a subject, (m, w) values each: what it is called, its levels, its rows."""
-    schema, number = result.encoder.schema, bool(result.encoder.is_number[columns[0]])
-    if number:
-        special = (is_special(before) | is_special(after))[:, 0]
-        rises = (after > before)[:, 0]
+    """The changes of feature j, (m,) values each: what it is called, its levels, its rows."""
+    feature = result.encoder.schema.features[j]
+    if feature.is_number:
+        special, rises = is_special(before) | is_special(after), after > before
         each = {UP: rises & ~special, DOWN: ~rises & ~special, SPECIAL: special}
         yield from ((name, None, mask) for name, mask in each.items() if bool(mask.any()))
         return
-    feature = schema.features[columns[0]]
-    levels: Sequence[Any] = feature.categories
-    codes = torch.cat([before, after], 1).long()
-    if len(columns) > 1:
-        (levels,) = (g.levels for g in schema.groups if list(g.members) == list(columns))
-        codes = torch.stack([before.argmax(1), after.argmax(1)], 1)
+    codes = torch.stack([before, after], 1).long()
     for pair in codes.unique(dim=0):
-        old, new = (levels[int(code)] for code in pair)
+        old, new = (feature.categories[int(code)] for code in pair)
         called = [feature.called_level(each) or each for each in (old, new)]
         yield " → ".join(map(str, called)), (old, new), (codes == pair).all(1)
 
@@ -100,12 +89,13 @@ def _changes(
 def _line(result: Result, kind: _Kind) -> tuple[Any, ...]:
     """The cells of a kind, in the order of `COLUMNS`."""
     at, part = torch.from_numpy(kind.at), result.credibility
-    consistency = result.question.consistency(result.proposal, at)[:, list(kind.columns)].amin(1)
+    consistency = result.question.consistency(result.proposal, at)[:, kind.j]
     agreement = part.measured[at, CRITERIA.index("agreement")]
     old, new = kind.ends or _medians(result, kind)
+    name = result.encoder.schema.names[kind.j]
     example = kind.at[part.credible[at].to(torch.int8).argmax()]
     return (
-        *(kind.subject, kind.change, len(at), len(at) / len(result), old, new),
+        *(name, kind.change, len(at), len(at) / len(result), old, new),
         *_extent(result, kind),
         *(float(consistency.mean()), float(agreement.nanmean()), _follows(result, at)),
         *(result.factuals.index[example], _excluded(result, kind, new)),
@@ -117,7 +107,7 @@ def _extent(result: Result, kind: _Kind) -> tuple[str, float]:
 
     Of amounts: the median change, and nine tenths of them; the end of the central training values.
     """
-    (j, *_), at, encoder = kind.columns, torch.from_numpy(kind.at), result.encoder
+    j, at, encoder = kind.j, torch.from_numpy(kind.at), result.encoder
     feature = encoder.schema.features[j]
     if not feature.holds_numbers or kind.change == SPECIAL:
         return "", math.nan
@@ -132,8 +122,7 @@ def _extent(result: Result, kind: _Kind) -> tuple[str, float]:
 
 def _medians(result: Result, kind: _Kind) -> tuple[Any, Any]:
     """The median old and new value of a number or level, without special values."""
-    (j,) = kind.columns
-    feature = result.encoder.schema.features[j]
+    j, feature = kind.j, result.encoder.schema.features[kind.j]
     if not feature.holds_numbers:
         rows = (each[kind.at, j] for each in (result.x, result.proposal.rows))
         middle = [without_special(each).median().numpy() for each in rows]
@@ -164,5 +153,5 @@ def _follows(result: Result, at: Tensor) -> str:
 
 def _excluded(result: Result, kind: _Kind, new: Any) -> str:
     """The argument of `Schema.infer` that excludes a kind."""
-    schema, what = result.encoder.schema, {"subject": kind.subject, "change": kind.change}
-    return str(exclusion_of(schema.features, schema.groups, **what, new=new))
+    feature = result.encoder.schema.features[kind.j]
+    return str(Exclusion.of(feature, kind.change, new))

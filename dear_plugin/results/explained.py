@@ -14,7 +14,7 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.problem.reasons import Reason, Status
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Credibility, Question
-from dear_plugin.results.wording import join
+from dear_plugin.results.words import join
 from dear_plugin.search.settings import CRITERIA
 
 # What an answer has that does not meet a criterion, and what is said of the required value.
@@ -146,8 +146,7 @@ def short_of(name: str, share: float, least: float) -> str:
 
 def in_the_way(known: Sequence[str], found: Tensor, schema: Schema) -> Texts:
     """(n,) the reasons `known` with the obstacles, (n, p) bool, where there are some."""
-    pairs = zip(schema, schema.subjects, strict=True)
-    each = in_words(found, [f.called if f.name == own else own for f, own in pairs])
+    each = in_words(found, [feature.called for feature in schema])
     texts = np.array(known, dtype=object)
     for i, names in enumerate(each):
         texts[i] = Reason.IN_THE_WAY.format(known[i], join(names)) if names else known[i]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from enum import Enum
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -17,12 +16,6 @@ from dear_plugin.errors import InputError
 MOST_NAMED = 5
 
 Positions = npt.NDArray[np.int64]
-
-
-class RowKey(Enum):
-    """Which rows are meant where no label is given."""
-
-    ALL = "all"
 
 
 def positions(index: pd.Index, labels: Hashable | Iterable[Hashable]) -> Positions:

@@ -18,33 +18,30 @@ SOUGHT = 200
 def obstacles(question: Question, start: Tensor) -> Tensor:
     """(m, p) bool, features that are not acted on, but for which m rows would have an answer.
 
-    In a trial such a feature takes its value in the most usual accepted training row; columns of a
-    group do so together. The feature that brings the row nearest to the margin and the criteria of
-    rows is freed, then another one, up to as many as a search acts on together. None where these
-    do not suffice.
+    In a trial such a feature takes its value in the most usual accepted training row. The feature
+    that brings the row nearest to the margin and the criteria of rows is freed, then another one,
+    up to as many as a search acts on together. None where these do not suffice.
 
     Args:
         question: of m rows without a credible answer.
         start: (m, p) the rows of the trials: the nearest attempts, or the factuals.
     """
     method, (m, p) = question.method, start.shape
-    usual, subjects = _usual(question), method.encoder.schema.subjects
-    units = torch.tensor([[s == name for s in subjects] for name in dict.fromkeys(subjects)])
-    fixed = (~method._acts | question.case.feasible.not_actionable) & (start != usual)
-    left = (fixed[:, None] & units).any(2)
+    usual, every = _usual(question), torch.eye(p, dtype=torch.bool)
+    left = (~method._acts | question.case.feasible.not_actionable) & (start != usual)
     freed, found = torch.zeros(m, p, dtype=torch.bool), torch.zeros(m, dtype=torch.bool)
     criteria = RowCriteria.of(question.case, method.search, method.trained)
     wanted = {} if criteria is None else criteria.wanted
     for _ in range(method.search.max_features):
-        rows, unit = (left & ~found[:, None]).nonzero(as_tuple=True)
+        rows, one = (left & ~found[:, None]).nonzero(as_tuple=True)
         if not len(rows):
             break
-        trials = torch.where(freed[rows] | units[unit], usual[rows], start[rows])
+        trials = torch.where(freed[rows] | every[one], usual[rows], start[rows])
         near = torch.full(left.shape, -torch.inf, dtype=torch.float64)
-        near[rows, unit] = _nearness(question, wanted, Reached(rows, trials))
+        near[rows, one] = _nearness(question, wanted, Reached(rows, trials))
         best, at = near.max(1)
         some = (best > -torch.inf).nonzero()[:, 0]
-        freed[some] |= units[at[some]]
+        freed[some] |= every[at[some]]
         left[some, at[some]] = False
         found |= best == torch.inf
     return freed & found[:, None]

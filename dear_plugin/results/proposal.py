@@ -1,11 +1,11 @@
-"""Proposal: what a method proposes for rows: rows, what is acted on, statuses and numbers."""
+"""Proposal: what a method proposes for m rows; batches of rows are selected, joined and merged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import compress
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +14,48 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.problem.reasons import Reason, Status
-from dear_plugin.results.rows import Rows
 from dear_plugin.search.settings import CRITERIA
 
 # How an alternative differs from the first answer, and the names of that.
-ANOTHER, SEVERAL = 1, 2
-KINDS = ("", "another set", "pair of features")
+ANOTHER, SEVERAL, SAME = 1, 2, 3
+KINDS = ("", "another set", "pair of features", "same features")
 
 Texts: TypeAlias = Sequence[str] | npt.NDArray[Any]
+Column = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Proposal(Rows):
+class Batch:
+    """An entry for each of m rows: tensors and arrays are columns, all else holds for all."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The records of consecutive chunks as one; what holds for every row is the first's."""
+        first, *others = parts
+        return first._changed(lambda *columns: np.concatenate(columns), *others)
+
+    def select(self, idx: Tensor) -> Self:
+        """The rows at positions (q,)."""
+        return self._changed(lambda column: column[idx.numpy()])
+
+    def merged(self, part: Self, idx: Tensor) -> Self:
+        """This record with the rows at positions (q,) replaced by those of another."""
+        return self._changed(lambda column, new: _put(column.copy(), idx, new), part)
+
+    def _changed(self, change: Callable[..., Column], *others: Self) -> Self:
+        """This record with each column changed, given those of other records."""
+        out: dict[str, Any] = {}
+        for name in (field.name for field in fields(self)):
+            columns = [getattr(each, name) for each in (self, *others)]
+            if isinstance(columns[0], Tensor):
+                out[name] = torch.from_numpy(change(*map(_array, columns)))
+            elif isinstance(columns[0], np.ndarray):
+                out[name] = change(*columns)
+        return replace(self, **out)
+
+
+@dataclass(frozen=True)
+class Proposal(Batch):
     """What a method proposes for m rows, in user units.
 
     What is not given has its default for every row.
@@ -121,3 +151,15 @@ def _texts(texts: Iterable[str]) -> npt.NDArray[Any]:
     """Texts as an object array, from which pandas makes a column faster than from a list."""
     made = texts if isinstance(texts, np.ndarray) else list(map(str, texts))
     return np.array(made, dtype=object)
+
+
+def _put(column: Column, idx: Tensor, new: Column) -> Column:
+    """A column, some rows of which are replaced in place."""
+    column[idx.numpy()] = new
+    return column
+
+
+def _array(column: Tensor) -> Column:
+    """A tensor as an array; a method may propose rows on a GPU, or with a gradient."""
+    array: Column = column.detach().cpu().numpy()
+    return array

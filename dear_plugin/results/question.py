@@ -1,4 +1,4 @@
-"""Question: a call, the method and the rows; it writes and scores what the method proposes."""
+"""Question: a call, the method and the rows; what answers are worth."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status
-from dear_plugin.results.proposal import Proposal, identity_proposal
-from dear_plugin.results.rows import Rows
-from dear_plugin.results.spread import Spread
+from dear_plugin.results.proposal import Batch, Proposal, identity_proposal
+from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search.credibility import Reached
 from dear_plugin.search.criteria import TOLERANCE, Measure, least_values, measures_of_rows
 from dear_plugin.search.settings import CRITERIA, Search
@@ -42,11 +41,17 @@ class Method(Protocol):
     def trained(self) -> Trained:
         """The training rows."""
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, as plain values."""
+
     def _alternatives(
         self, case: Case, k: int, attempt: Attempt | None = None
     ) -> Sequence[Proposal]: ...
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread: ...
+
+    def _ranges(self, case: Case, proposal: Proposal) -> Ranges: ...
 
     def _contradicted(self, acted_on: str) -> Mapping[str, str]: ...
 
@@ -56,7 +61,7 @@ class Method(Protocol):
 
 
 @dataclass(frozen=True)
-class Credibility(Rows):
+class Credibility(Batch):
     """What m answers are worth, by the criteria of a search in their order.
 
     Attributes:
@@ -76,34 +81,17 @@ class Credibility(Rows):
         return self.measured < self.least - TOLERANCE
 
 
-@dataclass(frozen=True)
-class Written:
-    """A proposal written into the user's frame, and scored by the user's model.
-
-    Attributes:
-        proposal: (n, p) the rows as the frame can hold them.
-        frame: the n rows of the result.
-        scores: (n, c) the model's scores.
-        success: (n,) bool, whether the model's decision on the same rows is the wanted one.
-    """
-
-    proposal: Proposal
-    frame: pd.DataFrame
-    scores: Tensor
-    success: Tensor
-
-
 @dataclass
 class Attempt:
     """A search of some rows, which alternatives continue.
 
     Attributes:
-        written: the first answers, as they are written; None before.
+        first: the result of the first answers; None before.
         more: at most one function, which gives the first k answers of every row by rank, and
             continues with what it tried; whoever calls it takes it out meanwhile.
     """
 
-    written: Written | None = None
+    first: Any = None
     more: list[Callable[[int], list[Proposal]]] = field(default_factory=list)
 
 
@@ -168,38 +156,14 @@ class Question:
         out[at.numpy()] = self.case.goal.select(at).score(scores[at]).double().numpy()
         return out
 
-    def write(
-        self, proposal: Proposal, rows: Tensor, before: tuple[Tensor, Tensor] | None = None
-    ) -> Written:
-        """Write a proposal into the frame and score the rows at positions, (m,).
-
-        Args:
-            proposal: for n rows.
-            rows: the rows that it changed.
-            before: the scores and successes of the others; None: those of the factuals.
-        """
-        case = self.case
-        after, seen = patch(self.method.encoder, self.frame, case.x, rows=proposal.rows)
-        every = len(rows) == len(case)
-        scored = (after, seen) if every else (after.iloc[rows.numpy()], seen[rows])
-        new, success = self._decided(*scored, rows)
-        lawful = case.feasible.satisfies_rules(seen[rows], rows)
-        proposal = replace(proposal, rows=seen)
-        if not bool(lawful.all()):
-            broken = case.feasible.broken_text(seen, rows[~lawful])
-            proposal = proposal.refused(rows[~lawful], broken)
-        scores, done = before or (self.scores, self.accepted)
-        scores = scores.index_copy(0, rows, new) if len(rows) else scores
-        return Written(proposal, after, scores, done.index_copy(0, rows, success & lawful))
-
     def accepts_alone(self, rows: Tensor) -> Tensor:
         """(n,) bool, whether the user's model accepts rows, (n, p), that have an action alone."""
         every = torch.arange(len(self.case))
         after, seen = patch(self.method.encoder, self.frame, self.case.x, rows=rows)
         lawful = self.case.feasible.satisfies_rules(seen, every, alone=True)
-        return self._decided(after, seen, every)[1] & lawful
+        return self.decided(after, seen, every)[1] & lawful
 
-    def _decided(self, frame: pd.DataFrame, seen: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    def decided(self, frame: pd.DataFrame, seen: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """(m, c) scores and (m,) bool, the wanted decision, of a frame of rows at positions."""
         classifier = self.method.trained.classifier
         scores, goal = classifier.frame_scores(frame, seen), self.case.goal.select(rows)
@@ -223,6 +187,10 @@ class Question:
                 for at in bar(parts, "resamples, chunks of rows")
             ]
         )
+
+    def ranges(self, proposal: Proposal) -> Ranges:
+        """Between which ends numbers change in the answers."""
+        return self.method._ranges(self.case, proposal)
 
     def credibility(self, proposal: Proposal, success: Tensor, spread: Spread) -> Credibility:
         """What the answers of a proposal, where it has `success`, (n,) bool, are worth."""

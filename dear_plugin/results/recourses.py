@@ -3,43 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import torch
+from torch import Tensor
 
 from dear_plugin._threads import one_thread
-from dear_plugin._validation.settings import require_instance
+from dear_plugin._validation.settings import one_of
 from dear_plugin.errors import InputError
-from dear_plugin.results import html
+from dear_plugin.results import describe as describing
+from dear_plugin.results import html, words
 from dear_plugin.results.advice import advice
-from dear_plugin.results.descriptions import describe, panel
-from dear_plugin.results.labels import RowKey, only_position, positions
-from dear_plugin.results.letter import LetterTemplate, letters
+from dear_plugin.results.changes import frame
+from dear_plugin.results.describe import describe, evidence, head
+from dear_plugin.results.labels import only_position, positions
+from dear_plugin.results.letter import Field, LetterTemplate, letters
+from dear_plugin.results.record import record
 from dear_plugin.results.result import Result
-from dear_plugin.results.wording import claim
 from dear_plugin.results.writing import settled
 
 if TYPE_CHECKING:
-    from dear_plugin.plots.ink import Axes, Figure
+    from dear_plugin.plots.ink import Axes
 
-LETTER = LetterTemplate()
+Template: TypeAlias = str | Path | LetterTemplate
 
 
 @dataclass(frozen=True)
 class Recourses(Result):
-    """The result of `generate`: n rows, every one of them kept.
-
-    Attributes:
-        question: the call: the method, and the n rows.
-        proposal: what the method proposed, (n, p) rows as the frame can hold them.
-        counterfactuals: the columns, order, dtypes, index and category labels of the query; a
-            failed row is its best attempt within the constraints.
-        outcome: the columns of `actions` that are not computed lazily.
+    """The result of `generate`: n rows, every one of them kept; see `Result` for its attributes.
 
     Example:
         >>> from dear_plugin import DEAR, Schema
@@ -53,6 +47,12 @@ class Recourses(Result):
         >>> recourses[1]
         Recourses(1 of 1 rows solved, median cost 0.385)
     """
+
+    @classmethod
+    def of(cls, result: Result, *, ranked: bool = False) -> Self:
+        """A result with texts and figures; `ranked` adds how alternatives differ."""
+        own = cls(**{field.name: getattr(result, field.name) for field in fields(result)})
+        return replace(own, rank=own.ranking) if ranked else own
 
     def __getitem__(self, index: Hashable | Iterable[Hashable]) -> Recourses:
         """The rows with a label of the frame's index, or with each of several labels.
@@ -78,33 +78,33 @@ class Recourses(Result):
 
     @one_thread()
     def to_html(
-        self, path: str | Path, title: str = "Recourse", *, template: LetterTemplate = LETTER
+        self, path: str | Path, title: str = "Recourse", *, template: Template = "en"
     ) -> None:
         """Write a self-contained page with one card for each row: its letter, evidence folded.
 
         Args:
             path: of the file.
             title: of the page.
-            template: the sentences of the letters.
+            template: as in `letter`.
         """
-        Path(path).write_text(html.page(self, title, template), encoding="utf8")
+        Path(path).write_text(html.page(self, title, self.letter(template=template)), "utf8")
 
     @one_thread()
-    def plot(self, index: Hashable = RowKey.ALL, *, title: str = "") -> Figure:
-        """One row as a figure, or all rows: the actions, and what is expected to follow.
+    def plot(self, index: Hashable = ..., *, ax: Axes | None = None) -> Axes:
+        """One row as a panel, or the actions of all rows.
 
         A row: each changed feature with its old and new value, direct and indirect changes apart,
         ranges over resamples of the training rows, whether the action alone is enough, and in how
-        many resamples the answer still succeeds. All rows: the one that changes most features,
-        next to the costs by features acted on. Indirect changes are associations; with tiers or
-        causes see `Schema`.
+        many resamples the answer still succeeds. All rows: the costs by features acted on.
+        Indirect changes are associations; with tiers or causes see `Schema`.
 
         Args:
             index: a label of the frame's index; without one, all rows.
-            title: of the figure.
+            ax: of matplotlib, where to draw; without one, in a figure of its own, which has a
+                line on what indirect changes are.
 
         Returns:
-            A figure of matplotlib, which notebooks display; `savefig` writes it to a file.
+            The axes; notebooks display `axes.figure`, and `axes.figure.savefig` writes it.
 
         Raises:
             InputError: a label that is not in the index, or that several rows share; no rows.
@@ -112,42 +112,25 @@ class Recourses(Result):
         """
         from dear_plugin import plots
 
-        every = index is RowKey.ALL
-        if every and not len(self):
+        if index is not ...:
+            at = only_position(self.factuals.index, index)
+            texts = head(self, at), evidence(self, at), words.heading(self.encoder.schema)
+            return plots.row(self._drawn(at), ax, *texts, note=self.note)
+        if not len(self):
             raise InputError("got a result without rows, expected at least one to draw")
-        shown = panel(
-            self,
-            plots.largest_indirect(self) if every else only_position(self.factuals.index, index),
+        return plots.splits(self.actions, ax, note=self.note)
+
+    def _drawn(self, at: int) -> pd.DataFrame:
+        """The lines of a row for a figure: ranges in units of cost, and `values` as text."""
+        lines = describing.told(self, self.lines[at])
+        units = [feature.unit_of_cost for feature, _ in lines]
+        table = frame(line for _, line in lines)
+        return table.assign(
+            title=[feature.title for feature, _ in lines],
+            values=[words.in_short(feature, line) for feature, line in lines],
+            low=table["low"].fillna(0.0) / units,
+            high=table["high"].fillna(0.0) / units,
         )
-        words = claim(self.encoder.schema).heading, self.note
-        return plots.figure(shown, title, words, self.actions if every else None)
-
-    @one_thread()
-    def plot_row(self, position: int, axes: Axes) -> None:
-        """As `plot`, for the row at a position, in a panel of matplotlib."""
-        from dear_plugin import plots
-
-        changes, title, text = panel(self, range(len(self))[position])
-        follows = claim(self.encoder.schema).heading
-        plots.row(changes, axes, title=title, text=text, follows=follows)
-
-    @one_thread()
-    def changes(self, index: Hashable) -> pd.DataFrame:
-        """What changes in a row, those features first that are acted on.
-
-        Args:
-            index: a label of the frame's index.
-
-        Returns:
-            A line per changed feature: `feature`, its title; `values`, the old and the new value
-            with the range over resamples, as text; `kind`, "direct" (acted on), "forced" (set with
-            it by a rule between columns) or "indirect"; `change`, `low` and `high`, as shares of
-            its range.
-
-        Raises:
-            InputError: a label that is not in the index, or that several rows share.
-        """
-        return panel(self, only_position(self.factuals.index, index))[0]
 
     @one_thread()
     def evidence(self, index: Hashable) -> str:
@@ -159,7 +142,7 @@ class Recourses(Result):
         Raises:
             InputError: a label that is not in the index, or that several rows share.
         """
-        return panel(self, only_position(self.factuals.index, index))[2]
+        return evidence(self, only_position(self.factuals.index, index))
 
     @property
     def wanted(self) -> pd.DataFrame:
@@ -173,7 +156,7 @@ class Recourses(Result):
     @property
     def note(self) -> str:
         """What indirect changes are by the schema, as a line under figures of them."""
-        return claim(self.encoder.schema).short
+        return f"{words.note(self.encoder.schema).partition(':')[0].removesuffix('.')}."
 
     @overload
     def describe(self) -> pd.Series: ...
@@ -182,7 +165,7 @@ class Recourses(Result):
     def describe(self, index: Hashable) -> str: ...
 
     @one_thread()
-    def describe(self, index: Hashable = RowKey.ALL) -> str | pd.Series:
+    def describe(self, index: Hashable = ...) -> str | pd.Series:
         """One row's recourse in plain words, or every row's.
 
         The text has the action; the expected indirect changes, as ranges where resamples of the
@@ -197,9 +180,9 @@ class Recourses(Result):
         Raises:
             InputError: a label that is not in the index, or that several rows share.
         """
-        if index is RowKey.ALL:
-            words = describe(self, range(len(self)))
-            return pd.Series(words, self.factuals.index, dtype=object, name="describe")
+        if index is ...:
+            texts = describe(self, range(len(self)))
+            return pd.Series(texts, self.factuals.index, dtype=object, name="describe")
         return self.describe_row(only_position(self.factuals.index, index))
 
     @one_thread()
@@ -208,34 +191,75 @@ class Recourses(Result):
         return describe(self, [range(len(self))[position]])[0]
 
     @overload
-    def letter(self, *, template: LetterTemplate = ...) -> pd.Series: ...
+    def letter(
+        self, *, template: Template = ..., ways: int = ..., **above: Field
+    ) -> pd.Series: ...
 
     @overload
-    def letter(self, index: Hashable, *, template: LetterTemplate = ...) -> str: ...
+    def letter(
+        self, index: Hashable, *, template: Template = ..., ways: int = ..., **above: Field
+    ) -> str: ...
 
     @one_thread()
     def letter(
-        self, index: Hashable = RowKey.ALL, *, template: LetterTemplate = LETTER
+        self, index: Hashable = ..., *, template: Template = "en", ways: int = 1, **above: Field
     ) -> str | pd.Series:
         """What an applicant is told, without statistics, or what every applicant is told.
 
-        What to do, what then usually follows and up to where it must, and that the decision may
-        change. Amounts are rounded: the model accepts the row that has just what the letter says.
-        Rows without a credible answer, accepted rows and rows that cannot be read have a sentence
-        of their own. A letter has at most 80 words if labels have a few words each.
+        What was decided; what to do, what then usually follows and up to where it must; and that
+        the decision may change. Amounts are rounded: the model accepts the row that has just what
+        the letter says. Where the first answer cannot be told, that of a later rank is. Rows
+        without a way that can be recommended are told what stands in the way; accepted rows and
+        rows that cannot be read have a sentence of their own. A way has at most 80 words if labels
+        have a few words each.
 
         Args:
             index: a label of the frame's index; without one, all rows, as a series.
-            template: the sentences, for other words or another language.
+            template: "en", "de", the path of a TOML file, or a `LetterTemplate`.
+            ways: the most ways in one letter, 1 to 3.
+            above: `date`, `case` and `name`, what stands above the letter; a text, or with all
+                rows a series or mapping by label.
+
+        Raises:
+            InputError: a label that is not in the index, or that several rows share.
+            SettingError: no such template, or another number of ways.
+        """
+        words = template if isinstance(template, LetterTemplate) else LetterTemplate.of(template)
+        one_of("1", "2", "3")("ways", str(ways))
+        for field in above:
+            one_of("date", "case", "name")("above a letter", field)
+        every = index is ...
+        at = range(len(self)) if every else [only_position(self.factuals.index, index)]
+        texts = letters(self, at, words, ways=ways, ranks=self._later, above=above)
+        if not every:
+            return texts[0]
+        return pd.Series(texts, self.factuals.index, dtype=object, name="letter")
+
+    def _later(self, at: Tensor, k: int) -> Iterator[Result]:
+        """The first k results of rows at positions, (m,)."""
+        whole = len(at) == len(self)
+        return settled(self.question if whole else self.question.select(at), k)
+
+    @one_thread()
+    def record(self, index: Hashable) -> dict[str, Any]:
+        """What is needed to check an answer, and to repeat it; `json.dumps` writes it.
+
+        Args:
+            index: a label of the frame's index.
+
+        Returns:
+            - `version`, and `hashes` of the training rows, the model (its scores of some of them),
+              and the settings: the schema, the search, the decoder;
+            - `row`, the factual, and `limits`: what may be acted on, and the values allowed;
+            - `answer`: its line of `actions`, its lines of `changes`, and the text of `describe`;
+            - `criteria`: each with its value and the value required;
+            - `assumed`: the order of causes, relations between columns, rules, costs and settings.
 
         Raises:
             InputError: a label that is not in the index, or that several rows share.
         """
-        require_instance("template", template, LetterTemplate)
-        if index is RowKey.ALL:
-            words = letters(self, range(len(self)), template)
-            return pd.Series(words, self.factuals.index, dtype=object, name="letter")
-        return letters(self, [only_position(self.factuals.index, index)], template)[0]
+        at = only_position(self.factuals.index, index)
+        return record(self.select(torch.tensor([at])))
 
     @one_thread()
     def advice(self) -> pd.DataFrame:
@@ -259,9 +283,10 @@ class Recourses(Result):
 
     @one_thread()
     def alternatives(self, k: int = 4) -> pd.DataFrame:
-        """Up to k recourses per row, each acting on a different set of features.
+        """Up to k recourses per row: one of each set of features, then other ways on these sets.
 
-        There are fewer where fewer sets have an answer that needs each of its changes.
+        Another way has another level of a category, or is enough by itself where the first of the
+        set counts on what follows. There are fewer where fewer need each of their changes.
 
         Args:
             k: the largest number per row, up to 100.
@@ -269,36 +294,34 @@ class Recourses(Result):
         Returns:
             A long frame, one row per (factual, rank): `index`, `rank` (0 is the answer of
             `generate`; the others follow by kind, cheapest first), the columns of `actions`,
-            `kind` ("another set" or "pair of features"), and the features. A
+            `kind` ("another set", "pair of features" or "same features"), and the features. A
             column that has the name of a feature gets a trailing "_".
         """
-        ranks, at = list(self.ranks(k)), []
-        if not len(self):
-            return self._table(0).assign(kind="")
-        for rank, result in enumerate(ranks):
-            # Failures and rows without a change are no alternatives; rank 0 keeps every row.
-            valid = result.solved & result.acts
-            at.append((valid | (rank == 0)).nonzero()[:, 0])
+        found = self.ranked(k)
+        labels = pd.Series(list(found.factuals.index), dtype=object).infer_objects()
+        table = pd.DataFrame({"index": labels, "rank": found.ranking.numpy()}, labels.index)
+        table = pd.concat([table, found.actions.reset_index(drop=True)], axis=1)
+        clash = {c: _free_name(c, found.counterfactuals) for c in table}
+        features = found.counterfactuals.reset_index(drop=True)
+        return pd.concat([table.rename(columns=clash), features], axis=1)
+
+    @one_thread()
+    def ranked(self, k: int = 4) -> Recourses:
+        """Up to k answers of each row as one result, row by row: see `alternatives`.
+
+        Its index has a label once for each of its answers; `changes` has their ranks.
+        """
+        ranks = list(self.ranks(k))
+        # Failures and rows without a change are no alternatives; rank 0 keeps every row.
+        valid = [(each.success & each.acts) | (each.ranking == 0) for each in ranks]
+        at = [mask.nonzero()[:, 0] for mask in valid]
         order = torch.cat(at).argsort(stable=True)
-        which = torch.arange(len(at)).repeat_interleave(torch.tensor([*map(len, at)]))
-        return Recourses.joined(ranks, at).select(order)._table(which[order].numpy())
+        return Recourses.joined(ranks, at).select(order)
 
     def ranks(self, k: int) -> Iterator[Recourses]:
         """Up to k results over the same rows: their first answers, their second ones, ..."""
-        every = (
-            Recourses.of(self.question, written, kinds=True)
-            for written in settled(self.question, k)
-        )
+        every = (Recourses.of(each, ranked=True) for each in settled(self.question, k))
         return iter(one_thread()(lambda: next(every, None)), None)
-
-    def _table(self, rank: int | npt.NDArray[np.int64]) -> pd.DataFrame:
-        """Labels, ranks, actions and features in one frame, of one rank or (n,) ranks."""
-        labels = pd.Series(list(self.factuals.index), dtype=object).infer_objects()
-        head = pd.DataFrame({"index": labels, "rank": rank}, index=labels.index)
-        head = pd.concat([head, self.actions.reset_index(drop=True)], axis=1)
-        clash = {c: _free_name(c, self.counterfactuals) for c in head}
-        features = self.counterfactuals.reset_index(drop=True)
-        return pd.concat([head.rename(columns=clash), features], axis=1)
 
 
 def _free_name(name: str, taken: Container[object]) -> str:

@@ -15,13 +15,15 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.schema import Schema
 from dear_plugin.evaluation.costs import split
 from dear_plugin.problem.reasons import Status
+from dear_plugin.results.changes import Line, frame, lines
 from dear_plugin.results.explained import in_the_way, in_words, reasons, with_lacking
 from dear_plugin.results.obstacles import obstacles
 from dear_plugin.results.proposal import KINDS, Proposal
-from dear_plugin.results.question import Credibility, Question, Written
-from dear_plugin.results.spread import Spread
+from dear_plugin.results.question import Credibility, Question
+from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search.settings import CRITERIA
 
 # The positions of the criteria that depend on more than the counterfactual.
@@ -40,38 +42,40 @@ class Result:
         proposal: what the method proposed, (n, p) rows as the frame can hold them.
         counterfactuals: the columns, order, dtypes, index and category labels of the query; a
             failed row is its best attempt within the constraints.
-        outcome: the columns of `actions` that are not computed lazily.
+        scores: (n, c) the scores of the counterfactuals.
+        success: (n,) bool, whether the decision of the user's model is the wanted one.
+        rank: (n,) int64, the rank of each answer; None where no others were asked for.
     """
 
     question: Question
     proposal: Proposal
     counterfactuals: pd.DataFrame
-    outcome: pd.DataFrame
+    scores: Tensor
+    success: Tensor
+    rank: Tensor | None = None
 
-    @classmethod
-    def of(cls, question: Question, written: Written, *, kinds: bool = False) -> Self:
-        """The result of a written proposal; `kinds` adds how alternatives differ."""
-        proposal, success, x = written.proposal, written.success, question.case.x
-        encoder = question.method.encoder
+    @lazy
+    def outcome(self) -> pd.DataFrame:
+        """The columns of `actions` that do not say what an answer is worth."""
+        question, proposal = self.question, self.proposal
         costs = question.case.feasible.costs
-        direct, indirect = split(encoder, x, proposal.rows, proposal.direct, costs)
+        direct, indirect = split(self.encoder, self.x, proposal.rows, proposal.direct, costs)
         columns: dict[str, Any] = {
-            "success": success.numpy(),
-            "reason": reasons(question, proposal, success),
-            "acted_on": proposal.acted_on(x, encoder.schema.subjects),
+            "success": self.success.numpy(),
+            "reason": reasons(question, proposal, self.success),
+            "acted_on": proposal.acted_on(self.x, self.encoder.schema.names),
             "direct_cost": direct.double().numpy(),
             "indirect_cost": indirect.double().numpy(),
             "cost": (direct + indirect).double().numpy(),
             "suppressed_cost": proposal.suppressed.double().numpy(),
             "score_before": question.score(question.scores),
-            "score_after": question.score(written.scores),
+            "score_after": question.score(self.scores),
         }
-        if kinds:
+        if self.rank is not None:
             columns["kind"] = [KINDS[kind] for kind in proposal.kind.tolist()]
         outcome = pd.DataFrame(columns, index=question.frame.index)
         # Of no rows, pandas 3 would infer another dtype.
-        outcome = outcome.astype({name: str for name in TEXT_COLUMNS if name in columns})
-        return cls(question, proposal, written.frame, outcome)
+        return outcome.astype({name: str for name in TEXT_COLUMNS if name in columns})
 
     @classmethod
     def joined(cls, parts: Sequence[Self], at: Sequence[Tensor]) -> Self:
@@ -81,7 +85,9 @@ class Result:
             parts[0].question.select(torch.cat(list(at))),
             Proposal.joined([part.proposal.select(idx) for part, idx in pairs]),
             pd.concat([part.counterfactuals.iloc[idx.numpy()] for part, idx in pairs]),
-            pd.concat([part.outcome.iloc[idx.numpy()] for part, idx in pairs]),
+            torch.cat([part.scores[idx] for part, idx in pairs]),
+            torch.cat([part.success[idx] for part, idx in pairs]),
+            torch.cat([part.ranking[idx] for part, idx in pairs]),
         )
 
     @property
@@ -110,12 +116,16 @@ class Result:
             self.question.select(at),
             self.proposal.select(at),
             self.counterfactuals.iloc[idx],
-            self.outcome.iloc[idx],
+            self.scores[at],
+            self.success[at],
+            None if self.rank is None else self.rank[at],
         )
-        for name in ("spread", "credibility"):
-            # What is known of the rows is not evaluated again.
+        # What is known of the rows is not evaluated again.
+        for name in ("spread", "ranges", "credibility"):
             if name in vars(self):
                 vars(part)[name] = vars(self)[name].select(at)
+        if "lines" in vars(self):
+            vars(part)["lines"] = [self.lines[i] for i in idx.tolist()]
         return part
 
     @lazy
@@ -142,7 +152,7 @@ class Result:
 
         The last six are computed on first access.
         """
-        worth, success = self.credibility, self.solved
+        worth, success = self.credibility, self.success
         names = ("confidence", "reliance", "plausibility", "consistency", "agreement")
         columns = {n: worth.measured[:, CRITERIA.index(n)].numpy().copy() for n in names}
         columns["reliance"] = 1.0 - columns["reliance"]
@@ -155,14 +165,46 @@ class Result:
         return self.outcome.assign(**columns, credible=worth.credible.numpy(), reason=reason)
 
     @lazy
+    def lines(self) -> list[list[Line]]:
+        """(n,) the lines of `changes` of each row."""
+        return lines(self)
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """What changes, one line for each feature that changes in a row.
+
+        Row by row, what is acted on first, then by the size of the change:
+
+        - `row`, the label; `rank`, 0 for the first answer; `feature`, and its `label` in texts;
+        - `kind`: "direct", what is acted on; "forced", what a rule between columns sets with it;
+          "indirect", what is expected to follow;
+        - `old` and `new`, the values in the factual and the counterfactual; `alone`, the value
+          with the action alone; `least`, the value up to which an indirect change must happen,
+          `old` where it need not;
+        - `low` and `high`, the ends of the change of a number on average of people like the row,
+          in its own unit; `low_one` and `high_one`, of the change of one person;
+        - `agree`, in how many of the `redraws` it changes;
+        - `size`, the change in units of cost; `unit`, of a number; `exact`, whether the value must
+          be just `new`, which an order between numbers does not ask for.
+
+        Everything that is told of an answer is made of these lines and of `actions`.
+        """
+        return frame(line for own in self.lines for line in own)
+
+    @lazy
     def spread(self) -> Spread:
         """What becomes of the answers under resamples."""
         return self.question.spread(self.proposal)
 
     @lazy
+    def ranges(self) -> Ranges:
+        """Between which ends numbers change: of people like a row, and of one person."""
+        return self.question.ranges(self.proposal)
+
+    @lazy
     def credibility(self) -> Credibility:
         """What the answers are worth, by the criteria of the method."""
-        return self.question.credibility(self.proposal, self.solved, self.spread)
+        return self.question.credibility(self.proposal, self.success, self.spread)
 
     @lazy
     def obstacles(self) -> pd.Series:
@@ -172,7 +214,7 @@ class Result:
         they take the values of a usual accepted training row: then the nearest attempt has the
         margin and the criteria of counterfactuals; or the factual has, if its action is at fault.
         """
-        each = in_words(self._obstacles, self.encoder.schema.subjects)
+        each = in_words(self._obstacles, self.encoder.schema.names)
         names = [" + ".join(parts) for parts in each]
         return pd.Series(names, self.factuals.index, dtype=str, name="obstacles")
 
@@ -203,15 +245,21 @@ class Result:
         return values
 
     @lazy
+    def labelled(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The factuals and counterfactuals, with labels of features that have several columns."""
+        label = self.encoder.schema.labelled
+        return label(self.factuals), label(self.counterfactuals)
+
+    @lazy
     def direct(self) -> pd.DataFrame:
         """The action alone: the new values of the features acted on, missing elsewhere.
 
         Index and columns are those of `factuals`. Integers and booleans have pandas' nullable
-        dtypes (Int64, boolean), which allow missing values; all other dtypes stay. A feature of a
-        group that keeps its value is there with that value: it is fixed.
+        dtypes (Int64, boolean), which allow missing values; all other dtypes stay. Of a feature
+        with several columns all are there.
         `dear.apply(factuals, direct)` gives the counterfactuals again.
         """
-        return _where(self.counterfactuals, self.encoder.schema.names, self.proposal.direct)
+        return _where(self.counterfactuals, self.encoder.schema, self.proposal.direct)
 
     @lazy
     def forced(self) -> pd.DataFrame:
@@ -222,7 +270,7 @@ class Result:
         """
         encoder, forced = self.encoder, self.alone != self.x
         after = patch(encoder, self.factuals, self.x, rows=self.alone)[0]
-        return _where(after, encoder.schema.names, forced & ~self.proposal.direct)
+        return _where(after, encoder.schema, forced & ~self.proposal.direct)
 
     @lazy
     def alone(self) -> Tensor:
@@ -245,9 +293,10 @@ class Result:
         return self.proposal.rows != self.x
 
     @property
-    def solved(self) -> Tensor:
-        """(n,) bool: rows with a success."""
-        return torch.tensor(self.outcome["success"].to_numpy(dtype=bool))
+    def ranking(self) -> Tensor:
+        """(n,) int64: the rank of each answer, 0 for the first."""
+        none = torch.zeros(len(self), dtype=torch.int64)
+        return none if self.rank is None else self.rank
 
     @lazy
     def acts(self) -> Tensor:
@@ -255,9 +304,10 @@ class Result:
         return (self.changed & self.proposal.direct).any(1)
 
 
-def _where(frame: pd.DataFrame, names: Sequence[str], kept: Tensor) -> pd.DataFrame:
-    """A frame, missing where features, (p,) names, are not kept, (n, p) bool."""
-    where = dict(zip(names, kept.numpy().T, strict=True))
+def _where(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
+    """A frame, missing where features are not kept, (n, p) bool."""
+    of_columns = kept.numpy().T[list(schema.spread.owner)]
+    where = dict(zip(schema.column_names, of_columns, strict=True))
     none = np.zeros(len(frame), dtype=bool)
     columns = [_only(frame[name], where.get(name, none)) for name in frame]
     return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)

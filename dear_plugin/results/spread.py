@@ -1,22 +1,22 @@
-"""Spread: a record of confidence, reliance and ranges of changes of answers under resamples."""
+"""Spread: records of confidence of answers under resamples, and of ranges of their changes."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from dear_plugin.data.special_values import is_special
-from dear_plugin.results.rows import Rows
+from dear_plugin.results.proposal import Batch
 
-# Quantiles over the resamples that bound the reported range.
-LOW, HIGH = 0.1, 0.9
+# Resamples, of half of the rows, differ from an estimate sqrt(2) times as much as the truth does:
+# 95 % of the truths are between these quantiles of means; and 95 % of the people between those.
+OF_MEANS, OF_PEOPLE = 0.166, 0.025
 
 
 @dataclass(frozen=True)
-class Spread(Rows):
+class Spread(Batch):
     """What m answers do under resamples of the decoder, none of which a search has seen.
 
     Attributes:
@@ -25,9 +25,6 @@ class Spread(Rows):
         alone: (m,) bool, whether the model accepts the action alone, with what it forces.
         gain: (m,) double, 1 where the action itself helps, see `Shares`.
         least: (m, p) the row with the share of the indirect change that is the reliance.
-        low: (m, p) the 10th percentile of a number's change over the resamples, or its change in
-            the answer where that is less, in user units; 0 for categories.
-        high: (m, p) the 90th percentile, or the change in the answer where that is more.
         moved: (m, p) int64, the number of resamples in which a feature changes.
         count: the number of resamples; 0 without any.
     """
@@ -37,14 +34,12 @@ class Spread(Rows):
     alone: Tensor
     gain: Tensor
     least: Tensor
-    low: Tensor
-    high: Tensor
     moved: Tensor
     count: int
 
     @classmethod
-    def of(cls, x: Tensor, rows: Tensor, resampled: Tensor, numbers: Tensor) -> Spread:
-        """The spread of answers over r resamples; of none, the changes of the answers.
+    def of(cls, x: Tensor, rows: Tensor, resampled: Tensor) -> Spread:
+        """The spread of answers over r resamples.
 
         Confidence is 1 and reliance 0 here, as where all changes are direct.
 
@@ -52,20 +47,88 @@ class Spread(Rows):
             x: (m, p) the factual rows.
             rows: (m, p) the answers.
             resampled: (m, r, p) the counterfactuals under the resamples.
-            numbers: (p,) bool, the numeric features.
         """
-        count, own = resampled.shape[1], _steps(x, rows[:, None], numbers)
-        steps = _steps(x, resampled, numbers).sort(1).values
-        first, last = math.floor(LOW * (count - 1)), math.ceil(HIGH * (count - 1))
-        low, high = (torch.cat([own, steps[:, at : at + 1]], 1) for at in (first, last))
         moved, one = (resampled != x[:, None]).sum(1), torch.ones(len(x), dtype=torch.float64)
         none, alone = torch.zeros_like(one), torch.ones(len(x), dtype=torch.bool)
-        ends = low.amin(1), high.amax(1)
-        return cls(one, none, alone, one, rows, *ends, moved, count)
+        return cls(one, none, alone, one, rows, moved, resampled.shape[1])
 
 
-def _steps(x: Tensor, rows: Tensor, numbers: Tensor) -> Tensor:
-    """(m, r, p) the changes of numbers; 0 for categories, and from or to a special value."""
-    here = x[:, None]
-    amount = numbers & ~is_special(here) & ~is_special(rows)
-    return torch.where(amount, rows - here, 0.0)
+@dataclass(frozen=True)
+class Ranges(Batch):
+    """Between which ends numbers change in m answers, in user units; 0 for categories.
+
+    The change in the answer itself is in both ranges. Without resamples it is both of their ends.
+
+    Attributes:
+        low: (m, p) of the mean change of people like this row, which 95 % of such ranges contain.
+        high: (m, p) likewise.
+        low_one: (m, p) of one person's change, which 95 % of such ranges contain.
+        high_one: (m, p) likewise.
+    """
+
+    low: Tensor
+    high: Tensor
+    low_one: Tensor
+    high_one: Tensor
+
+    @classmethod
+    def of(
+        cls, x: Tensor, rows: Tensor, resampled: Tensor, numbers: Tensor, expected: Tensor
+    ) -> Ranges:
+        """The ranges of answers over r resamples of q people each.
+
+        Args:
+            x: (m, p) the factual rows.
+            rows: (m, p) the answers.
+            resampled: (m, q, r, p) the counterfactuals under the resamples.
+            numbers: (p,) bool, the numeric features.
+            expected: (m, e, p) the counterfactuals of e people in the sample itself.
+        """
+        own = _steps(x, rows[:, None, None], numbers)[0][:, 0, 0]
+        if not resampled.numel():
+            return cls(own, own, own, own)
+        one = ends(_steps(x, resampled, numbers)[0].flatten(1, 2), OF_PEOPLE)
+        means, middle = (_mean(x, each, numbers) for each in (resampled, expected[:, :, None]))
+        both = around(means, middle[:, 0]), one
+        found = ((low.minimum(own), high.maximum(own)) for low, high in both)
+        return cls(*(end for pair in found for end in pair))
+
+
+def around(values: Tensor, middle: Tensor) -> tuple[Tensor, Tensor]:
+    """(m, p) twice, the ends of the range of a mean that is about some middle, (m, p).
+
+    So far from the middle as the values, (m, r, p), of resamples are, on either side: as far as
+    they are biased, the middle may be (Hall 1988).
+    """
+    far = ends((values - middle[:, None]).abs(), OF_MEANS)[1]
+    return middle - far, middle + far
+
+
+def ends(values: Tensor, outer: float) -> tuple[Tensor, Tensor]:
+    """(m, p) twice, between which all but an outer share of a distribution is on either side.
+
+    Args:
+        values: (m, r, p) a sample of it, of which the i-th smallest is at i / (r + 1).
+        outer: the share.
+    """
+    ordered, last = values.sort(1).values, values.shape[1] - 1
+    place = min(max(outer * (last + 2) - 1.0, 0.0), last / 2.0)
+    at, part = int(place), place - int(place)
+    low, high = (
+        torch.lerp(each[:, at], each[:, min(at + 1, last)], part)
+        for each in (ordered, ordered.flip(1))
+    )
+    return low, high
+
+
+def _mean(x: Tensor, rows: Tensor, numbers: Tensor) -> Tensor:
+    """(m, r, p) the mean changes over q people, (m, q, r, p), of those that are known."""
+    steps, known = _steps(x, rows, numbers)
+    return steps.sum(1) / known.sum(1).clamp_min(1)
+
+
+def _steps(x: Tensor, rows: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
+    """(m, q, r, p) the changes of numbers, 0 from or to a special value; and where not, bool."""
+    here = x[:, None, None]
+    known = numbers & ~is_special(here) & ~is_special(rows)
+    return torch.where(known, rows - here, 0.0), known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -10,19 +11,54 @@ from numbers import Integral
 import torch
 from torch import Tensor
 
+from dear_plugin._progress import progress
+from dear_plugin._threads import one_thread
+from dear_plugin.data.columns import patch
 from dear_plugin.errors import InputError, shown
+from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status
-from dear_plugin.results.jobs import proposed
 from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.question import Attempt, Question, Written
+from dear_plugin.results.question import Attempt, Method, Question
+from dear_plugin.results.result import Result
 
 # How far past the decision boundary a proposal aims; each retry aims farther, see `Goal.aim`.
 PAST = (1e-4, 1e-3, 1e-1)
+# A process for fewer rows takes longer to start than they take.
+FEWEST_ROWS = 8
 # Rows of several ranks that are written at once.
 ROWS_WRITTEN = 1024
 
 
-def settled(question: Question, k: int = 1) -> Iterator[Written]:
+def write(
+    question: Question, proposal: Proposal, rows: Tensor, before: Result | None = None
+) -> Result:
+    """A proposal written into the user's frame, of which the user's model scores rows.
+
+    Args:
+        question: n rows.
+        proposal: for them.
+        rows: (m,) the positions of the rows that it changed.
+        before: the scores and successes of the others; None: those of the factuals.
+    """
+    case = question.case
+    after, seen = patch(question.method.encoder, question.frame, case.x, rows=proposal.rows)
+    every = len(rows) == len(case)
+    scored = (after, seen) if every else (after.iloc[rows.numpy()], seen[rows])
+    new, success = question.decided(*scored, rows)
+    lawful = case.feasible.satisfies_rules(seen[rows], rows)
+    proposal = replace(proposal, rows=seen)
+    if not bool(lawful.all()):
+        broken = case.feasible.broken_text(seen, rows[~lawful])
+        proposal = proposal.refused(rows[~lawful], broken)
+    scores, done = question.scores, question.accepted
+    if before is not None:
+        scores, done = before.scores, before.success
+    scores = scores.index_copy(0, rows, new) if len(rows) else scores
+    done = done.index_copy(0, rows, success & lawful)
+    return Result(question, proposal, after, scores, done)
+
+
+def settled(question: Question, k: int = 1) -> Iterator[Result]:
     """Up to k answers of every row, one rank after another.
 
     One search gives all of them, and a later call for more continues it. Rows whose first answer
@@ -39,7 +75,7 @@ def settled(question: Question, k: int = 1) -> Iterator[Written]:
         raise InputError(f"k must be a whole number from 1, got {shown(k)}")
     case, method, none = question.case, question.method, question.unchanged
     ranks: list[Proposal] = [none]
-    written = Written(none, question.frame.copy(), question.scores, question.accepted)
+    first = Result(question, none, question.frame.copy(), question.scores, question.accepted)
     open_rows = ~(question.accepted | none.failed)
     searched = open_rows.nonzero()[:, 0]
     no_more = replace(none, status=none.status.masked_fill(open_rows, int(Status.NO_MORE)))
@@ -56,28 +92,62 @@ def settled(question: Question, k: int = 1) -> Iterator[Written]:
                 (rank or no_more).merged(new or no_more.select(todo[at]), todo[at])
                 for rank, new in zip_longest(ranks, found)
             ]
-        if attempt.written is None:
-            before = written.scores, written.success
-            attempt.written = question.write(ranks[0], todo, before)
-        written = attempt.written
+        if attempt.first is None:
+            attempt.first = write(question, ranks[0], todo, first)
+        first = attempt.first
         # Rows without a proposal are not tried again.
-        open_rows = open_rows & ~(written.success | ranks[0].failed)
-    yield written
+        open_rows = open_rows & ~(first.success | ranks[0].failed)
+    yield first
     some = max(1, ROWS_WRITTEN // max(len(case), 1))
-    for first in range(1, len(ranks), some):
-        yield from _written(question, ranks[first : first + some], searched)
+    for start in range(1, len(ranks), some):
+        yield from _written(question, ranks[start : start + some], searched, start)
 
 
-def _written(question: Question, ranks: Sequence[Proposal], searched: Tensor) -> Iterator[Written]:
-    """Each of some ranks, written and scored at once; `searched` are the rows that may change."""
+def _written(
+    question: Question, ranks: Sequence[Proposal], searched: Tensor, start: int
+) -> Iterator[Result]:
+    """Each of some ranks, from `start` on, written and scored at once; `searched` rows change."""
     n, count = len(question.case), len(ranks)
     starts = n * torch.arange(count)[:, None]
     every = question.select(torch.arange(n).repeat(count))
-    whole = every.write(Proposal.joined(ranks), (starts + searched).flatten())
-    for idx in starts + torch.arange(n):
-        yield Written(
-            whole.proposal.select(idx),
-            whole.frame.iloc[idx.numpy()],
-            whole.scores[idx],
-            whole.success[idx],
-        )
+    whole = write(every, Proposal.joined(ranks), (starts + searched).flatten())
+    for rank, idx in enumerate(starts + torch.arange(n), start):
+        yield replace(whole.select(idx), question=question, rank=torch.full((n,), rank))
+
+
+def proposed(
+    method: Method, case: Case, k: int, n_jobs: int, attempt: Attempt
+) -> Iterator[tuple[Tensor, Sequence[Proposal]]]:
+    """Positions of rows, (q,), and the proposals for these, one per rank; together all m rows.
+
+    Every process has a copy of the method, its model and its decoders; these are searched in
+    threads where they cannot be pickled.
+
+    Args:
+        method: fitted.
+        case: the m rows.
+        k: the number of ranks.
+        n_jobs: the number of processes; -1 for all cores, as in joblib.
+        attempt: a search that is continued in this process.
+    """
+    every = torch.arange(len(case))
+    if n_jobs == 1 or len(case) < 2 * FEWEST_ROWS:
+        yield every, method._alternatives(case, k, attempt)
+        return
+    import joblib
+
+    parts = every.tensor_split(min(joblib.effective_n_jobs(n_jobs), len(case) // FEWEST_ROWS))
+    calls = [joblib.delayed(_searched)(method, case.select(at), k) for at in parts]
+    try:
+        found = joblib.Parallel(n_jobs=len(parts))(calls)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        # What cannot be pickled raises any of these; an error of the model is raised again.
+        found = joblib.Parallel(n_jobs=len(parts), backend="threading")(calls)
+    yield from zip(parts, found, strict=True)
+
+
+@one_thread()
+def _searched(method: Method, case: Case, k: int) -> Sequence[Proposal]:
+    """The proposals for the rows of a case, one per rank; without a bar each."""
+    with progress(False):
+        return method._alternatives(case, k)

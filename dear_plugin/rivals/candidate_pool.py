@@ -92,8 +92,7 @@ class CandidatePool:
         whole = feasible.snap_rows(moved, idx)
         stays = feasible.stays(x, moved) | feasible.stays(x, whole) | self.fixed[idx][:, None]
         stays |= feasible.levels.mask(moved)
-        out = torch.where(stays | ~feasible.allows(whole, idx), x, whole)
-        return feasible.keep_groups(x[:, 0], out, idx)
+        return torch.where(stays | ~feasible.allows(whole, idx), x, whole)
 
     def feasible_mask(self, rows: Tensor) -> Tensor:
         """(m, r) bool: which of r rows, (r, p), are feasible for which of the m.

@@ -16,7 +16,7 @@ from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.problem.reasons import Status
 from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.spread import Spread
+from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search import RowCriteria, Search
 
 # How much farther past the boundary a method is asked to go where its answer does not meet the
@@ -107,6 +107,9 @@ class Vetted(RecourseMethod):
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         return self.method._spread(case, proposal)
+
+    def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
+        return self.method._ranges(case, proposal)
 
     @property
     def _acts(self) -> Tensor:

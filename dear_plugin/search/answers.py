@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.search.table import Table, places
+from dear_plugin.search.ways import other_ways
 
 # Relative rounding error of a margin, larger than that of a float32 model.
 TOLERANCE = 1e-5
@@ -17,7 +18,7 @@ def ranked(table: Table, k: int, first: Tensor | None = None) -> list[Tensor]:
 
     Answers are ordered by size of set and price. A row without one has its accepted actions, one
     of a set, by the criteria that they meet; or the nearest miss. Each acts on another set of
-    features, and has another outcome.
+    features, and has another outcome; then come other ways on the same sets (`ways`).
 
     Args:
         table: what was tried.
@@ -36,6 +37,8 @@ def ranked(table: Table, k: int, first: Tensor | None = None) -> list[Tensor]:
     at = at[table.row[at].argsort(stable=True)]
     if k > 1:
         at = at[_once(_changed(table, at))]
+        at = torch.cat([at, other_ways(table, at)])
+        at = at[table.row[at].argsort(stable=True)]
         at = at[_once(torch.cat([table.row[at, None], table.decoded(at).reached], 1))]
     place = places(table.row[at])
     return [at[place == rank] for rank in range(k)]
@@ -80,7 +83,7 @@ def _changed(table: Table, at: Tensor) -> Tensor:
     """(q, 1 + p) the row of lines, and which features change: what is held does not."""
     positions = table.problem.sets.positions[table.set[at]]
     moved = (table.values[at] != table.problem.own(table.row[at], table.set[at])).double()
-    changed = torch.zeros(len(at), table.problem.sets.p).double()
+    changed = torch.zeros(len(at), table.problem.x.shape[1]).double()
     changed.scatter_reduce_(1, positions, moved, "amax")
     return torch.cat([table.row[at, None], changed], 1)
 

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.data.special_values import is_special
-from dear_plugin.search.table import CHEAPER, Actions, Table, places
+from dear_plugin.search.table import CHEAPER, Actions, Table, part_of, places
 from dear_plugin.search.values import FeatureValues, admitted
 
 # The cheapest sets of several features of a row whose actions are moved back.
@@ -37,9 +36,8 @@ class Between:
         far = far[table.margin[far] >= table.need.view(-1)[table.pair(far)]]
         limit = bound / (1.0 + table.discount)
         lines = on_lines(table, self._known, far[rows[table.row[far]]], limit)
-        for row, sets, values in (lines, *self._back(good[rows[table.row[good]]])):
-            cheap = table.problem.direct_cost(row, sets, values[:, None])[:, 0] < bound[row]
-            found.append((row[cheap], sets[cheap], values[cheap]))
+        for new in (lines, *self._back(good[rows[table.row[good]]])):
+            found.append(part_of(new, table.direct_cost(new) < bound[new[0]]))
         return found
 
     def _back(self, good: Tensor) -> list[Actions]:
@@ -78,7 +76,7 @@ def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) ->
     unit = problem.weights(row, feature) / problem.classifier.encoder.unit[feature]
     pair, direct = row * s + sets, (value - x).abs() * unit
     order = torch.from_numpy(np.lexsort((value.numpy(), pair.numpy())))
-    order = order[~is_special(torch.minimum(value, x))[order]]
+    order = order[problem.classifier.encoder.amounts(value, x, at=feature)[order]]
     one, other = order[:-1], order[1:]
     outward = direct[other] > direct[one]
     near, far = torch.where(outward, one, other), torch.where(outward, other, one)
@@ -94,7 +92,7 @@ def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) ->
 
 def to_move_back(table: Table, good: Tensor) -> Tensor:
     """(q,) the cheapest lines on several features of the cheapest sets of a row, of good ones."""
-    at = good[~table.problem.sets.alone[table.set[good]]]
+    at = good[~table.problem.sets.single[table.set[good]]]
     at = table.sorted(at, table.set[at])
     at = at[places(table.pair(at)) == 0]
     at = table.sorted(at, table.price[at])
@@ -108,8 +106,8 @@ def back(table: Table, at: Tensor, parts: int) -> Actions:
     """
     problem, row, sets, ends = table.problem, table.row[at], table.set[at], table.values[at]
     own, ends = problem.own(row, sets)[:, None], ends[:, None]
-    number = problem.is_number[problem.sets.positions[sets]][:, None]
-    number = number & ~is_special(torch.minimum(own, ends))
+    features = problem.sets.positions[sets][:, None]
+    number = problem.classifier.encoder.amounts(own, ends, at=features)
     shares = (1.0 - torch.arange(1, 9) / parts)[:, None].to(own)
     moved = torch.where(number, torch.lerp(own, ends, shares), ends)
     each = torch.eye(ends.shape[2]).bool()[:, None, None]

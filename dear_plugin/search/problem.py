@@ -11,7 +11,6 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.grid import in_steps
-from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
@@ -213,10 +212,7 @@ class SearchProblem:
     def only(self, asked: Tensor) -> SearchProblem:
         """The same rows with those of the sets that some may act on, given (n, s) bool."""
         which = asked.any(0).nonzero()[:, 0]
-        names, members = (
-            tuple(each[i] for i in which.tolist()) for each in (self.sets.names, self.sets.members)
-        )
-        few = self.with_sets(ActionSets(names, members, self.sets.p))
+        few = self.with_sets(self.sets.only(which.tolist()))
         return replace(few, actionable=few.actionable & asked[:, which])
 
     def own(self, rows: Tensor, sets: Tensor) -> Tensor:
@@ -344,7 +340,7 @@ class SearchProblem:
         """(m, c) the cost of values, (m, c, w), without indirect changes, a bound of the cost."""
         positions = self.sets.positions[sets]
         own = self.x[rows[:, None], positions][:, None]
-        number = self.is_number[positions][:, None] & ~is_special(values) & ~is_special(own)
+        number = self.classifier.encoder.amounts(values, own, at=positions[:, None])
         scaled = (values - own).abs().div_(self.classifier.encoder.unit[positions][:, None])
         change = torch.where(number, scaled, (values != own).double())
         change *= self.weights(rows[:, None], positions)[:, None]

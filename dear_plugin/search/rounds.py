@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.search.asking import Asking, answered, together
-from dear_plugin.search.table import Actions, Table
+from dear_plugin.search.table import Actions, Table, part_of
 
 # Cells of the rows of actions that are decoded at once.
 CELLS = 1 << 22
@@ -37,19 +37,19 @@ class Rounds:
         some = torch.cat([vets[self.count(vets) == 2], self._doubted])
         doubted, (judged, part) = self._doubted, self._judged
         whole, left = self._parts(some)
-        row, sets, values = table.joined([*new, left])
+        every = table.joined([*new, left])
         size = max(1, CELLS // table.problem.x.shape[1])
-        first, *chunks = torch.arange(len(row)).split(size) or (self._none,)
+        first, *chunks = torch.arange(len(every[0])).split(size) or (self._none,)
         asks: list[Asking[Any]] = [table.vetting(vets, table.wanted)]
         asks.append(table.vetting(part, table.reported))
-        asks.append(table.trying((row[first], sets[first], values[first])))
+        asks.append(table.trying(part_of(every, first)))
         if not self._started:
             asks.append(table.factual())
         self._started = True
         vetted, reported, *_ = together(table.problem.scores, asks)
         for at in chunks:
-            answered(table.problem.scores, table.trying((row[at], sets[at], values[at])))
-        table.met[judged[table.met[part] >= table.met[judged].floor()]] = 0.0
+            answered(table.problem.scores, table.trying(part_of(every, at)))
+        table.meets(judged[table.met[part] >= table.met[judged].floor()], 0.0)
         self._judged = self._as_good(whole, torch.cat([vetted, doubted]))
         again = torch.cat([reported, vetted[self.count(vetted) > 2]])
         self.doubt(again[(table.met[again] == torch.inf) & (self.count(again) > 1)])
@@ -69,9 +69,9 @@ class Rounds:
         return busy.index_fill(0, torch.cat([self._none, *(part[0] for part in new)]), True)
 
     def count(self, at: Tensor) -> Tensor:
-        """(q,) the number of features, or groups of columns, of lines."""
-        names = self.table.problem.sets.names
-        return torch.tensor([len(each) for each in names])[self.table.set[at]]
+        """(q,) the number of features of lines."""
+        members = self.table.problem.sets.members
+        return torch.tensor([len(each) for each in members])[self.table.set[at]]
 
     def _as_good(self, whole: Tensor, some: Tensor) -> tuple[Tensor, Tensor]:
         """Those of lines, (m,), among some, whose part has the margin, too; and these parts.
@@ -88,12 +88,11 @@ class Rounds:
     def _parts(self, at: Tensor) -> tuple[Tensor, Actions]:
         """(m,) lines of several features, each once for each of these; the actions without it."""
         table, wholes, found = self.table, [self._none], [self.table.nothing]
-        subjects = table.problem.classifier.encoder.schema.subjects
         for i in table.set[at].unique().tolist():
-            names, members = table.problem.sets.names[i], table.problem.sets.members[i]
-            some, small = at[table.set[at] == i], min(len(names) - 1, int(table.size[i]))
-            for name in names if len(names) > 1 else ():
-                kept = [c for c, j in enumerate(members) if subjects[j] != name]
+            members = table.problem.sets.members[i]
+            some, small = at[table.set[at] == i], min(len(members) - 1, int(table.size[i]))
+            for left in range(len(members)) if len(members) > 1 else ():
+                kept = [c for c in range(len(members)) if c != left]
                 sets = table.sets_of([tuple(members[c] for c in kept)], small).expand(len(some))
                 wholes.append(some)
                 found.append((table.row[some], sets, table.values[some][:, kept]))

@@ -28,8 +28,9 @@ as many rows. A row
 A row with nothing to do goes on to its next *stage* (`stages`), and one without an answer does so
 after two rounds:
 
-    singles       all values of single features (`values`); 32 combinations of given sets of
-                  several
+    singles       all values of single features (`values`), without criteria few at first and the
+                  others in later rounds where their direct cost is below the bound; 32
+                  combinations of given sets of several
     sums of two   of rows with fewer than k answers: the model scores the rows that are expected
                   of sums of two tried actions (`sums`); decoders are fitted, and sums tried, only
                   of sets that promise an answer or are the best. More of them in a second step
@@ -41,10 +42,12 @@ the criteria as reported (`Search`, other resamples), the rest replaces it. In t
 without an answer vet what is accepted by too small a margin.
 
 More answers continue the same table: the k-th answer is the bound, and rows that had no sums of
-two get them. *Ranks* are by size, any given set being 1, then price; the first for k = 1 stays
-first (`answers`). Without an answer: accepted actions by the criteria met; with nothing accepted,
-the largest margin. With `solver="paper"` `source` gives all actions. A row's answers do not depend
-on other rows, but for decoders of three or more features that are trained jointly.
+two get them. Where fewer sets than k have an answer, other *ways* on these sets are vetted, too:
+other levels of categories, and actions that are enough by themselves (`ways`). *Ranks* are by
+size, any given set being 1, then price, then ways; the first for k = 1 stays first (`answers`).
+Without an answer: accepted actions by the criteria met; with nothing accepted, the largest margin.
+With `solver="paper"` `source` gives all actions. A row's answers do not depend on other rows, but
+for decoders of three or more features that are trained jointly.
 """
 
 from __future__ import annotations
@@ -55,6 +58,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from dear_plugin._progress import Bar
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.search.answers import best, ranked
 from dear_plugin.search.between import Between
@@ -65,10 +69,13 @@ from dear_plugin.search.settings import Search
 from dear_plugin.search.stages import Source, Stages
 from dear_plugin.search.table import Actions, Table, Wanted, places
 from dear_plugin.search.values import FeatureValues
+from dear_plugin.search.ways import untried
 
 # Lines of a row that are vetted in each round, for each answer; and the rounds after which a row
 # without an answer goes on, and still vets what it has.
 VETTED, PATIENCE = (8, 32, 128, 256, 256), 2
+# Lines of other ways, of a row in each round, for each answer.
+WAYS = 4
 # Of the cheaper actions of a set with an answer, so many evenly spread ones are vetted.
 PARTS = 4
 # Actions that are accepted by too small a margin: of a row without an answer.
@@ -118,28 +125,35 @@ class SearchRun:
         for goal in dict.fromkeys((1, k)):
             if goal > self.k:
                 self.k = goal
-                self._run()
+                with Bar(len(self.aim), "searching, rows") as done:
+                    self._run(done)
                 self._settle()
                 self._first = ranked(self.table, 1)[0] if goal == 1 else self._first
         return ranked(self.table, k, self._first if k > 1 else None)
 
-    def _run(self) -> None:
+    def _run(self, done: Bar) -> None:
         """Rounds: each row vets, looks beside what is good, or goes on to its next stage."""
         table, rounds, last, turns = self.table, self._rounds, len(self._stages), len(VETTED)
         stage = torch.full((len(self.aim),), -1 if self.k == 1 else 0)
         turn = torch.zeros_like(stage)
         while bool((stage < last).any()):
+            done.at(int((stage >= last).sum()))
             busy = (stage >= 0) & (stage < last)
             late = busy & (turn >= torch.where(stage == 0, PATIENCE, turns)) & (stage < last - 1)
             busy &= turn < turns
             alive = table.alive(self.k)
             mine = alive[busy[table.row[alive]]]
             vets = self._next(mine, torch.tensor(VETTED)[turn.clamp_max(turns - 1)])
+            if self.k > 1:
+                ways = untried(table, self.k, WAYS)
+                vets = torch.cat([vets, ways[busy[table.row[ways]]]]).unique()
             new = self._beside(busy & (turn < turns - 1), alive)
             stays = rounds.at_work(vets, new)
             moving = (stage < last) & ((late & ~table.has(table.passed)) | ~stays)
             while bool(moving.any()):
-                stage[moving] += 1
+                # Further stages are of use to rows with too few answers only.
+                enough = table.bound(self.k, table.passed) < torch.inf
+                stage[moving] = torch.where(enough, last, stage + 1)[moving]
                 turn[moving] = 0
                 for i in stage[moving & (stage < last)].unique().tolist():
                     new += self._stages.at(i, moving & (stage == i), self.k)
@@ -190,7 +204,7 @@ class SearchRun:
             return []
         good = torch.cat([self.table.passed, alive])
         bound = self.table.bound(self.k, good) * (1.0 + self.table.discount)
-        return self._between.of(good, rows, bound)
+        return [self._stages.rest(rows, bound), *self._between.of(good, rows, bound)]
 
 
 def _asked(

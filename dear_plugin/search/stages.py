@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dear_plugin.search.asking import answered
 from dear_plugin.search.sums import Sums, offered
-from dear_plugin.search.table import Actions, Table
+from dear_plugin.search.table import Actions, Table, part_of
 from dear_plugin.search.values import FeatureValues, admitted, combinations, singles
 
 logger = logging.getLogger(__name__)
@@ -46,12 +46,14 @@ class Stages:
         self.table, self.source, self._known = table, source, known
         self._steps = [(1, 0), *((n, i) for n in range(2, max_features + 1) for i in range(3))]
         given, most = table.problem.sets, table.problem.decoders.decoder.pair_features
-        self._single, self._given = given.alone.nonzero()[:most, 0], given.members
+        self._single, self._given = given.single.nonzero()[:most, 0], given.members
         # The size of sets that each row has come to; sums, by size; rows and sets that were tried,
         # also where no value was admissible.
         self._size = torch.ones(len(table.aim), dtype=torch.int64)
         self._sums: dict[int, list[Sums]] = {}
         self._asked = table.row, table.row
+        # Values of single features that are tried where they may be cheaper.
+        self._later = table.nothing
 
     def __len__(self) -> int:
         """The number of stages."""
@@ -69,8 +71,18 @@ class Stages:
         problem = self.table.problem
         if self.source is not None:
             return self._from_source(problem.actionable)
-        asked = problem.actionable
-        return [singles(problem, self._known), combinations(problem, self._known, asked, FEW)]
+        asked, (every, first) = problem.actionable, singles(problem, self._known)
+        # Where criteria say which actions count, a cheaper one does not make others needless.
+        first |= not self.table.takes_all
+        self._later = part_of(every, ~first)
+        return [part_of(every, first), combinations(problem, self._known, asked, FEW)]
+
+    def rest(self, rows: Tensor, bound: Tensor) -> Actions:
+        """The values of single features not tried yet, of rows, (n,) bool, below a bound, (n,)."""
+        later, row = self._later, self._later[0]
+        at = rows[row] & (self.table.direct_cost(later) < bound[row])
+        self._later = part_of(later, ~at)
+        return part_of(later, at)
 
     def _larger(self, size: int, step: int, rows: Tensor, k: int) -> list[Actions]:
         """Sums on sets of a size, the most promising first, the others in a second step.
@@ -165,4 +177,4 @@ class Stages:
         # An action of size zero succeeds where the decoder's reconstruction is accepted.
         some = (values != part.own(row, sets)).any(1) | table.takes_all
         sets = table.sets_of(part.sets.members, 1)[sets]
-        return [(row[some], sets[some], values[some])]
+        return [part_of((row, sets, values), some)]

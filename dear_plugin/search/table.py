@@ -64,6 +64,7 @@ class Table:
         self.met, self.measured = empty.double(), torch.empty(0, count)
         self.values = problem.x.new_empty(0, problem.sets.positions.shape[1])
         self.need, self.size = enough[:, None][:, :0], none
+        self._passed: Tensor | None = None
         self._extend(problem, size=1)
 
     def __len__(self) -> int:
@@ -86,9 +87,7 @@ class Table:
         """(q,) the positions of sets of features, which join the list if they are new."""
         known = set(self.problem.sets.members)
         if new := [each for each in dict.fromkeys(members) if each not in known]:
-            subjects = self.problem.classifier.encoder.schema.subjects
-            more = self.problem.sets.extended(new, subjects)
-            self._extend(self.problem.extended(more), size)
+            self._extend(self.problem.extended(self.problem.sets.extended(new)), size)
         at = {each: i for i, each in enumerate(self.problem.sets.members)}
         return torch.tensor([at[each] for each in members], dtype=torch.int64)
 
@@ -113,6 +112,11 @@ class Table:
         """Whether there are no criteria, so that an accepted action is an answer."""
         return not self.wanted and not self.discount
 
+    def direct_cost(self, actions: Actions) -> Tensor:
+        """(q,) the cost of actions without what follows, a bound of their cost."""
+        row, sets, values = actions
+        return self.problem.direct_cost(row, sets, values[:, None])[:, 0]
+
     # What asks the model.
 
     def factual(self) -> Asking[None]:
@@ -134,7 +138,10 @@ class Table:
         self.cost, self.margin = torch.cat([self.cost, cost]), torch.cat([self.margin, margin])
         price = torch.where(alone, cost / (1.0 + self.discount), cost)
         self.price = torch.cat([self.price, price])
-        self.met = torch.cat([self.met, torch.full_like(cost, -1.0, dtype=torch.float64)])
+        # Without criteria an action on one feature is an answer; others may be in part needless.
+        met = torch.full_like(cost, -1.0, dtype=torch.float64)
+        met[self.takes_all & self.problem.sets.single[sets]] = torch.inf
+        self.met, self._passed = torch.cat([self.met, met]), None
         blank = torch.full((len(row), len(CRITERIA)), torch.nan)
         self.measured = torch.cat([self.measured, blank])
         lines = torch.arange(first, len(self))
@@ -145,10 +152,11 @@ class Table:
         """(q,) those of lines, (m,), that are answers by some criteria, which are evaluated."""
         if not len(at):
             return at
-        self.met[at] = torch.inf
+        self.meets(at, torch.inf)
         if wanted or self.discount:
             found = self.decoded(at)
-            self.met[at], more, self.measured[at] = yield from scoring(found, wanted)
+            met, more, self.measured[at] = yield from scoring(found, wanted)
+            self.meets(at, met)
             short, need = at[more > 0.0], (self.margin[at] + more)[more > 0.0]
             self.need.view(-1).scatter_reduce_(0, self.pair(short), need, "amax")
             yield from self._undiscounting(at, found)
@@ -176,8 +184,14 @@ class Table:
     @property
     def passed(self) -> Tensor:
         """(q,) the answers: lines that have the margin and meet all criteria."""
-        at = self.hits[self.met[self.hits] == torch.inf]
-        return at[self.margin[at] >= self.enough[self.row[at]]]
+        if self._passed is None:
+            at = self.hits[self.met[self.hits] == torch.inf]
+            self._passed = at[self.margin[at] >= self.enough[self.row[at]]]
+        return self._passed
+
+    def meets(self, at: Tensor, met: Tensor | float) -> None:
+        """Note how many criteria lines, (q,), meet; see `met`."""
+        self.met[at], self._passed = met, None
 
     def alive(self, k: int) -> Tensor:
         """(q,) the lines to vet that may become one of the first k answers."""
@@ -214,10 +228,24 @@ class Table:
         """(n,) bool, the rows of some lines."""
         return torch.zeros(len(self.need), dtype=torch.bool).index_fill(0, self.row[at], True)
 
-    def sorted(self, at: Tensor, *keys: Tensor) -> Tensor:
-        """Lines by row, then by some keys, set and price; other rows do not change the order."""
+    def by_itself(self, at: Tensor) -> Tensor:
+        """(q,) bool, the lines that are known, or expected, to need nothing that follows."""
+        return self.price[at] < self.cost[at]
+
+    def order(self, at: Tensor, *keys: Tensor) -> Tensor:
+        """The order of lines by row, then by some keys, set and price; it is that of a row."""
         columns = (self.price[at], self._order[self.set[at]], *keys[::-1], self.row[at])
-        return at[torch.from_numpy(np.lexsort([column.numpy() for column in columns]))]
+        return torch.from_numpy(np.lexsort([column.numpy() for column in columns]))
+
+    def sorted(self, at: Tensor, *keys: Tensor) -> Tensor:
+        """Lines in that order."""
+        return at[self.order(at, *keys)]
+
+
+def part_of(actions: Actions, at: Tensor) -> Actions:
+    """Those of actions at positions (q,), or where a mask is true."""
+    row, sets, values = actions
+    return row[at], sets[at], values[at]
 
 
 def places(owner: Tensor) -> Tensor:

@@ -16,18 +16,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import in_steps
-from dear_plugin.data.special_values import is_special, row_value, without_special
+from dear_plugin.data.special_values import row_value
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.table import Actions
 
-# Places of a number that are tried.
-MANY = 128
+# Places of a number that are tried, and those that are tried at first.
+MANY, FEW = 128, 16
 # The ranks of the neighbours of the factual.
 RANKS = 4 ** torch.arange(5)
 # Values between two that were tried.
-BETWEEN = 7
+BETWEEN = 23
 # Of the first combinations of several features, the shares of the way to them that are tried.
 WITH_WAYS, SHARES = 32, (0.25, 0.5)
 # One in so many combinations holds a feature.
@@ -51,17 +52,11 @@ class FeatureValues:
     @classmethod
     def of(cls, rows: Tensor, encoder: Encoder, *, steps: bool = False) -> FeatureValues:
         """The values of training rows, (n, p), or multiples of steps."""
-        known = []
+        known, tried = [], []
         for j, feature in enumerate(encoder.schema):
-            values = torch.arange(len(feature.categories)).to(rows)
-            if encoder.is_number[j]:
-                values = without_special(rows[:, j]).unique()
-                values = _multiples(values, j, encoder) if steps and encoder.step[j] else values
-            known.append(values)
-        numbers = encoder.is_number.tolist()
-        tried = [
-            places(k, MANY) if number else k for k, number in zip(known, numbers, strict=True)
-        ]
+            values = kinds.of(feature).values(feature, rows[:, j])
+            known.append(_multiples(values, j, encoder) if steps and encoder.step[j] else values)
+            tried.append(known[j] if feature.categories else places(known[j], MANY))
         return cls(tuple(known), tuple(tried))
 
     def near(self, j: int, x: Tensor) -> Tensor:
@@ -72,7 +67,7 @@ class FeatureValues:
         return values[torch.cat([below, above], 1).clamp(0, len(values) - 1)]
 
     def between(self, feature: Tensor, start: Tensor, end: Tensor) -> Tensor:
-        """(m, 7) values from a start, (m,), towards an end, (m,): even places of the list.
+        """(m, 23) values from a start, (m,), towards an end, (m,): even places of the list.
 
         Where the list has none between them, they are evenly spaced.
         """
@@ -109,43 +104,49 @@ def places(values: Tensor, count: int) -> Tensor:
     return values[torch.cat([even, near]).unique()]
 
 
-def singles(problem: SearchProblem, known: FeatureValues) -> Actions:
-    """The actions on given sets of one feature, and groups of columns, each once."""
+def singles(problem: SearchProblem, known: FeatureValues) -> tuple[Actions, Tensor]:
+    """The actions on given sets of one feature, each once.
+
+    Also (m,) bool, those to try at first; the others lie between them.
+    """
     width, none = problem.sets.positions.shape[1], torch.empty(0, dtype=torch.int64)
-    parts = [(none, none, problem.x.new_empty(0, width))]
-    for i in (problem.actionable.any(0) & problem.sets.alone).nonzero()[:, 0].tolist():
+    parts = [(none, none, problem.x.new_empty(0, width), none.bool())]
+    for i in (problem.actionable.any(0) & problem.sets.single).nonzero()[:, 0].tolist():
         rows = problem.actionable[:, i].nonzero()[:, 0]
-        every, count = torch.full_like(rows, i), len(problem.sets.members[i])
-        if count == 1:
-            values = _values_of(problem, known, rows, i)
-        else:
-            levels = torch.eye(count).to(problem.x)[:, torch.arange(width) % count]
-            levels[:, count:] = levels[:, :1]
-            values = problem.snapped(rows, every, levels.expand(len(rows), -1, -1))
+        every = torch.full_like(rows, i)
+        values, first = _values_of(problem, known, rows, i)
         at, place = admissible(problem, rows, every, values)
-        parts.append((rows[at], every[at], values.expand(-1, -1, width)[at, place]))
-    row, sets, values = map(torch.cat, zip(*parts, strict=True))
-    return row, sets, values
+        new = values.expand(-1, -1, width)[at, place]
+        parts.append((rows[at], every[at], new, place < first))
+    row, sets, values, at_first = map(torch.cat, zip(*parts, strict=True))
+    return (row, sets, values), at_first
 
 
-def _values_of(problem: SearchProblem, known: FeatureValues, rows: Tensor, i: int) -> Tensor:
-    """(m, c, 1) the values that rows, (m,), may try on set i, of one feature, or their own."""
+def _values_of(
+    problem: SearchProblem, known: FeatureValues, rows: Tensor, i: int
+) -> tuple[Tensor, int]:
+    """(m, c, 1) the values that rows, (m,), may try on set i, of one feature, or their own.
+
+    Also the number of those to try at first, which precede the others.
+    """
     (j,), feasible = problem.sets.members[i], problem.acting
     every, own = torch.full_like(rows, i), problem.x[rows, j].contiguous()
     low, high = feasible.low[rows, j][:, None], feasible.high[rows, j][:, None]
-    parts = [known.tried[j].expand(len(rows), -1)]
-    if bool(problem.is_number[j]) and len(known.known[j]):
+    tried, number = known.tried[j], bool(problem.is_number[j])
+    parts = [(places(tried, FEW) if number else tried).expand(len(rows), -1)]
+    if number and len(known.known[j]):
         # A bound at the factual comes from a direction, one at the end from the observed values.
         least, most = (end[j] for end in feasible.ends)
         ends = low.where(low > least, own[:, None]), high.where(high < most, own[:, None])
         parts += [known.near(j, own), *ends]
-    values = torch.cat(parts, 1)
+    first = sum(part.shape[1] for part in parts)
+    values = torch.cat([*parts, tried.expand(len(rows), -1)], 1)
     # A value outside of the range is no candidate: the end is.
     values = values.where((values >= low) & (values <= high), own[:, None])
     values = problem.snapped(rows, every, values[..., None])
     special = int(feasible.levels.counts[j]) if bool(feasible.levels.enter[j]) else 0
     extra = values.new_tensor([row_value(level) for level in range(special)])
-    return torch.cat([extra[:, None].expand(len(rows), -1, -1), values], 1)
+    return torch.cat([extra[:, None].expand(len(rows), -1, -1), values], 1), special + first
 
 
 def admitted(
@@ -179,12 +180,11 @@ def admissible(
     """(q,) each, the positions of snapped values, (m, c, w), that are actions, each once."""
     values = values.expand(-1, -1, problem.sets.positions.shape[1])
     own, positions = problem.own(rows, sets), problem.sets.positions[sets]
-    change, one_hot = (values - own[:, None]).abs(), problem.feasible.rules.one_hot
+    change = (values - own[:, None]).abs()
     # With an order each feature acted on moves: held at its value, it would change what follows.
     least = problem.classifier.encoder.unit[positions] * LEAST_TOGETHER * problem.has_order
-    moves = change > least.masked_fill(problem.sets.alone[sets, None], 0.0)[:, None]
-    every = one_hot.together(moves, positions).all(2)
-    fits = one_hot.holds(values, own, positions) & (every if problem.has_order else moves.any(2))
+    moves = change > least.masked_fill(problem.sets.single[sets, None], 0.0)[:, None]
+    fits = moves.all(2) if problem.has_order else moves.any(2)
     at, place = fits.nonzero(as_tuple=True)
     once = _once(rows[at], sets[at], values[at, place])
     return at[once], place[once]
@@ -206,7 +206,7 @@ def combinations(
     problem: SearchProblem, known: FeatureValues, asked: Tensor, count: int
 ) -> Actions:
     """Well spread combinations of the values of several features; `asked`, (n, s) bool."""
-    rows, sets = (asked & ~problem.sets.alone).nonzero(as_tuple=True)
+    rows, sets = (asked & ~problem.sets.single).nonzero(as_tuple=True)
     positions, feasible = problem.sets.positions[sets], problem.acting
     unit: Tensor = torch.quasirandom.SobolEngine(positions.shape[1]).draw(count)
     # Some are at the ends of a list; and some hold a feature at its own value.
@@ -222,9 +222,8 @@ def combinations(
         pick = (stretched.T[place] * size).long().clamp_max(size - 1).clamp_min(0)
         found = some[(first[:, None] + pick).clamp_max(len(some) - 1)] if len(some) else x[:, None]
         values[at, :, place] = found.where((size > 0) & ~held.T[place], x[:, None])
-    values = problem.feasible.rules.one_hot.leveled(values, unit, positions)
     # Values on the way to the first of them: a list may have no value near the factual.
     own, first = problem.own(rows, sets)[:, None], values[:, :WITH_WAYS]
-    number = problem.is_number[positions][:, None] & ~is_special(torch.minimum(own, first))
+    number = problem.classifier.encoder.amounts(own, first, at=positions[:, None])
     ways = [torch.where(number, torch.lerp(own, first, share), first) for share in SHARES]
     return admitted(problem, rows, sets, torch.cat([values, *ways], 1))

@@ -45,7 +45,8 @@ def the_query_is_not_modified(subject: Subject) -> None:
 def unchanged_cells_are_equal_bit_for_bit(subject: Subject) -> None:
     """Also where a number has more decimals than its feature."""
     after, changed = subject.result.counterfactuals, subject.result.changed.numpy()
-    for j, name in enumerate(subject.method.schema.names):
+    schema = subject.method.schema
+    for j, name in zip(schema.spread.owner, schema.column_names, strict=True):
         kept = ~changed[:, j]
         pd.testing.assert_series_equal(
             subject.query[name][kept], after[name][kept], check_exact=True
@@ -72,7 +73,7 @@ def a_solved_row_has_no_reason_to_fail(subject: Subject) -> None:
 
 def the_schema_is_obeyed(subject: Subject) -> None:
     """Immutable features, categories, ranges, directions and decimals."""
-    for feature in subject.method.schema:
+    for feature in subject.method.schema.columns:
         obeys(feature, subject.query[feature.name], subject.result.counterfactuals[feature.name])
 
 
@@ -97,9 +98,10 @@ def what_an_action_holds_stays(subject: Subject) -> None:
 
 def frozen_features_of_a_call_stay(subject: Subject) -> None:
     """Bit for bit; the same for all rows, or another for each."""
-    names = subject.method.schema.mutable
-    alike = subject.generate(subject.query, Constraints(frozen=list(names[:2])))
-    _equal(subject.query[list(names[:2])], alike.counterfactuals[list(names[:2])])
+    schema = subject.method.schema
+    names = [c.name for f in schema if not f.immutable for c in f.dummies or (f,)]
+    alike = subject.generate(subject.query, Constraints(frozen=names[:2]))
+    _equal(subject.query[names[:2]], alike.counterfactuals[names[:2]])
     acted = alike.actions["acted_on"].str.split(" + ", regex=False).explode()
     _require(not acted.isin(names[:2]).any(), "a frozen feature is acted on")
     frozen = [[names[i % len(names)]] for i in range(len(subject.query))]

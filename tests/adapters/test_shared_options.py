@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Constraints, Search
-from dear_plugin.results import jobs
+from dear_plugin.results import writing
 
 CAUSES = {"education": ["age"], "income": ["education"], "savings": ["gender", "income"]}
 EDGES = [(cause, name) for name, own in CAUSES.items() for cause in own]
@@ -99,7 +99,7 @@ def test_criteria_reach_the_search(host):
 
 
 def test_several_processes_give_the_same_answers(host, monkeypatch):
-    monkeypatch.setattr(jobs, "FEWEST_ROWS", 2)
+    monkeypatch.setattr(writing, "FEWEST_ROWS", 2)
     one, two = (host.ask(host.make(n_jobs=n_jobs)) for n_jobs in (1, 2))
     for here, there in zip(one, two, strict=True):
         pd.testing.assert_frame_equal(here, there)
@@ -174,7 +174,7 @@ def test_costs_are_those_of_the_engine(host):
 
 
 def messages(caplog):
-    return [r.getMessage() for r in caplog.records if r.name == "dear_plugin.data.sensitive"]
+    return [r.getMessage() for r in caplog.records if r.name == "dear_plugin.data.lint.names"]
 
 
 def test_defaults_log_which_arguments_to_give(host, caplog):
@@ -193,4 +193,4 @@ def test_explicit_arguments_print_and_log_nothing(host, caplog, capfd):
     assert capfd.readouterr() == ("", "")
     immutable = dict(list(host.restricted.items())[:1])
     host.make(**immutable, act_on=["savings"])
-    assert not messages(caplog)
+    assert not [text for text in messages(caplog) if "act_on" in text]

@@ -12,7 +12,7 @@ from dear_plugin.data.relations import Relation
 from dear_plugin.datasets import load_loan
 from tests.sweep.sentences import audited
 
-NONE = LetterTemplate().none
+NONE = LetterTemplate.of("en")["none"]
 
 
 def logistic(margin):
@@ -58,7 +58,8 @@ class TestWhatAnActionForces:
     def test_it_stands_by_itself_and_is_neither_direct_nor_indirect(self, squares):
         result, _model = squares
         assert result.actions["success"].all()
-        kinds = result.changes(result.factuals.index[0]).set_index("feature")["kind"]
+        own = result.changes[result.changes["row"] == result.factuals.index[0]]
+        kinds = own.set_index("feature")["kind"]
         assert kinds.to_dict() == {"side": "direct", "area": "forced"}
         assert list(result.forced) == list(result.factuals)
         assert result.forced["area"].notna().all()
@@ -78,7 +79,7 @@ class TestWhatAnActionForces:
             assert f"with it, area is {side**2} by definition" in text
             assert "The action is enough, with what it changes by definition." in text
             told = int(re.search(r"side from \d+ to (\d+)\.", letter)[1])
-            assert f"With this, area is {told**2} by definition." in letter
+            assert f"By definition, this sets area to {told**2}." in letter
             assert "Nothing else" not in letter and "usually" not in letter
 
     def test_an_order_that_is_stated_forces_its_upper_number(self):
@@ -135,7 +136,7 @@ class TestWhatAnActionNeeds:
         texts = result.describe()[between & alone]
         assert texts.str.contains("it depends on how much of that happens").all()
         assert not texts.str.contains("It needs").any()
-        assert (result.letter()[between & alone] == NONE).all()
+        assert result.letter()[between & alone].str.startswith(NONE).all()
         assert "depends on what follows" in result[texts.index[:3]]._repr_html_()
 
     def test_all_that_must_follow_is_listed(self):
@@ -169,7 +170,7 @@ class TestWhatAnActionNeeds:
         for label in needs.index[needs]:
             text, letter = result.describe(label), result.letter(label)
             assert "visits must rise to" in text and "squared must" not in text
-            told = re.search(r"only if visits is at least (\d+)\.", letter)
+            told = re.search(r"only with visits at (\d+) or more\.", letter)
             assert told and "squared" not in letter
             pay, visits = re.search(r"pay from \d+ to (\d+)", letter)[1], int(told[1])
             row = result.factuals.loc[[label]].assign(pay=int(pay), visits=visits)
@@ -196,7 +197,7 @@ class TestAnActionThatDoesNotHelp:
         assert not result.actions["credible"].any()
         told = result.actions["reason"][result.actions["success"]]
         assert told.str.contains("an action that does not help by itself").all()
-        assert (result.letter() == NONE).all()
+        assert result.letter().str.startswith(NONE).all()
 
     def test_what_does_it_is_proposed_where_it_may_be_acted_on(self, payments):
         frame, model, rows = payments
@@ -282,12 +283,12 @@ class TestLetters:
 
     def test_without_tiers_what_nobody_can_see_to_is_not_asked_of_them(self, loans):
         _, asked = loans
-        assert (asked(["loan_amount"])[1] == NONE).all()
+        assert asked(["loan_amount"])[1].str.startswith(NONE).all()
 
     def test_with_tiers_what_must_follow_is_an_effect_and_a_condition(self, loans):
         data, asked = loans
         _, letters = asked(["loan_amount"], tiers=data.tiers)
-        assert letters.str.contains(r"This is enough only if duration is at most \d+\.").all()
+        assert letters.str.contains(r"This is enough only with duration at \d+ or less\.").all()
         assert letters.str.contains("duration will usually fall to about").any()
 
     def test_a_choice_does_not_just_happen(self, loans):
@@ -306,4 +307,5 @@ class TestLetters:
         result = DEAR(model, schema).fit(frame).generate(frame.iloc[[850, 1450]])
         assert result.actions["credible"].any()
         assert (result.actions["consistency"] < 0.7).all()
-        assert (result.letter() == NONE).all()
+        assert result.letter().str.startswith(NONE).all()
+        assert result.letter().str.contains("A change of pay might do, but we cannot say").any()

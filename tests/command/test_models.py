@@ -2,10 +2,12 @@
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dear_plugin.command import model_of
+from dear_plugin.command.models import on_its_columns
 from dear_plugin.errors import InputError
 
 
@@ -51,3 +53,13 @@ def test_a_module_of_the_present_folder(tmp_path, monkeypatch):
 def test_what_cannot_be_read_is_an_error(text, message):
     with pytest.raises(InputError, match=message):
         model_of(text, trust=True)
+
+
+def test_a_classifier_that_was_trained_on_fewer_columns_takes_frames_of_all():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(50, 3)), columns=["a", "b", "case"])
+    model = LogisticRegression().fit(frame[["b", "a"]], frame["a"] > 0)
+    own = on_its_columns(model, list(frame))
+    assert np.array_equal(own.predict_proba(frame), model.predict_proba(frame[["b", "a"]]))
+    assert np.array_equal(own.predict(frame), model.predict(frame[["b", "a"]]))
+    assert on_its_columns(model, ["a", "b"]) is model

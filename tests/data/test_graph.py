@@ -22,7 +22,6 @@ FRAME = pd.DataFrame(
         "paid": [0, 1] * 20,
     }
 )
-JOBS = ("job_cook", "job_nurse", "job_civil")
 CAUSES = {"school": ["age"], "job": ["school"], "wage": ["job_cook", "school"]}
 EDGES = [("age", "school"), ("school", "job"), ("job", "wage"), ("school", "wage")]
 
@@ -32,12 +31,12 @@ def schema(causes=CAUSES, **marks) -> Schema:
 
 
 class TestStated:
-    def test_every_feature_has_its_causes_and_a_group_stands_for_its_columns(self):
+    def test_every_feature_has_its_causes_and_a_column_stands_for_its_feature(self):
         assert dict(schema().causes) == {
             "age": (),
             "school": ("age",),
-            "wage": ("school", *JOBS),
-            **dict.fromkeys(JOBS, ("school",)),
+            "wage": ("school", "job"),
+            "job": ("school",),
         }
 
     @pytest.mark.parametrize(
@@ -57,7 +56,7 @@ class TestStated:
     def test_a_graph_without_edges_says_that_nothing_follows(self):
         graph = nx.DiGraph()
         graph.add_nodes_from(["age", "wage"])
-        assert schema(graph).causal_order.held([0]) == (1, 2, 3, 4, 5)
+        assert schema(graph).causal_order.held([0]) == (1, 2, 3)
 
     @pytest.mark.parametrize("nothing", [None, {}])
     def test_nothing_stated_is_no_order(self, nothing):
@@ -74,7 +73,7 @@ class TestStated:
     @pytest.mark.parametrize(
         ("causes", "named"),
         [
-            ({"wage": ["age"]}, ["school", *JOBS]),
+            ({"wage": ["age"]}, ["school", "job"]),
             ({"wage": ["age", "school"], "job": ["wage"]}, ["wage"]),
         ],
         ids=["not connected", "immutable, with causes"],

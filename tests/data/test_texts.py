@@ -73,7 +73,7 @@ def test_descriptions_cards_and_figures_use_them(answers, tmp_path):
     page = (tmp_path / "cards.html").read_text(encoding="utf8")
     assert "Loan: " in page
     assert "loan_amount" not in page
-    names = labelled.plot(acted).axes[0].get_yticklabels()
+    names = labelled.plot(acted).get_yticklabels()
     assert names[0].get_text() == "Loan"
 
 

@@ -2,17 +2,18 @@
 
 import pickle
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Search
+from dear_plugin import DEAR, Schema, Search
 from dear_plugin.methods.dear import MOST
 from dear_plugin.paper import Autoencoder, Design, Training
 from dear_plugin.results.proposal import KINDS as EVERY_KIND
 
 K = 10
-KINDS = OTHER, PAIR = EVERY_KIND[1:]
+KINDS = OTHER, PAIR, SAME = EVERY_KIND[1:]
 
 WAYS = {
     "default": {},
@@ -90,7 +91,7 @@ class TestAllOfThem:
     def test_another_set_acts_on_other_features_than_those_before(self, answered):
         _, table = answered
         for own in by_row(table):
-            assert own["acted_on"].is_unique
+            assert own["acted_on"][own["kind"] != SAME].is_unique
 
     def test_the_reason_is_empty_where_it_is_credible_and_names_what_is_lacking(self, answered):
         result, table = answered
@@ -123,6 +124,51 @@ class TestWhenThereAreFew:
         table = method.generate(query).alternatives(3)
         assert table["success"].all()
         assert set(table["acted_on"]) == {"income + debt"}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Numbers, of which one follows the other, and a category."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(50.0, 10.0, 3_000).round()
+    follows = (x + rng.normal(0.0, 3.0, 3_000)).round()
+    job = rng.choice(["cook", "guard", "nurse", "pilot"], 3_000)
+    return pd.DataFrame({"x": x, "follows": follows, "job": job})
+
+
+class TestOnTheSameFeatures:
+    """Where there are fewer sets than answers asked for, there are other ways on the same sets."""
+
+    def ways(self, frame, model, **options):
+        query = frame[(model(frame) < 0.5) & frame["x"].between(45.0, 52.0)].head(10)
+        method = DEAR(model, Schema.infer(frame), **options).fit(frame)
+        return method.generate(query).alternatives(K)
+
+    def test_another_level_of_a_category_is_another_way(self, frame):
+        def model(rows):
+            return np.isin(rows["job"], ["nurse", "pilot"]) * 0.8
+
+        table = self.ways(frame, model, act_on=["job"])
+        for own in by_row(table):
+            assert own["kind"].tolist() == [OTHER, SAME]
+            assert set(own["job"]) == {"nurse", "pilot"}
+
+    def test_the_same_set_farther_is_another_way_if_it_is_enough_by_itself(self, frame):
+        def model(rows):
+            return 1.0 / (1.0 + np.exp(-(rows["x"] + rows["follows"] - 105.0)))
+
+        table = self.ways(frame, model, act_on=["x"])
+        assert (table["kind"] == SAME).any()
+        for own in by_row(table[table["credible"]]):
+            first, *others = own.itertuples()
+            assert len(others) <= 1
+            for other in others:
+                assert first.reliance > 0.0 and other.reliance == 0.0
+                assert other.x > first.x
+
+    def test_a_number_is_no_further_answer_by_a_few_units(self, frame):
+        table = self.ways(frame, lambda rows: 1.0 / (1.0 + np.exp(55.0 - rows["x"])), act_on=["x"])
+        assert set(table["kind"]) == {OTHER}
 
 
 class TestMany:
@@ -159,7 +205,7 @@ class TestContinued:
         result = usual.generate(mixed.refused(8))
         table = result.alternatives(3)
         (attempt,) = [each for each in result.question.attempts.values() if each.more][:1]
-        assert attempt.written is not None
+        assert attempt.first is not None
         read = pickle.loads(pickle.dumps(result))
         for other in (read, result.select(torch.arange(8))):
             assert not other.question.attempts

@@ -148,8 +148,8 @@ class TestKnownAnswers:
         """The loss of the paper has its minimum below the boundary for s = 0."""
         world = World(["a"])
         on = DescentSchedule(step=0.01, weights=(0.1,), target=0.0, steps=2000)
-        assert not world.found(on).solved.any()
-        assert world.found(replace(on, target=0.1)).solved.all()
+        assert not world.found(on).success.any()
+        assert world.found(replace(on, target=0.1)).success.all()
 
     def test_a_large_step_overshoots_the_target(self):
         world = World(["a"])
@@ -177,14 +177,14 @@ class TestTheLoop:
     def test_later_weights_are_for_what_earlier_ones_do_not_solve(self):
         world = World(["a"])
         schedule = DescentSchedule(step=0.002, weights=(4.0, 0.01), steps=200)
-        assert not world.found(replace(schedule, weights=(4.0,))).solved.any()
+        assert not world.found(replace(schedule, weights=(4.0,))).success.any()
         found, alone = world.found(schedule), world.found(replace(schedule, weights=(0.01,)))
-        assert found.solved.all()
+        assert found.success.all()
         assert torch.equal(found.values, alone.values)
 
     def test_no_step_leaves_the_factual(self):
         found = World(["a"]).found(DescentSchedule(steps=0))
-        assert not found.solved.any()
+        assert not found.success.any()
         torch.testing.assert_close(found.values[:, 0, 0], FACTUAL[:, 0])
 
 

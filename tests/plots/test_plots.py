@@ -82,17 +82,16 @@ class TestNothingToShow:
     def test_a_row_without_recourse(self, mixed, fitted, refused, axes):
         frozen = Constraints(frozen=list(mixed.schema.mutable))
         result = fitted.generate(refused, within=frozen)
-        result.plot_row(0, axes)
+        result.plot(result.factuals.index[0], ax=axes)
         said = " ".join(texts(axes)[0].split())
         assert said == "no recourse found: nothing may be acted on"
         assert "→" not in written(axes)
-        figure = result.plot()
-        assert texts(figure.axes[1])[0].startswith("no row has a recourse")
+        assert texts(result.plot())[0].startswith("no row has a recourse")
 
     def test_an_accepted_row(self, mixed, fitted, axes):
         accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).head(2)
         result = fitted.generate(accepted)
-        result.plot_row(0, axes)
+        result.plot(result.factuals.index[0], ax=axes)
         assert "already the wanted" in " ".join(texts(axes)[0].split())
 
     def test_a_result_without_rows_is_an_error(self, fitted, refused):
@@ -104,33 +103,38 @@ class TestNothingToShow:
 class TestOverview:
     @pytest.mark.parametrize(("suffix", "kind"), [("png", PNG), ("svg", b"<svg")])
     def test_it_is_saved_without_a_warning(self, recourses, tmp_path, suffix, kind):
-        recourses.plot(title="Recourse").savefig(tmp_path / f"overview.{suffix}")
+        recourses.plot().figure.savefig(tmp_path / f"overview.{suffix}")
         content = (tmp_path / f"overview.{suffix}").read_bytes()
         assert content.startswith(kind) if suffix == "png" else kind in content[:2000]
         assert len(content) > 20_000
 
-    def test_it_has_a_title_two_panels_and_the_caveat(self, recourses):
-        figure = recourses.plot(title="What to do")
-        assert isinstance(figure, Figure)
-        assert figure.get_suptitle() == "What to do"
-        assert figure.get_supxlabel() == recourses.note
+    def test_axes_are_taken_and_returned_and_a_figure_of_its_own_has_the_caveat(
+        self, recourses, axes
+    ):
+        label = recourses.factuals.index[0]
+        assert recourses.plot(ax=axes) is axes
+        assert recourses.plot(label, ax=axes) is axes
+        assert axes.figure.get_supxlabel() == ""
         assert "not causal" in recourses.note
-        assert len(figure.axes) == 2
+        for drawn in (recourses.plot(), recourses.plot(label)):
+            assert isinstance(drawn.figure, Figure)
+            assert drawn.figure.axes == [drawn]
+            assert drawn.figure.get_supxlabel() == recourses.note
 
     def test_with_tiers_the_caveat_is_that_of_an_effect(self, mixed):
         refused = mixed.refused(4)
         schema = replace(mixed.schema, tiers=[["age", "gender"]])
         result = DEAR(mixed.net, schema).fit(mixed.frame).generate(refused)
         assert "is an effect, if" in result.note
-        for figure in (result.plot(), result.plot(refused.index[0])):
-            assert figure.get_supxlabel() == result.note
+        for axes in (result.plot(), result.plot(refused.index[0])):
+            assert axes.figure.get_supxlabel() == result.note
 
 
 class TestRow:
     @pytest.fixture
     def position(self, recourses, axes):
         """The row with the largest indirect change, which is drawn."""
-        recourses.plot_row(largest_indirect(recourses), axes)
+        recourses.plot(recourses.factuals.index[largest_indirect(recourses)], ax=axes)
         return largest_indirect(recourses)
 
     def test_every_changed_feature_has_a_bar_and_its_values(self, recourses, axes, position):
@@ -149,17 +153,19 @@ class TestRow:
             length = abs(float(step[j])) if numbers[j] else 1.0
             assert bar.get_width() == pytest.approx(length)
 
-    def test_what_is_expected_has_its_range_over_the_resamples(self, recourses, axes, position):
-        spread = recourses.select(torch.tensor([position])).spread
+    def test_what_is_expected_has_its_range_for_people_like_the_row(
+        self, recourses, axes, position
+    ):
+        ranges = recourses.select(torch.tensor([position])).ranges
         direct, names = recourses.proposal.direct[position], recourses.encoder.schema.names
-        follows = recourses.changed[position] & ~direct & (spread.low[0] < spread.high[0])
+        follows = recourses.changed[position] & ~direct & (ranges.low[0] < ranges.high[0])
         drawn, names_at = {}, dict(zip(axes.get_yticks(), labels(axes), strict=True))
         for bars in axes.containers:
             if isinstance(bars, ErrorbarContainer):
                 (line,) = bars.lines[2][0].get_segments()
                 drawn[names_at[line[0, 1]]] = line[:, 0].tolist()
         step = (recourses.proposal.rows - recourses.x)[position].sign()
-        ends = step * torch.stack([spread.low[0], spread.high[0]]) / recourses.encoder.width
+        ends = step * torch.stack([ranges.low[0], ranges.high[0]]) / recourses.encoder.width
         ends = ends.sort(dim=0).values
         at = follows.nonzero()[:, 0].tolist()
         expected = {names[j]: pytest.approx(ends[:, j].tolist()) for j in at}
@@ -174,7 +180,7 @@ class TestRow:
         assert f"{before:.0%} → {after:.0%}" in title
 
     def test_no_text_covers_another_nor_leaves_the_figure(self, recourses):
-        figure = recourses.plot(recourses.factuals.index[largest_indirect(recourses)])
+        figure = recourses.plot(recourses.factuals.index[largest_indirect(recourses)]).figure
         FigureCanvasAgg(figure).draw()
         (panel,) = figure.axes
         (right,) = panel.child_axes
@@ -191,10 +197,10 @@ class TestRow:
     def test_more_features_than_a_panel_has_room_for_are_counted(self, axes):
         changes = pd.DataFrame(
             {
-                "feature": [f"f{i}" for i in range(14)],
+                "title": [f"f{i}" for i in range(14)],
                 "values": "0 → 1",
                 "kind": ["direct"] + ["indirect"] * 13,
-                "change": 0.5,
+                "size": 0.5,
                 "low": 0.5,
                 "high": 0.5,
             }
@@ -235,9 +241,9 @@ class TestOddResults:
         dear = DEAR(model, schema, act_on=["$a_{$", "$\\frac$"]).fit(frame)
         query = frame[frame["$a_{$"] == "under $5_{"].iloc[:1].set_axis(["$x_{$"])
         result = dear.generate(query)
-        result.plot_row(0, axes)
+        result.plot(result.factuals.index[0], ax=axes)
         FigureCanvasAgg(axes.figure).draw()
-        result.plot().savefig(tmp_path / "money.png")
+        result.plot().figure.savefig(tmp_path / "money.png")
         assert "$a_{$" in labels(axes)
         assert "Row $x_{$" in axes.get_title("left")
 
@@ -249,7 +255,7 @@ class TestOddResults:
         schema = Schema.infer(frame)
         dear = DEAR(lambda f: (f[town] == job).to_numpy().astype(float), schema, act_on=[town])
         result = dear.fit(frame).generate(frame[frame[town] == "a" * 60].iloc[:1])
-        result.plot_row(0, axes)
+        result.plot(result.factuals.index[0], ax=axes)
         FigureCanvasAgg(axes.figure).draw()
         assert f"{'a' * 29}… → {'b' * 29}…" in " ".join(values(axes)).replace("\n", " ")
         assert all(len(line) <= 26 for text in labels(axes) for line in text.split("\n"))

@@ -5,10 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from dear_plugin import DEAR, Constraints, LetterTemplate, Schema
+from dear_plugin import DEAR, Constraints, Schema
 from dear_plugin.results import html
-
-WORDS = LetterTemplate()
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +38,10 @@ class Parsed(HTMLParser):
 
     def handle_data(self, data):
         self.text += data
+
+
+def page(result, title):
+    return html.page(result, title, result.letter())
 
 
 SCRIPT = "<script>alert('&')</script>"
@@ -96,30 +98,30 @@ class TestPage:
 
     def test_it_is_well_formed_and_a_category_is_no_script(self, hostile):
         for result in hostile:
-            page = Parsed(html.page(result, "<title>", WORDS))
-            assert {"script", "link", "img", "iframe", "object"}.isdisjoint(page.tags)
-            assert page.tags.count("article") == page.tags.count("h2") == len(result)
-            assert "</table>" in page.text
+            text = Parsed(page(result, "<title>"))
+            assert {"script", "link", "img", "iframe", "object"}.isdisjoint(text.tags)
+            assert text.tags.count("article") == text.tags.count("h2") == len(result)
+            assert "</table>" in text.text
             Parsed(result._repr_html_())
-        assert SCRIPT in Parsed(html.page(hostile[0], "t", WORDS)).text
+        assert SCRIPT in Parsed(page(hostile[0], "t")).text
 
     def test_a_card_has_the_score_before_and_after(self, result):
-        page = html.page(result, "t", WORDS)
+        text = page(result, "t")
         acting = result.actions["acted_on"] != ""
         assert acting.any()
         for label, row in result.actions[acting].iterrows():
             name = f"Row {label}".replace("<", "&lt;").replace(">", "&gt;")
             before, after = f"{row['score_before']:.0%}", f"{row['score_after']:.0%}"
-            assert f"{name}: probability of the wanted decision {before} → {after}" in page
+            assert f"{name}: probability of the wanted decision {before} → {after}" in text
 
     def test_a_row_that_cannot_be_read_has_a_card_with_the_reason(self, mixed, fitted):
         query = mixed.frame.iloc[:2].assign(town=["Atlantis", "A"])
-        card = html.page(fitted.generate(query), "t", WORDS).split("<article>")[1]
+        card = page(fitted.generate(query), "t").split("<article>")[1]
         assert "Atlantis" in card
         assert "nan" not in card
 
     def test_it_loads_nothing(self, result):
-        page = html.page(result, "t", WORDS)
-        assert {"src", "href", "srcset", "data", "action"}.isdisjoint(Parsed(page).attributes)
-        assert "url(" not in page
-        assert "@import" not in page
+        text = page(result, "t")
+        assert {"src", "href", "srcset", "data", "action"}.isdisjoint(Parsed(text).attributes)
+        assert "url(" not in text
+        assert "@import" not in text

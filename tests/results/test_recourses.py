@@ -196,20 +196,39 @@ class TestHowSureItIs:
 
 
 class TestRanges:
-    """Uncertain changes are ranges over resamples of the decoder."""
+    """What follows has two ranges: of the mean of people like a row, and of one person."""
 
-    def test_it_is_the_10th_to_the_90th_percentile_and_holds_the_answer(self, fitted, mixed):
+    def test_they_are_of_means_over_people_and_of_people_and_hold_the_answer(self, fitted, mixed):
         result = fitted.generate(mixed.refused(8), within=Constraints(act_on=["income"]))
-        spread = result.spread
-        values, every = result.proposal.rows[:, [1]], torch.arange(17, spread.count + 17)
-        j, there = 0, fitted.decoders.resample((1,), result.x, values, every)
-        case = result.question.case
-        steps = case.feasible.project(result.x, there, torch.arange(8))[..., j] - result.x[:, [j]]
-        own = (result.proposal.rows - result.x)[:, j]
-        ends = torch.tensor(np.quantile(steps, 0.1, axis=1, method="lower"))
-        np.testing.assert_allclose(spread.low[:, j], torch.minimum(ends, own), atol=1e-6)
-        ends = torch.tensor(np.quantile(steps, 0.9, axis=1, method="higher"))
-        np.testing.assert_allclose(spread.high[:, j], torch.maximum(ends, own), atol=1e-6)
+        of, j = fitted.decoders.decoder, 0
+        assert of.people > 1
+        values, own = result.proposal.rows[:, [1]], (result.proposal.rows - result.x)[:, j]
+        steps = []
+        for turn in range(1, of.people + 1):
+            draws = torch.arange(17, 33) + 32 * turn
+            there = fitted.decoders.resample((1,), result.x, values, draws)
+            there = result.question.case.feasible.project(result.x, there, torch.arange(8))
+            steps.append(there[..., j] - result.x[:, [j]])
+        every, own, ranges = torch.stack(steps, 1), own.double(), result.ranges
+        there = fitted.decoders.resample((1,), result.x, values, torch.arange(-15, 1))
+        there = result.question.case.feasible.project(result.x, there, torch.arange(8))
+        middle = (there[..., j] - result.x[:, [j]]).mean(1)
+        far = np.quantile((every.mean(1) - middle[:, None]).abs(), 0.834, axis=1, method="weibull")
+        outer = np.quantile(every.flatten(1), [0.025, 0.975], axis=1, method="weibull")
+        expected = {
+            "low": np.minimum(middle - far, own),
+            "high": np.maximum(middle + far, own),
+            "low_one": np.minimum(outer[0], own),
+            "high_one": np.maximum(outer[1], own),
+        }
+        for name, ends in expected.items():
+            np.testing.assert_allclose(getattr(ranges, name)[:, j], ends, atol=1e-4)
+
+    def test_that_of_the_mean_is_narrower_where_people_differ(self, fitted, mixed):
+        ranges = fitted.generate(mixed.refused(40)).ranges
+        of_one, of_all = ranges.high_one - ranges.low_one, ranges.high - ranges.low
+        assert float((of_one - of_all).mean()) > 0.0
+        assert float((of_one >= of_all - 1e-9).double().mean()) > 0.95
 
     def test_a_category_has_the_number_of_resamples_in_which_it_changes(self, fitted, mixed):
         result = fitted.generate(mixed.refused(60))
@@ -223,9 +242,10 @@ class TestRanges:
     def test_a_method_without_resamples_has_none(self, mixed):
         baseline = NearestAccepted(mixed.net, mixed.schema).fit(mixed.frame)
         result = baseline.generate(mixed.refused(5))
-        spread = result.spread
-        assert spread.count == 0
-        assert torch.equal(spread.low, spread.high)
+        ranges = result.ranges
+        assert result.spread.count == 0
+        assert torch.equal(ranges.low, ranges.high)
+        assert torch.equal(ranges.low_one, ranges.high_one)
         assert not result.describe().str.contains("succeeds|enough|needs").any()
 
 

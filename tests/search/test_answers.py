@@ -11,7 +11,7 @@ from dear_plugin import DEAR, Schema, Search
 from dear_plugin.search import FeatureValues, SearchRun
 from dear_plugin.search.answers import best
 from dear_plugin.search.criteria import Criterion
-from dear_plugin.search.values import admitted
+from dear_plugin.search.values import admitted, singles
 from tests.search.handmade import A, D, factual, make_world, training_frame
 
 AIM = 1e-4
@@ -67,6 +67,12 @@ class TestCheapest:
             0, row, torch.where(margin >= AIM, cost, torch.inf), "amin"
         )
         torch.testing.assert_close(cheapest(searched(problem)), expected, atol=2e-3, rtol=0.0)
+
+    def test_values_that_must_be_dearer_are_not_tried(self, world):
+        row, *_ = singles(world.problem, run_of(world.problem).known)[0]
+        table = searched(world.problem)
+        single = (table.set[:, None] == table.problem.sets.single.nonzero()[:, 0]).any(1)
+        assert 0 < int(single.sum()) < len(row)
 
     def test_no_action_is_tried_twice(self, world):
         table = searched(world.problem)

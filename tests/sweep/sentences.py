@@ -20,8 +20,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dear_plugin import DEAR, Schema
 
-NONE = "We looked for a change that leads to the decision you want, and found none"
 NUMBER = r"-?[\d,]*\.?\d+(?:e-?\d+)?"
+ACTS = r"(?:increase|reduce|change) {name} from \S+ to (?P<new>{number}|\w+)"
 IS_SO = r"{name} is (?:at (?:most|least) )?(?P<new>{number})"
 ROWS = 12
 
@@ -148,7 +148,19 @@ def step_of(column):
 
 @dataclass(frozen=True)
 class Reader:
-    """One answer and what is said of it."""
+    """One answer and what is said of it.
+
+    Attributes:
+        table: the table of its row.
+        label: of the row.
+        before: the factual.
+        after: the counterfactual.
+        direct: what is acted on.
+        forced: what the action forces.
+        text: its description.
+        letter: what the letter of the row says of it; "" where it does not tell it.
+        lines: its lines of `changes`.
+    """
 
     table: Table
     label: Any
@@ -156,9 +168,9 @@ class Reader:
     after: pd.Series
     direct: dict[str, Any]
     forced: dict[str, Any]
-    action: pd.Series
     text: str
     letter: str
+    lines: pd.DataFrame
 
     def accepted(self, *changes):
         """Whether the model accepts the factual with some changes, and nothing else."""
@@ -227,22 +239,20 @@ class Reader:
         """The faults of the letter."""
         letter, frame = self.letter, self.table.frame
         effects = "tiers" in self.table.schema
-        weak = self.text.startswith("Weak") or "does not clearly favour" in self.text
-        if letter.startswith(NONE):
+        if not letter:
             return
+        weak = self.text.startswith("Weak") or "does not clearly favour" in self.text
         yield "a weak answer is recommended", weak
         yield "recommended, though it depends", "it depends on how much" in self.text
-        body = letter.replace("your case will be decided anew", "")
-        yield "without an order something will follow", not effects and " will " in body
-        acts = told(
-            r"(?:increase|reduce|change) {name} from \S+ to (?P<new>{number}|\w+)", letter, frame
-        )
-        is_so = re.search(r"With this, (.*?) by definition", letter)
-        forced = told(IS_SO, is_so[1], frame) if is_so else {}
-        only = re.search(r"This is enough only if (.*?)\. This is no", letter)
-        pattern = r"{name} is (?:at (?:most|least) )?(?P<new>{number}|\w+)"
-        needed = told(pattern, only[1], frame) if only else {}
-        yield "an action is not told", set(acts) != self.acted
+        yield "without an order something will follow", not effects and " will " in letter
+        acts = told(ACTS, letter, frame)
+        is_so = re.search(r"By definition, this sets (.*?)\.(?: |$)", letter)
+        pattern = r"{name} to (?:at (?:most|least) )?(?P<new>{number})"
+        forced = told(pattern, is_so[1], frame) if is_so else {}
+        only = re.search(r"This is enough only with (.*?)\.(?: |$)", letter)
+        ends = r"{name} at (?P<new>{number}) or (?:less|more)"
+        needed = told(ends, only[1], frame) if only else {}
+        needed |= told(r"{name} being (?P<new>\w+)", only[1], frame) if only else {}
         yield "what the letter says is refused", not self.accepted(acts, forced, needed)
         if "Nothing else has to change" in letter:
             yield "something else has to change", bool(forced or needed)
@@ -259,31 +269,62 @@ class Reader:
             "a direction that is open",
             any(self.expected().get(n) == ("fall" if v == "rise" else "rise") for n, v in usual),
         )
-        along = re.findall(rf"({names}) (?:will usually|at about)", letter)
+        along = re.findall(rf"({names}) (?:will usually|at about|being)", letter)
         chosen = self.table.act_on or [n for n in frame if n != "age"]
-        yield "a choice just happens", bool(set(along) & set(chosen))
+        yield "a choice just happens", bool((set(along) - set(needed)) & set(chosen))
+        kinds = self.lines.set_index("feature")["kind"]
+        follows = {*along, *needed}
+        yield "what follows has no line", not follows <= set(kinds.index[kinds == "indirect"])
+        yield (
+            "what is needed has no bound",
+            any(
+                line.least == line.old
+                for line in self.lines.itertuples()
+                if line.feature in needed
+            ),
+        )
         yield "the past is asked for", "please check" in letter
         yield "of one there is no plural", bool(re.search(r"\b1 \w+s\b", letter))
+        pairs = re.findall(rf"from ({NUMBER}) to ({NUMBER})(?=[ .,;]|$)", letter)
+        places = [{len(each.partition(".")[2]) for each in pair} for pair in pairs]
+        yield "old and new have other decimals", any(len(each) > 1 for each in places)
+
+
+def ways_of(letter):
+    """The ways that a letter tells."""
+    lines = [re.sub(r"^\d\. ", "", each) for each in letter.split("\n")]
+    return [each for each in lines if re.match(r"To get the|Increase|Reduce|Change", each)]
 
 
 def readers(table):
-    """The answers that act, with what is said of them."""
+    """The answers that act, with what is said of them, and the ways that are no answer's."""
     dear = DEAR(table.model, Schema.infer(table.frame, **table.schema), act_on=table.act_on)
     result = dear.fit(table.frame).generate(table.query)
-    actions, texts, letters = result.actions, result.describe(), result.letter()
-    for label in actions.index[actions["success"] & actions["acted_on"].ne("")]:
-        known = (frame.loc[label].dropna().to_dict() for frame in (result.direct, result.forced))
-        rows = result.factuals.loc[label], result.counterfactuals.loc[label]
-        said = texts[label], letters[label]
-        yield Reader(table, label, *rows, *known, actions.loc[label], *said)
+    every, table_of = result.ranked(4), result.alternatives(4)
+    ways = {label: ways_of(letter) for label, letter in result.letter(ways=3).items()}
+    lines = dict(tuple(every.changes.groupby(["row", "rank"])))
+    texts, found = every.describe(), []
+    for i, action in enumerate(table_of.itertuples(index=False)):
+        if not (action.success and action.acted_on):
+            continue
+        known = [frame.iloc[i].dropna().to_dict() for frame in (every.direct, every.forced)]
+        rows = every.factuals.iloc[i], every.counterfactuals.iloc[i]
+        acted = {name for name, new in known[0].items() if new != rows[0][name]}
+        told_of = [way for way in ways[action.index] if set(told(ACTS, way, table.frame)) == acted]
+        ways[action.index] = [way for way in ways[action.index] if way not in told_of]
+        own = lines[action.index, action.rank]
+        said = texts.iloc[i], " ".join(told_of)
+        found.append(Reader(table, action.index, *rows, *known, *said, own))
+    return found, [way for left in ways.values() for way in left]
 
 
 def audited(seed):
     """How many answers of the table of a seed were read, and their faults."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        read = list(readers(random_table(seed)))
-        faults = [
+        read, left = readers(random_table(seed))
+        faults = [("a way of a letter is no answer", way) for way in left]
+        faults += [
             (kind, reader)
             for reader in read
             for kind, wrong in (*reader.described(), *reader.written())
@@ -299,15 +340,19 @@ def main(tables=1000, first=0):
     for seed in range(first, first + tables):
         read, faults = audited(seed)
         answers += len(read)
-        advised += sum(not reader.letter.startswith(NONE) for reader in read)
+        advised += sum(bool(reader.letter) for reader in read)
         for kind, reader in faults:
             counts[kind] += 1
             examples.setdefault(kind, (seed, reader))
-    print(f"{tables} tables, {answers} answers, {advised} letters with advice")
+    print(f"{tables} tables, {answers} answers, of which letters tell {advised}")
     for kind, count in counts.most_common():
         seed, reader = examples[kind]
-        print(f"{count} x {kind}; seed {seed}, row {reader.label}:\n  {reader.text}")
-        print(f"  {reader.letter}")
+        print(f"{count} x {kind}; seed {seed}")
+        print(
+            f"{reader.label}: {reader.text}\n{reader.letter}"
+            if isinstance(reader, Reader)
+            else reader
+        )
 
 
 if __name__ == "__main__":

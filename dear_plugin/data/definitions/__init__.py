@@ -35,7 +35,6 @@ logger = logging.getLogger(__name__)
 def infer_relations(
     frame: pd.DataFrame,
     features: Sequence[Feature],
-    groups: Iterable[Iterable[str]] = (),
     *,
     pairs: Pairs = None,
     stated: Stated = None,
@@ -47,14 +46,13 @@ def infer_relations(
     Args:
         frame: training rows.
         features: the features of its columns.
-        groups: columns of which exactly one is 1.
         pairs: the orders, (a, b) for a <= b; None infers them.
         stated: `{name: others}` of what others determine; None infers it.
     """
     numbers = Numbers.of(frame, features)
     with np.errstate(all="ignore"):
         if stated is None:
-            found = _functions(frame, features, numbers, [frozenset(g) for g in groups])
+            found = _functions(frame, features, numbers)
         else:
             found = [_stated(frame, features, numbers, *each) for each in _named(stated)]
         ordered = _orders(numbers, found) if pairs is None else [*map(_order, pairs)]
@@ -81,20 +79,17 @@ def _named(stated: Any) -> Iterable[tuple[str, Sequence[str]]]:
 
 
 def _functions(
-    frame: pd.DataFrame,
-    features: Sequence[Feature],
-    numbers: Numbers,
-    groups: Sequence[frozenset[str]],
+    frame: pd.DataFrame, features: Sequence[Feature], numbers: Numbers
 ) -> list[Relation | Lookup]:
     """The definitions of columns, and then the near-functions."""
     exact: list[Relation] = []
     near: list[Fit] = []
     for scale in Scale.all(numbers):
-        found, close = fits(scale, groups)
+        found, close = fits(scale)
         exact, near = [*exact, *(fit.relation for fit in found)], [*near, *close]
     exact += switched(numbers)
     exact = [*{frozenset(each.members): each for each in reversed(exact)}.values()][::-1]
-    return [*tables.lookups(frame, features, exact, groups), *exact, *_apart(near, exact)]
+    return [*tables.lookups(frame, features, exact), *exact, *_apart(near, exact)]
 
 
 def _apart(near: Iterable[Fit], exact: Iterable[Relation]) -> list[Relation]:
@@ -132,9 +127,10 @@ def _stated(
     Raises:
         SchemaError: unknown columns, or no form fits.
     """
-    columns = [feature.name for feature in features]
-    if wrong := [each for each in (name, *others) if each not in columns]:
-        raise SchemaError(f"definitions: {unknown('features', wrong, columns)}")
+    owners = {each.name: f.name for f in features for each in (f, *f.dummies)}
+    if wrong := [each for each in (name, *others) if each not in owners]:
+        raise SchemaError(f"definitions: {unknown('features', wrong, owners)}")
+    name, *others = dict.fromkeys(owners[each] for each in (name, *others))
     if {name, *others} <= {*numbers.names}:
         y, *x = (numbers.names.index(each) for each in (name, *others))
         forms = [each for scale in Scale.all(numbers) for each in stated_forms(scale, y, x)]

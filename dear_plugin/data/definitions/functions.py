@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -20,23 +20,15 @@ STRAIGHT, SECOND = 0.995, 0.1
 ROUNDING = 1e-9
 
 
-def fits(scale: Scale, groups: Iterable[Iterable[str]]) -> tuple[list[Fit], list[Fit]]:
-    """The exact fits of numbers, short ones first, that do not follow from others; near ones.
-
-    Args:
-        scale: the numbers.
-        groups: columns of which exactly one is 1.
-    """
+def fits(scale: Scale) -> tuple[list[Fit], list[Fit]]:
+    """The exact fits of numbers, short ones first, that do not follow from others; near ones."""
     distinct = [len(np.unique(v)) for v in scale.others.T]
     wide = [j for j, count in enumerate(distinct) if count > 3 or not scale.kind.log]
     # A square comes before its root, which has the same count.
     order = sorted(wide, key=lambda j: (-distinct[j], -scale.spread[j] * scale.kind.log))
     both = [_fit(scale, y, [j for j in wide if j != y]) for y in order]
     exact, found = [fit for fit, _ in both if fit], list[Fit]()
-    names = scale.numbers.names
-    known = [*groups] if not scale.kind.log else []
-    span = np.array([[*(n in group for n in names), -1.0] for group in known])
-    span = span.reshape(len(known), len(names) + 1)
+    span = np.empty((0, len(scale.numbers.names) + 1))
     for each in sorted(exact, key=lambda fit: len(fit.relation.others)):
         row = scale.row(each.relation)
         if not follows(row, span) and _zeros_agree(scale, each.relation):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,7 @@ Codes = npt.NDArray[np.int64]
 
 
 def lookups(
-    frame: pd.DataFrame,
-    features: Sequence[Feature],
-    exact: Sequence[Relation],
-    groups: Iterable[frozenset[str]],
+    frame: pd.DataFrame, features: Sequence[Feature], exact: Sequence[Relation]
 ) -> list[Lookup]:
     """The columns that others determine; the log tells of those that identifiers determine.
 
@@ -38,7 +35,6 @@ def lookups(
         frame: training rows.
         features: the features of its columns.
         exact: exact relations, whose members determine each other otherwise.
-        groups: columns of which exactly one is 1, likewise.
     """
     at = np.random.default_rng(0).permutation(len(frame))[:ROWS]
     some = frame[[f.name for f in features]].iloc[at]
@@ -55,8 +51,6 @@ def lookups(
             for y in found
             if (base.name, y.name) not in pairs and not y.immutable
         }
-    for members in groups:
-        pairs = {pair: sure for pair, sure in pairs.items() if not {*pair} <= members}
     for each in exact:
         apart = len(each.others) > 1 and all((o, each.name) in pairs for o in each.others)
         if not apart:

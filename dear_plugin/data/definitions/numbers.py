@@ -11,7 +11,7 @@ import pandas as pd
 
 from dear_plugin.data.codes import gross
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.groups import is_flag, ones_of
+from dear_plugin.data.kinds.dummies import is_flag, ones_of
 from dear_plugin.data.kinds.numbers import ordinary_values
 
 # The rows that are looked at, and the least known values of a column. The largest number, and the

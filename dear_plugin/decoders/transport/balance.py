@@ -8,6 +8,8 @@ Dyk 2004), so that any number of them, crossed or curved, costs one dimension.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
@@ -15,10 +17,9 @@ from torch.nn.functional import one_hot
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.leaves import Leaves
+from dear_plugin.decoders.transport.regression import Regression
 from dear_plugin.decoders.transport.terms import Terms, phi, straight, winsorised
 
-# Of the squares of each column, whatever its scale; and of an empty one.
-RIDGE, LEAST_RIDGE = 2e-9, 1e-18
 # Training rows that the columns are chosen on.
 ROWS = 5_000
 # Held features whose products are looked at, products that are taken, and their least t-statistic.
@@ -47,31 +48,34 @@ class Balance:
         own = [sample.shared(Terms.of, j) for j in acted]
         wanted = phi(own, rows[:, list(acted)])[:, straight(own)]
         wanted = (wanted - wanted.mean(0)) / wanted.std(0, correction=0).clamp_min(1e-9)
-        columns = torch.cat(self._plain(rows), 1)
-        weights, left = fitted(columns, wanted)
-        self._codes = _leading(weights, columns, wanted)[1:].split(self._sizes)
+        regression = sample.shared(plain, held, 1, ROWS)
+        weights, left = regression(wanted)
+        self._codes = _leading(weights, regression.columns, wanted)[1:].split(self._sizes)
         factors = self._factors(rows)
         self._pairs = _products(factors, left)
         if self._pairs.shape[1]:
-            columns = torch.cat([columns, _product(factors, self._pairs)], 1)
-            weights, left = fitted(columns, wanted)
+            regression = Regression(_product(factors, self._pairs), regression)
+            left = regression(wanted)[1]
         self._leaves = Leaves(factors, left, max(MIN_LEAF, len(rows) // LEAF_SHARE))
-        columns = torch.cat([columns, self._in_leaves(factors)], 1)
-        weights, left = fitted(columns, wanted)
+        regression = Regression(self._in_leaves(factors), regression)
+        weights, left = regression(wanted)
         self._fine = Leaves(factors, left, LEAST_FINE, FINE)
         at = self._fine(factors)
         sums = left.new_zeros(len(self._fine), left.shape[1]).index_add_(0, at, left)
         self._mean = sums / torch.bincount(at, minlength=len(sums))[:, None]
-        weights = _leading(weights, columns, wanted)
-        plain = 1 + sum(self._sizes)
-        sizes = [1, *self._sizes, self._pairs.shape[1], len(weights) - plain - len(self._pairs.T)]
+        weights = _leading(weights, regression.columns, wanted)
+        sizes = [1, *self._sizes, self._pairs.shape[1], len(self._leaves)]
         self._weights = weights.split(sizes)
 
     def columns(self, rows: Tensor) -> Tensor:
         """(m, q) a constant, the held features' columns, products and leaves of scaled rows."""
+        return torch.cat([_columns(self._terms, rows[:, self._at]), self.more(rows)], 1)
+
+    def more(self, rows: Tensor) -> Tensor:
+        """(m, q) the columns of this set alone, products and leaves, of scaled rows."""
         factors = self._factors(rows)
-        parts = [*self._plain(rows), _product(factors, self._pairs)]
-        return torch.cat([*parts, self._in_leaves(factors), self._mean[self._fine(factors)]], 1)
+        means = self._mean[self._fine(factors)]
+        return torch.cat([_product(factors, self._pairs), self._in_leaves(factors), means], 1)
 
     def score(self, rows: Tensor) -> Tensor:
         """(m,) double, E[x_S | held] of scaled rows, (m, p)."""
@@ -83,11 +87,6 @@ class Balance:
             out += terms.weighted(column, weights)
         return out
 
-    def _plain(self, rows: Tensor) -> list[Tensor]:
-        columns = rows.index_select(1, self._at).unbind(1)
-        plain = (terms(column) for terms, column in zip(self._terms, columns, strict=True))
-        return [rows.new_ones(len(rows), 1), *plain]
-
     def _factors(self, rows: Tensor) -> Tensor:
         """(m, h) double, one column of each held feature: of a category, what x_S is expected."""
         own = zip(self._terms, self._codes, rows[:, self._at].T, strict=True)
@@ -95,6 +94,25 @@ class Balance:
 
     def _in_leaves(self, factors: Tensor) -> Tensor:
         return one_hot(self._leaves(factors), len(self._leaves)).double()
+
+
+def plain(sample: Sample, held: Members, step: int, most: int) -> Regression:
+    """The regression on a constant and the held features' columns, the same for all sets.
+
+    Args:
+        sample: the training rows, winsorised here.
+        held: the held features.
+        step: every so manieth row,
+        most: and of these evenly spread ones, at most so many.
+    """
+    rows = sample.shared(winsorised)[::step]
+    terms = [sample.shared(Terms.of, j) for j in held]
+    return Regression(_columns(terms, rows[:: -(-len(rows) // most)][:, list(held)]))
+
+
+def _columns(terms: Sequence[Terms], values: Tensor) -> Tensor:
+    """(m, q) a constant, and the columns of features whose values are (m, h)."""
+    return torch.cat([values.new_ones(len(values), 1), phi(terms, values)], 1)
 
 
 def _products(factors: Tensor, left: Tensor) -> Tensor:
@@ -111,14 +129,6 @@ def _products(factors: Tensor, left: Tensor) -> Tensor:
 
 def _product(factors: Tensor, pairs: Tensor) -> Tensor:
     return factors[:, pairs[0]] * factors[:, pairs[1]]
-
-
-def fitted(columns: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """(q, t) least squares, and (m, t) what it leaves."""
-    gram = columns.T @ columns
-    ridge = RIDGE * gram.diagonal() + LEAST_RIDGE
-    weights = torch.linalg.solve(gram + torch.diag(ridge), columns.T @ targets)
-    return weights, targets - columns @ weights
 
 
 def _leading(weights: Tensor, columns: Tensor, wanted: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from torch import Tensor
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Decoder, Members, register
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.estimate import DRAWS, Estimate
+from dear_plugin.decoders.transport.estimate import DRAWS, PEOPLE, Estimate
 from dear_plugin.errors import ConstraintError, NotFittedError, shown
 
 FEW_ROWS = 1000
@@ -53,6 +53,7 @@ class Transport(Decoder):
     """
 
     draws: ClassVar[int] = DRAWS
+    people: ClassVar[int] = PEOPLE
 
     def __init__(self, given: Iterable[str] | None = None) -> None:
         if isinstance(given, str):

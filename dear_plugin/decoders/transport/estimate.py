@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.special_values import is_special
 from dear_plugin.data.tiers import ranks
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
@@ -25,10 +26,17 @@ from dear_plugin.decoders.transport.links import differing, linked
 from dear_plugin.decoders.transport.modifiers import Modifiers, grows
 from dear_plugin.decoders.transport.ratios import WHOLE, Counts, fit_ratios
 from dear_plugin.decoders.transport.tables import Tables
-from dear_plugin.decoders.transport.values import Values, linear_copies, smooth_features
+from dear_plugin.decoders.transport.values import (
+    Values,
+    counted_features,
+    linear_copies,
+    rounding,
+    smooth_features,
+)
 
-# The number of bootstrap samples that are estimated at a time.
-DRAWS = 16
+# The number of bootstrap samples that are estimated at a time, and how many times; further draws
+# are other people in the same samples, so many in each, and from 0 down in the training rows.
+DRAWS, TIMES, PEOPLE = 16, 2, 8
 # The key of who becomes missing.
 LUCK = 1
 # Ranks are inside (0, 1) by so much.
@@ -64,14 +72,16 @@ class Estimate:
         self._copies = [(j, acted.index(i), b) for i, j, b in copies if i in acted and others[j]]
         others[[j for j, *_ in self._copies]] = False
         smooth = others & sample.shared(smooth_features)
-        counted = (others & ~smooth).nonzero()[:, 0]
+        counted = (others & sample.shared(counted_features)).nonzero()[:, 0]
         # Those with an order first.
         self._counted = counted[sample.encoder.blocks[counted].long().argsort(stable=True)]
         self._groups = sample.shared(Modifiers, acted, held) if held and len(counted) else None
         self._own = self._group(sample.rows)
         self._by_group = self._differing()
-        self._fit = LeastSquares(*self._set, smooth, tested=self._tested)
-        self.point = self._tables(WHOLE), self._fit.lines(WHOLE)
+        fit = partial(LeastSquares, *self._set, tested=self._tested)
+        self._fits = [fit(some) for some in _alike(is_special(sample.rows), smooth)]
+        self._points = [each.lines(WHOLE) for each in self._fits]
+        self.point = self._tables(WHOLE), Lines.joined(self._points)
         self._chained: dict[int, list[Lines]] = {}
         self._draws: dict[int, tuple[Tables, Lines]] = {}
 
@@ -85,8 +95,11 @@ class Estimate:
         """What moves in a group of 16 bootstrap samples, each of half as many rows.
 
         Two samples differ by the noise of both: half the rows have twice the variance. What does
-        not move in the training rows moves in none of them. A group is estimated when it is first
-        asked for: a search asks for the first, a report of what it found for the second.
+        not move in the training rows moves in none of them; but in groups 2 and 3, which are the
+        samples of 0 and 1 for further people, smooth features follow a straight line untested,
+        so that ranges have the effects that were too small to be found. A group is estimated when
+        it is first asked for: a search asks for the first, a report of what it found for the
+        second, ranges for the last.
         """
         if group not in self._draws:
             with torch.inference_mode(False):
@@ -94,12 +107,13 @@ class Estimate:
         return self._draws[group]
 
     def _draw(self, group: int) -> tuple[Tables, Lines]:
-        generator = torch.Generator().manual_seed(group)
+        generator = torch.Generator().manual_seed(group % TIMES)
         blocks = torch.randint(BLOCKS, (DRAWS, BLOCKS // 2), generator=generator)
         weights = 2.0 * torch.nn.functional.one_hot(blocks, BLOCKS).sum(1).double()
-        tables, lines = self.point
         self._chained[group] = [fit.lines(weights, point) for fit, point in self._chains]
-        return self._tables(weights, tables.features), self._fit.lines(weights, lines)
+        fits, untested = zip(self._fits, self._points, strict=True), group >= TIMES
+        lines = (fit.lines(weights, own, untested=untested) for fit, own in fits)
+        return self._tables(weights, self.point[0].features), Lines.joined([*lines])
 
     @lazy
     def _chains(self) -> list[tuple[LeastSquares, Lines]]:
@@ -108,7 +122,8 @@ class Estimate:
         What a counted cause does next is not sure of one row, nor is then what follows from it.
         One with the same place is taken for a cause where x_S has no effect beside it.
         """
-        counted, smooth = (each.features for each in self.point)
+        # Of those with special levels a counted cause moves who is special.
+        counted, smooth = self.point[0].features, self._points[0].features
         schema, chains = self._sample.encoder.schema, []
         place = torch.tensor(ranks(schema.tiers, schema.names))
         for own in place[smooth].unique().tolist() if len(counted) else ():
@@ -126,6 +141,10 @@ class Estimate:
                     break
                 may_move[direct] = False
         return chains
+
+    def _chain(self, group: int) -> list[Lines]:
+        """What follows counted features in a group of samples."""
+        return self._chained[group] if group >= 0 else [point for _, point in self._chains]
 
     def _counts(self, weights: Tensor, by: Tensor | None = None) -> Counts:
         return Counts(*self._set, weights, by, self.axis)
@@ -191,11 +210,11 @@ class Estimate:
 
         Args:
             x: (m, p) rows.
-            draws: (r,) bootstrap samples of one group, from 1 on; None: the training rows.
+            draws: (r,) draws of one group, from 1 on; None: the training rows.
             generator: breaks ties at random; None takes the middle in the training rows, and in
                 each sample another place, since nobody knows a row's own.
         """
-        group = None if draws is None else _group(draws)
+        group, places = None if draws is None else _group(draws), _place(draws)
         tables, lines, draws = self._of(draws)
         at = self._cell(x, draws) * len(self.axis.mix)
         at = at + self.axis.node(x.index_select(1, self.acted))
@@ -203,13 +222,16 @@ class Estimate:
         if len(features := tables.features):
             tie = torch.full((1, 1, len(features)), 0.5)
             if group is not None:
-                tie = _places(group, self._keys)[draws, None]
+                tie = _places(group, self._keys)[places, None]
             if generator is not None:
                 drawn = torch.rand((1, len(x), len(features)), generator=generator)
                 tie = drawn[..., features.argsort().argsort()]
             v[..., features] = tables.ranks(x, at, tie).clamp(EDGE, 1.0 - EDGE).to(v)
         if len(lines.features):
-            v[..., lines.features] = lines.residual(x, draws)
+            known = ~is_special(x[:, lines.features])
+            v[..., lines.features] = torch.where(
+                known, lines.residual(x, draws), v[..., lines.features]
+            )
         return v
 
     def decode(self, x: Tensor, v: Tensor, values: Tensor, draws: Tensor | None = None) -> Tensor:
@@ -219,11 +241,11 @@ class Estimate:
             x: (m, p) the factual rows.
             v: (r, m, k) their latents.
             values: (m, c, w) the new values of x_S.
-            draws: (r,) bootstrap samples of one group, from 1 on; None: the training rows.
+            draws: (r,) draws of one group, from 1 on; None: the training rows.
         """
-        group = None if draws is None else _group(draws)
+        group, places = None if draws is None else _group(draws), _place(draws)
         (m, c, _), (tables, lines, draws) = values.shape, self._of(draws)
-        luck = None if group is None else _places(group, [LUCK])[draws, 0].numpy()
+        luck = None if group is None else _places(group, [LUCK])[places, 0].numpy()
         out = x[:, None].repeat(len(draws), 1, c, 1)
         if len(features := tables.features):
             start, node = v[..., -1].long(), self.axis.node(values.flatten(0, 1)).view(m, c)
@@ -231,11 +253,20 @@ class Estimate:
             moved = tables.move(x, v.index_select(2, features), start, end, luck)
             out.index_copy_(3, features, moved)
         if len(features := lines.features):
+            # A special value stays, and what becomes special is.
+            stays = is_special(out[..., features]) | is_special(x[:, None, features])
             moved = lines.move(x, v.index_select(2, features), values, draws)
-            out.index_copy_(3, features, moved)
-        for chain in self._chained[group] if group is not None else ():
+            out.index_copy_(3, features, torch.where(stays, out[..., features], moved))
+        for chain in self._chain(_sampled(group)) if group is not None else ():
             moved = chain.follow(x, out[:, :, 0], values[:, 0], draws)
             out.index_copy_(3, chain.features, moved[:, :, None])
+        if group is not None and len(features):
+            # Nor does anybody know what a row was before it was rounded.
+            keys, gaps = self._sample.shared(rounding)
+            moved, keys = out[..., features], [keys[j] for j in features.tolist()]
+            within = (_places(group, keys)[places] - 0.5) * gaps[features]
+            moves = (moved != x[:, None, features]) & ~stays
+            out[..., features] = moved + within[:, None, None].to(moved) * moves
         for j, i, slope in self._copies:
             out[..., j] = x[:, j, None] + slope * (values[..., i] - x[:, self.acted[i], None])
         return out.index_copy_(3, self.acted, values.expand(len(draws), -1, -1, -1))
@@ -260,9 +291,9 @@ class Estimate:
 
     def _of(self, draws: Tensor | None) -> tuple[Tables, Lines, Tensor]:
         """What moves in some samples, and their places there."""
-        if draws is None:
-            return *self.point, torch.zeros(1, dtype=torch.int64)
-        return *self.drawn(_group(draws)), (draws - 1) % DRAWS
+        if draws is None or draws[0] <= 0:
+            return *self.point, torch.zeros_like(_place(draws))
+        return *self.drawn(_sampled(_group(draws))), _place(draws)
 
     @lazy
     def _keys(self) -> list[int]:
@@ -271,16 +302,44 @@ class Estimate:
         return [crc32(each.numpy().tobytes()) for each in codes]
 
 
+def _alike(special: Tensor, smooth: Tensor) -> list[Tensor]:
+    """(p,) bool each, the smooth features without special values, and those with the same ones.
+
+    Args:
+        special: (n, p) bool, the special values.
+        smooth: (p,) bool.
+    """
+    where: dict[bytes, list[int]] = {bytes(len(special)): []}
+    for j in smooth.nonzero()[:, 0].tolist():
+        where.setdefault(special[:, j].numpy().tobytes(), []).append(j)
+    some = torch.arange(len(smooth))
+    return [torch.isin(some, torch.tensor(each).long()) for each in where.values()]
+
+
 def _group(draws: Tensor) -> int:
-    """The group of 16 bootstrap samples that some of one group are in."""
+    """The group of 16 draws that some of one group are in."""
     return int(draws[0] - 1) // DRAWS
 
 
+def _place(draws: Tensor | None) -> Tensor:
+    """(r,) the places of draws in their group."""
+    return torch.zeros(1, dtype=torch.int64) if draws is None else (draws - 1) % DRAWS
+
+
+def _sampled(group: int) -> int:
+    """The group of bootstrap samples of a group of draws, see `Estimate.drawn`; -1 for none."""
+    return max(group, -1) if group < TIMES else TIMES + group % TIMES
+
+
 def _places(group: int, keys: Sequence[int]) -> Tensor:
-    """(16, f) evenly spaced places in (0, 1), for each key in another order of the samples."""
-    seeds = (torch.Generator().manual_seed(key + group) for key in keys)
+    """(16, f) evenly spaced places in (0, 1), for each key in another order of the samples.
+
+    Of further groups, other places in the same samples.
+    """
+    seeds = (torch.Generator().manual_seed(key + group % TIMES) for key in keys)
     orders = [torch.randperm(DRAWS, generator=seed) for seed in seeds]
-    return (torch.stack(orders, 1) + 0.5) / DRAWS
+    turned = torch.stack(orders, 1) + group // TIMES * (DRAWS // PEOPLE)
+    return (turned % DRAWS + 0.5) / DRAWS
 
 
 def _merged(kept: Tensor, others: list[Tensor], some: list[Tensor]) -> list[Tensor]:

@@ -8,8 +8,10 @@ order depends on the number of rows, and a row must be the same in every batch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
@@ -36,6 +38,15 @@ class Lines:
     held: Tensor
     slope: Tensor
     scale: Tensor
+
+    @classmethod
+    def joined(cls, parts: Sequence[Lines]) -> Lines:
+        """Those of several regressions on the same columns as one."""
+        weights = (
+            torch.cat([getattr(each, name) for each in parts], 2)
+            for name in ("held", "slope", "scale")
+        )
+        return cls(torch.cat([each.features for each in parts]), parts[0].columns, *weights)
 
     def residual(self, x: Tensor, draws: Tensor) -> Tensor:
         """(r, m, f) what the locations of r samples, (r,), leave of scaled rows, given (m, p)."""

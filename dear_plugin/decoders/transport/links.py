@@ -16,7 +16,7 @@ from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.ratios import WHOLE, Counts, fit_bases, shrunk
 from dear_plugin.decoders.transport.trends import LEAST
-from dear_plugin.decoders.transport.values import GROUPS, normal_places, smooth_features
+from dear_plugin.decoders.transport.values import GROUPS, counted_features, normal_places
 
 # The family-wise error rate over all features that are independent of x_S; the l-th level has
 # 1 / 2^l of it.
@@ -45,7 +45,7 @@ def linked(
 
 def _all_tails(sample: Sample, i: int, held: Members) -> Tensor:
     """(l, 1, p) the tail probabilities of all counted features in the sample itself; others 1."""
-    counted = ~sample.shared(smooth_features)
+    counted = sample.shared(counted_features).clone()
     counted[[i, *held]] = False
     some = counted.nonzero()[:, 0]
     tails = _tails(Counts(sample, (i,), held, WHOLE), some)

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.balance import Balance, fitted
+from dear_plugin.decoders.transport.balance import Balance, plain
 from dear_plugin.decoders.transport.leaves import Leaves
+from dear_plugin.decoders.transport.regression import Regression
 from dear_plugin.decoders.transport.terms import Terms, phi, straight, winsorised
 
 # Leaves, their least rows and share, and rows that the tree is grown on.
@@ -42,14 +43,15 @@ class Modifiers:
         self._at, self._terms = list(held), [sample.shared(Terms.of, j) for j in held]
         rows = sample.shared(winsorised)[grows(len(sample))]
         rows = rows[:: -(-len(rows) // ROWS)]
-        columns = sample.shared(Balance, acted, held).columns(rows)
+        more = sample.shared(Balance, acted, held).more(rows)
+        regression = Regression(more, sample.shared(plain, held, 2, ROWS))
         others = [j for j in range(rows.shape[1]) if j not in {*acted, *held}]
         own, rest = (
-            fitted(columns, _standardised(sample, rows, each))[1] for each in (list(acted), others)
+            regression(_standardised(sample, rows, each))[1] for each in (list(acted), others)
         )
         # Bends may differ where lines do not.
-        own = torch.cat([own, fitted(columns, own.square())[1]], 1)
-        effect = (own[:, :, None] * fitted(own, rest)[1][:, None]).flatten(1)
+        own = torch.cat([own, regression(own.square())[1]], 1)
+        effect = (own[:, :, None] * Regression(own)(rest)[1][:, None]).flatten(1)
         self._middle = self._columns(rows).mean(0)
         least = max(MIN_LEAF, len(rows) // LEAF_SHARE)
         self._leaves = Leaves(self._inputs(rows), effect, least, LEAVES)

@@ -1,12 +1,14 @@
 """Values (step 1): which features are counted and which are smooth, and the counted ones' values.
 
-A feature is *counted* if it has categories, special levels or an atom (a value that 1 % of the
-rows have): it is looked up in tables of observed values. A number without atoms is *smooth*.
+A feature is *counted* if it has categories or an atom (a value that 1 % of the rows have): it is
+looked up in tables of observed values. A number without atoms is *smooth*; where it has special
+levels, these are counted, and rows with known values are smooth.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 import torch
@@ -125,7 +127,7 @@ def splits_of(size: Tensor, order: Tensor, special: int = 0) -> Tensor:
 
 
 def smooth_features(sample: Sample) -> Tensor:
-    """(p,) bool, the numbers that vary and have neither atoms nor special levels.
+    """(p,) bool, the numbers whose known values vary and have no atoms.
 
     Rounding makes no atoms: a number of many values is smooth if none of them is heavy beside its
     neighbours and its tails are short.
@@ -134,9 +136,16 @@ def smooth_features(sample: Sample) -> Tensor:
     return torch.tensor([f.is_number and _is_smooth(c) for f, c in columns])
 
 
+def counted_features(sample: Sample) -> Tensor:
+    """(p,) bool, those with atoms, categories, or special levels."""
+    found: Tensor = ~sample.shared(smooth_features) | is_special(sample.rows).any(0)
+    return found
+
+
 def _is_smooth(column: Tensor) -> bool:
-    values, counts = value_counts(column)
-    if bool(is_special(values[0])) or len(values) < 2:
+    known, rows = without_special(column), len(column)
+    column, (values, counts) = known, value_counts(known)
+    if len(values) < 2 or len(column) < LEAST_KNOWN * rows:
         return False
     if not len(heavy_values(column)):
         return True
@@ -150,6 +159,13 @@ def _is_smooth(column: Tensor) -> bool:
     is_long = is_long or max(left, right) > SKEWED * min(left, right)
     few = len(values) < MANY_VALUES or int(counts.max()) >= VERY_HEAVY * len(column)
     return not (few or is_long or bool(is_atom.any()))
+
+
+def rounding(sample: Sample) -> tuple[list[int], Tensor]:
+    """A number for each feature, equal for equal columns, and (p,) the usual gaps of values."""
+    columns = [each.contiguous() for each in sample.rows.T]
+    gaps = [value_counts(each)[0].diff().median().nan_to_num() for each in columns]
+    return [crc32(each.numpy().tobytes()) for each in columns], torch.stack(gaps)
 
 
 def linear_copies(sample: Sample) -> list[tuple[int, int, float]]:

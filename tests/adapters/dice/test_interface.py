@@ -17,7 +17,7 @@ def read(frame, continuous, immutable=(), **options):
 
 
 def kinds(interface):
-    return {feature.name: feature.kind for feature in interface.schema}
+    return {column.name: column.kind for column in interface.schema.columns}
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_dice_says_what_is_continuous(frame):
         "two": Kind.NUMERIC,
         "same": Kind.NUMERIC,
     }
-    features = dict(zip(interface.names, interface.schema, strict=True))
+    features = dict(zip(interface.names, interface.schema.columns, strict=True))
     assert features["flag"].categories == ("0", "1")
     assert features["truth"].categories == ("False", "True")
     assert (features["two"].bounds, features["two"].precision) == ((0.0, 0.25), 2)
@@ -61,12 +61,12 @@ def test_dice_says_what_is_continuous(frame):
 def test_decimals_survive_dices_float32(frame):
     interface = read(frame, ["rate", "number"])
     assert set(interface.frame["rate"]) == set(frame["rate"])
-    assert interface.schema.features[interface.names.index("rate")].bounds == (0.1, 0.7)
+    assert interface.schema.columns[interface.names.index("rate")].bounds == (0.1, 0.7)
 
 
 def test_the_users_precision_counts(frame):
     interface = read(frame, ["rate"], continuous_features_precision={"rate": 3})
-    assert interface.schema.features[interface.names.index("rate")].precision == 3
+    assert interface.schema.columns[interface.names.index("rate")].precision == 3
 
 
 def test_dummies_that_are_called_continuous_are_a_group_whatever_their_precision(frame):

@@ -1,7 +1,7 @@
-"""Advice: what the log says of training columns, by their values; marks identifiers.
+"""Lint: what the log says of training columns, by values and by names; marks identifiers.
 
-What is concluded is told as INFO; a warning asks, and names the argument that answers it. What the
-log says of names is in `sensitive`.
+What is concluded is told as INFO; a warning asks, and names the argument that answers it. Warnings
+by names change no result: `logging.getLogger("dear_plugin.data.lint.names")` switches them off.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,6 @@ from dear_plugin.data import identifiers
 from dear_plugin.data.codes import MOST_CODES, Array, gross, suspected_codes
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds.categories import not_known
-from dear_plugin.data.kinds.numbers import on_steps
 from dear_plugin.data.kinds.remedies import as_numbers, line, parsed
 from dear_plugin.data.scales import words_in_order
 
@@ -32,7 +32,22 @@ MOST_NAMED = 5
 # The arguments that say what a column is, which then is no identifier.
 STATED = ("numeric", "categorical", "ordered", "increasing", "decreasing", "ranges", "units")
 
+# Words, or parts of words, of names in lower case with "_" around each word, and what they say.
+SENSITIVE = "have names of attributes that cannot be changed"
+NAMES = {
+    SENSITIVE: r"_(age|sex|gender|race|ethnic|ethnicity|nationality|religion|marital(status)?)_",
+    "seem to count time, and no action makes time pass": r"since|_(age|tenure|seniority|elapsed)_"
+    r"|_(birthday|dob)_|_(years?|months?|days?|yrs)_(at|in|with|on)_",
+    "have names of past events, which no action undoes": r"_(delinq\w*?|late|arrears|overdue"
+    r"|past_due|default(s|ed)?|bankrupt\w*?|derog\w*?|foreclosure|priors|convictions|arrests|lawsuits"
+    r"|charged?_?offs?|missed_payments?|pub_rec|public_records?)_",
+    "have names of marks that the decision maker gives, and a person cannot set": r"_(sub)?(grade"
+    r"|score|rating|decision|limit|apr|guidelines?|int(erest)?_rate|risk_class)_",
+}
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
 logger = logging.getLogger(__name__)
+names_logger = logger.getChild("names")
 
 
 def inspect(
@@ -111,8 +126,6 @@ def _number(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[st
         )
     elif feature.observed:
         _tell_of_observed(feature, feature.name in marks["numeric"])
-    else:
-        _tell_of_steps(values[known], feature.name)
     return feature
 
 
@@ -149,18 +162,6 @@ def _tell_of_observed(feature: Feature, is_amount: bool) -> None:
 def _is_unrounded(observed: Sequence[float]) -> bool:
     """Whether whole numbers have no common step, as rounded amounts often have."""
     return math.gcd(*map(int, observed)) == 1
-
-
-def _tell_of_steps(values: Array, name: str) -> None:
-    """Suggest the common whole step of a number of many values, (n,)."""
-    found = on_steps(values)
-    if len(found) > 1 and not (found % 1.0).any():
-        first, second, last = found[[0, 1, -1]]
-        logger.info(
-            "column %r has steps of %d in nearly all rows: schema.replace(%r,"
-            " observed=range(%d, %d, %d)) proposes no value in between",
-            *(name, second - first, name, first, last + 1, second - first),
-        )
 
 
 def _shown(values: Sequence[float]) -> list[float]:
@@ -224,3 +225,38 @@ def _is_text_of_numbers(column: pd.Series, feature: Feature) -> bool:
     if not text or len(feature.categories) <= 2:
         return False
     return bool(parsed(pd.Series(feature.categories, dtype=object)).notna().mean() >= PARSED)
+
+
+def warn_of_names(features: Sequence[Feature], immutable: Sequence[str]) -> None:
+    """Warn of mutable features with names of what nobody can act on, the first reason of each.
+
+    Those with a direction or a range are left out. Who states `immutable` features knows of
+    attributes that cannot be changed.
+    """
+    told = {f.name for f in features if f.immutable or f.direction or f.limits is not None}
+    for reason in NAMES:
+        if reason == SENSITIVE and immutable:
+            continue
+        if names := [f.name for f in features if f.name not in told and says(f.name, reason)]:
+            told |= {*names}
+            names_logger.warning(
+                "columns %s %s: immutable=%s keeps them fixed (immutable_features in Alibi)",
+                *(names, reason, names),
+            )
+
+
+def warn_of_actions(features: Iterable[Feature]) -> None:
+    """Warn of sensitive features among the actionable ones when `act_on` is not given."""
+    some = [f for f in features if f.actionable and not (f.immutable or f.direction)]
+    if names := [f.name for f in some if f.limits is None and says(f.name, SENSITIVE)]:
+        names_logger.warning(
+            "act_on is not given, and columns %s %s: act_on=[...] lists the actionable features,"
+            " immutable=%s those that never change (immutable_features in Alibi)",
+            *(names, SENSITIVE, names),
+        )
+
+
+def says(name: str, reason: str) -> bool:
+    """Whether a name, in camelCase, snake_case and the like, has words of a reason of `NAMES`."""
+    words = "_".join(["", *WORD.findall(name), ""]).lower()
+    return bool(re.search(NAMES[reason], words))

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from dear_plugin import Feature, Kind
-from dear_plugin.results.said import _farther, rounded
-from dear_plugin.results.wording import Move
+from dear_plugin.results.amounts import _farther, rounded
+from tests.results.lines import line
 
 
-def move(old, new, step=1_000.0, **more):
+def pay(step=1_000.0, **more):
     given = {"bounds": (0.0, 100_000.0), "precision": 2, "scale": 100.0 * step, **more}
-    return Move(Feature("pay", Kind.NUMERIC, **given), old, new, kind="direct")
+    return Feature("pay", Kind.NUMERIC, **given)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def move(old, new, step=1_000.0, **more):
     ],
 )
 def test_known_amounts(old, new, digits, away, told):
-    assert rounded(move(old, new), new, digits, away) == told
+    assert rounded(pay(), old, new, digits, away=away) == told
 
 
 @pytest.mark.parametrize(
@@ -42,23 +42,24 @@ def test_known_amounts(old, new, digits, away, told):
     ],
 )
 def test_an_amount_has_two_digits_of_its_own(old, new, told):
-    assert rounded(move(old, new), new, 2, 1) == told
+    assert rounded(pay(), old, new, 2, away=1) == told
 
 
 @pytest.mark.parametrize("new", np.random.default_rng(0).uniform(0.0, 100_000.0, 30).tolist())
 @pytest.mark.parametrize("step", [0.5, 20.0, 1_000.0])
 def test_no_amount_is_farther_from_the_answer_than_a_step(new, step):
-    told = rounded(move(88_888.0, new, step), new, 2, 1)
+    told = rounded(pay(step), 88_888.0, new, 2, away=1)
     assert abs(told - new) <= max(step, 0.01)
 
 
 def test_a_number_of_few_values_is_told_as_it_is():
-    own = move(0.0, 37.0, observed=(0.0, 37.0, 90.0), precision=0)
-    assert rounded(own, 37.0, 1, 1) == 37.0
+    own = pay(observed=(0.0, 37.0, 90.0), precision=0)
+    assert rounded(own, 0.0, 37.0, 1, away=1) == 37.0
 
 
 def test_no_amount_is_beyond_all_rows():
     """It is rounded towards the old value instead, and the model is asked as always."""
-    assert _farther(move(32.81, 27.84), 2).new == 27.8
-    assert _farther(move(32.81, 27.84, bounds=(27.84, 90.0)), 2).new == 27.9
-    assert _farther(move(21.54, 25.35, bounds=(0.0, 25.35)), 2).new == 25.3
+    few, many = pay(bounds=(27.84, 90.0)), pay(bounds=(0.0, 25.35))
+    assert _farther(pay(), line("pay", 32.81, 27.84), 2).new == 27.8
+    assert _farther(few, line("pay", 32.81, 27.84), 2).new == 27.9
+    assert _farther(many, line("pay", 21.54, 25.35), 2).new == 25.3

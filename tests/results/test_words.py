@@ -7,20 +7,28 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Feature, Kind, Schema
+from dear_plugin.results.changes import is_open
 from dear_plugin.results.explained import WORDS, short_of
-from dear_plugin.results.wording import (
+from dear_plugin.results.words import (
     ASSOCIATION,
-    Move,
-    claim,
+    FOLLOWS,
+    definition,
     enough,
+    heading,
+    imperative,
+    in_short,
+    infinitive,
     join,
     level,
+    needed,
+    note,
     sentence,
     succeeds,
     unclear,
     weak,
 )
 from dear_plugin.search.settings import CRITERIA
+from tests.results.lines import line
 
 HOURS = Feature("hours", Kind.NUMERIC)
 GAIN = Feature("gain", Kind.NUMERIC)
@@ -28,8 +36,21 @@ JOB = Feature("job", Kind.CATEGORICAL, categories=("cook", "judge", "nurse"))
 MARRIED = Feature("married", Kind.BINARY, categories=("no", "yes"))
 
 
+def acts(feature, old, new, **more):
+    """A feature that is acted on, with its line."""
+    return feature, line(feature.called, old, new, unit=feature.unit, **more)
+
+
+def follows(feature, old, new, **more):
+    """A feature that is expected to follow."""
+    return acts(feature, old, new, kind="indirect", **more)
+
+
+ACTION = [acts(HOURS, 35, 41)]
+
+
 def test_the_changes_that_are_not_named_are_counted():
-    assert sentence([Move(HOURS, 35, 41)], [Move(GAIN, 0, 307)], {}, more=24) == (
+    assert sentence(ACTION, [follows(GAIN, 0, 307)], {}, more=24) == (
         "raise hours from 35 to 41; then expect gain to rise from 0 to 307 (and 24 more)"
     )
 
@@ -47,21 +68,35 @@ def test_the_changes_that_are_not_named_are_counted():
 )
 def test_what_is_uncertain_is_a_range(low, high, words):
     whole = Feature("gain", Kind.NUMERIC, precision=0)
-    text = sentence([Move(HOURS, 35, 41)], [Move(whole, 0, 307, low=low, high=high)], {})
+    text = sentence(ACTION, [follows(whole, 0, 307, low=low, high=high)], {})
     assert text == f"raise hours from 35 to 41; then expect gain {words}"
+
+
+def test_the_range_of_one_person_is_told_where_it_is_another_one():
+    whole = Feature("gain", Kind.NUMERIC, precision=0)
+    mean = {"low": 200.0, "high": 400.0}
+    wide = follows(whole, 0, 307, **mean, low_one=-20.0, high_one=700.0)
+    assert (
+        infinitive(*wide)
+        == "to rise by 200 to 400 for people like this (a single person: -20 to 700)"
+    )
+    assert is_open(wide[1])
+    same = follows(whole, 0, 307, **mean, low_one=150.0, high_one=450.0)
+    assert infinitive(*same) == "to rise by 200 to 400"
+    assert not is_open(same[1])
 
 
 @pytest.mark.parametrize("times", [8, 12])
 def test_a_category_that_changes_in_half_of_the_resamples_is_expected_to(times):
-    married = Move(MARRIED, "no", "yes", times=(times, 16))
-    assert sentence([Move(HOURS, 35, 41)], [married], {}).endswith(
+    married = follows(MARRIED, "no", "yes", agree=times)
+    assert sentence(ACTION, [married], {}).endswith(
         f"then expect married to change from no to yes ({times} of 16 resamples)"
     )
 
 
 def test_what_changes_in_less_than_half_of_the_resamples_may_change():
-    changes = [Move(MARRIED, "no", "yes", times=(7, 16)), Move(GAIN, 0, 307)]
-    assert sentence([Move(HOURS, 35, 41)], changes, {}) == (
+    changes = [follows(MARRIED, "no", "yes", agree=7), follows(GAIN, 0, 307)]
+    assert sentence(ACTION, changes, {}) == (
         "raise hours from 35 to 41; then expect gain to rise from 0 to 307;"
         " married may change from no to yes (7 of 16 resamples)"
     )
@@ -69,15 +104,15 @@ def test_what_changes_in_less_than_half_of_the_resamples_may_change():
 
 TERM = Feature("term", Kind.NUMERIC, precision=0)
 FOLLOW = [
-    Move(TERM, 68, 59, least=65),
-    Move(JOB, "cook", "nurse", least="nurse"),
-    Move(GAIN, 0, 3.2, least=0.8),
+    follows(TERM, 68, 59, least=65),
+    follows(JOB, "cook", "nurse", least="nurse"),
+    follows(GAIN, 0, 3.2, least=0.8),
 ]
 KNOWN = {"forced": False, "alone": False, "gain": True, "sure": True}
 
 
 def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
-    many = [Move(replace(TERM, name=f"t{i}"), 68, 59, least=65) for i in range(5)]
+    many = [follows(replace(TERM, name=f"t{i}"), 68, 59, least=65) for i in range(5)]
     told = enough(FOLLOW, **KNOWN)
     assert told == (
         "It needs what is expected to follow: term must fall to 65 or less, job must change to"
@@ -89,9 +124,9 @@ def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        ({"needed": None}, "The action is enough by itself."),
+        ({"musts": None}, "The action is enough by itself."),
         (
-            {"needed": None, "sure": False},
+            {"musts": None, "sure": False},
             "The action is enough by itself, but what is expected to follow may undo it.",
         ),
         (
@@ -102,7 +137,7 @@ def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
     ],
 )
 def test_an_action_may_be_enough_may_be_undone_and_may_depend(known, words):
-    assert enough(**{"needed": FOLLOW, **KNOWN, **known}) == words
+    assert enough(**{"musts": FOLLOW, **KNOWN, **known}) == words
 
 
 def test_an_action_that_does_not_help_by_itself_works_through_what_follows():
@@ -110,11 +145,12 @@ def test_an_action_that_does_not_help_by_itself_works_through_what_follows():
     assert told.endswith("0.8 or more. The action works through what follows, not by itself.")
 
 
-AREA = Move(Feature("area", Kind.NUMERIC, precision=0, unit="acres"), 60, 80, "forced")
+ACRES = Feature("area", Kind.NUMERIC, precision=0, unit="acres")
+AREA = acts(ACRES, 60, 80, kind="forced")
 
 
 def test_what_a_rule_forces_is_told_as_by_definition():
-    assert sentence([Move(HOURS, 35, 41)], [Move(GAIN, 0, 307)], {}, forced=[AREA]) == (
+    assert sentence(ACTION, [follows(GAIN, 0, 307)], {}, forced=[AREA]) == (
         "raise hours from 35 to 41; with it, area is 80 acres by definition; then expect gain to"
         " rise from 0 to 307"
     )
@@ -122,19 +158,19 @@ def test_what_a_rule_forces_is_told_as_by_definition():
         enough(None, **{**KNOWN, "forced": True})
         == "The action is enough, with what it changes by definition."
     )
-    assert AREA.in_short == "60 → 80 acres (by definition)"
+    assert in_short(*AREA) == "60 → 80 acres (by definition)"
 
 
 def test_what_an_order_forces_is_a_bound():
-    assert replace(AREA, is_exact=False).definition == "area is at least 80 acres"
-    assert replace(AREA, new=40, is_exact=False).definition == "area is at most 40 acres"
+    bound = {"kind": "forced", "exact": False}
+    assert definition(*acts(ACRES, 60, 80, **bound)) == "area is at least 80 acres"
+    assert definition(*acts(ACRES, 60, 40, **bound)) == "area is at most 40 acres"
 
 
 def test_one_of_a_unit_has_no_plural():
-    assert replace(AREA, new=1).definition == "area is 1 acre"
-    assert replace(AREA, feature=replace(AREA.feature, unit="degrees Celsius"), new=1).unit == (
-        " degrees Celsius"
-    )
+    assert definition(*acts(ACRES, 60, 1, kind="forced")) == "area is 1 acre"
+    warm = replace(ACRES, unit="degrees Celsius")
+    assert imperative(*acts(warm, 60, 1)).endswith("to 1 degrees Celsius")
 
 
 def test_a_weak_answer_is_called_weak_and_why():
@@ -147,27 +183,32 @@ def test_a_weak_answer_is_called_weak_and_why():
 
 def test_changes_that_often_do_not_help_have_the_shares_that_gain():
     assert unclear({}) == ""
-    told = "such a change of work and education: of the training rows that it moves, 0.56 and 0.16"
-    assert unclear({"work": 0.557, "education": 0.16}) == (
+    told = "such a change of work and education: of the training rows that it moves, 56% and none"
+    assert unclear({"work": 0.557, "education": 0.0}) == (
         f"The model does not clearly favour {told} gain."
     )
 
 
 def test_categories_that_do_not_flip_have_their_probabilities():
     shares = {level(MARRIED): (0.46, 0.52)}
-    assert sentence([Move(HOURS, 35, 41)], [], shares).endswith(
+    assert sentence(ACTION, [], shares).endswith(
         "no other change is likely (chance of married = yes: 46% -> 52%)"
     )
-    assert sentence([Move(HOURS, 35, 41)], [Move(GAIN, 0, 307)], shares).endswith(
+    assert sentence(ACTION, [follows(GAIN, 0, 307)], shares).endswith(
         "from 0 to 307 (chance of married = yes: 46% -> 52%)"
     )
+
+
+NO_AMOUNT = {"low": np.nan, "high": np.nan}
 
 
 @pytest.mark.parametrize("absent", [np.nan, None, pd.NA, -9])
 def test_a_missing_value_or_a_code_is_neither_raised_nor_lowered(absent):
     income = Feature("income", Kind.NUMERIC, special=(-9.0,), missing="nan")
     words = "missing" if pd.isna(absent) else "-9"
-    text = sentence([Move(income, absent, 5.5)], [Move(income, 4.2, absent)], {})
+    text = sentence(
+        [acts(income, absent, 5.5, **NO_AMOUNT)], [follows(income, 4.2, absent, **NO_AMOUNT)], {}
+    )
     assert text == (
         f"change income from {words} to 5.5; then expect income to change from 4.2 to {words}"
     )
@@ -182,12 +223,10 @@ def test_parts_are_joined(parts, words):
 
 def test_tiers_decide_what_indirect_changes_are_called():
     feature = Feature("a", Kind.NUMERIC, (0.0, 1.0))
-    without, with_tiers = claim(Schema((feature,))), claim(Schema((feature,), tiers=(("a",),)))
-    assert without.note == ASSOCIATION
-    assert without.heading == "Expected to follow (association)"
-    assert with_tiers.heading == "Expected to follow"
-    for note in (with_tiers.note, with_tiers.short):
-        assert "an effect, if the stated order is right and nothing unobserved causes both" in note
+    without, with_tiers = Schema((feature,)), Schema((feature,), tiers=(("a",),))
+    assert (heading(without), heading(with_tiers)) == FOLLOWS
+    assert note(without) == ASSOCIATION
+    assert "an effect, if the stated order is right and nothing unobserved" in note(with_tiers)
 
 
 def test_a_description_says_expected_and_never_caused(fitted, mixed):
@@ -225,17 +264,24 @@ MONTHS = Feature("term", Kind.BINARY, categories=(36, 60), dtype="int64", unit="
 
 
 @pytest.mark.parametrize(
-    ("move", "words"),
+    ("told", "words"),
     [
-        (Move(MONTHS, 60, 36), "change term from 60 to 36 months"),
-        (Move(replace(MONTHS, categories=(36, 60, None)), None, 36), "from missing to 36 months"),
-        (Move(replace(MARRIED, unit="months"), "no", "yes"), "change married from no to yes"),
-        (Move(replace(HOURS, special=(-9,), unit="months"), 5, -9), "change hours from 5 to -9"),
+        (acts(MONTHS, 60, 36), "change term from 60 to 36 months"),
+        (
+            acts(replace(MONTHS, categories=(36, 60, None)), None, 36),
+            "from missing to 36 months",
+        ),
+        (acts(replace(MARRIED, unit="months"), "no", "yes"), "change married from no to yes"),
+        (
+            acts(replace(HOURS, special=(-9,), unit="months"), 5, -9, **NO_AMOUNT),
+            "change hours from 5 to -9",
+        ),
     ],
 )
-def test_one_of_two_numbers_has_its_unit_and_a_code_has_none(move, words):
-    assert move.imperative.endswith(words)
+def test_one_of_two_numbers_has_its_unit_and_a_code_has_none(told, words):
+    assert imperative(*told).endswith(words)
 
 
 def test_a_number_that_must_become_another_has_its_unit():
-    assert Move(MONTHS, 60, 36, least=36).needed == "term must change to 36 months"
+    told = follows(MONTHS, 60, 36, least=36, **NO_AMOUNT)
+    assert needed(*told) == "term must change to 36 months"

@@ -1,0 +1,273 @@
+"""Dummies: a category whose cells are spread over columns of which exactly one is 1; in and out.
+
+Each of the columns is a feature of its own that its kind reads and writes; above them there is one
+feature, with a label for each. A row in which none or several are 1 has a label that no training
+row has: it keeps these cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.kinds.categories import NEW, NewLabels
+from dear_plugin.errors import SchemaError, shown, unknown
+
+# Fewer rows are no evidence of a group.
+FEWEST_ROWS = 20
+FLAGS = {("0", "1"), ("0.0", "1.0"), ("False", "True")}
+# What separates the name of a category from that of a level, and what may follow the latter.
+SEPARATORS, CLOSING = "_=.:- |/[(", "])"
+# The columns that name a category without a name.
+MOST_NAMED = 3
+
+Names = tuple[str, ...]
+Mask = npt.NDArray[np.bool_]
+Array = npt.NDArray[np.float64]
+
+
+def infer(
+    frame: pd.DataFrame, features: Sequence[Feature], stated: Iterable[Iterable[str]] | None
+) -> tuple[Names, ...]:
+    """The names of the columns of each group; none in a frame of few rows.
+
+    From each column on, those are added that are 1 where the ones before are 0, the most alike by
+    name first, until every row has one.
+
+    Args:
+        frame: training rows.
+        features: the features of its columns.
+        stated: groups that are taken as they are; None infers them.
+    """
+    if stated is not None:
+        return checked(stated, features)
+    names = [feature.name for feature in features if is_flag(feature)]
+    if len(names) < 2 or len(frame) < FEWEST_ROWS:
+        return ()
+    flags = np.stack([ones_of(frame[f.name], f) for f in features if is_flag(f)], 1)
+    counts = flags.astype(np.float32)
+    apart, left, groups = counts.T @ counts == 0, set(range(len(names))), []
+    for first in range(len(names)):
+        found = _group(first, names, flags, apart, left) if first in left else ()
+        if found:
+            left -= set(found)
+            groups.append(tuple(names[j] for j in sorted(found)))
+    return tuple(groups)
+
+
+def is_flag(feature: Feature) -> bool:
+    """Whether a feature is 0 or 1: as two values, words of a host, or a number of two values."""
+    if feature.kind is Kind.BINARY:
+        return tuple(map(str, feature.categories)) in FLAGS
+    ends = feature.bounds == (0.0, 1.0) and feature.precision == 0
+    return ends and feature.holds_numbers and not feature.special_levels
+
+
+def is_countable(feature: Feature) -> bool:
+    """Whether the row values of a feature are numbers: its own, or the 0 and 1 of a flag."""
+    return feature.holds_numbers or is_flag(feature)
+
+
+def ones_of(column: pd.Series, feature: Feature) -> Mask:
+    """(n,) bool, the rows with the 1 of a flag."""
+    one = 1 if feature.holds_numbers else feature.categories[1]
+    out: Mask = (column == one).to_numpy(dtype=bool)
+    return out
+
+
+def _group(
+    first: int, names: Sequence[str], flags: Mask, apart: Mask, left: Iterable[int]
+) -> tuple[int, ...]:
+    """The columns of the group of one, (n, q) bool flags; () if some row has none of them."""
+    found, covered, free = [first], flags[:, first].copy(), set(left) - {first}
+    while not covered.all():
+        free = {j for j in free if apart[found[-1], j]}
+        some = [j for j in free if flags[int(covered.argmin()), j]]
+        if not some:
+            return ()
+        alike = {j: len(_shared([names[first], names[j]])) for j in some}
+        found.append(min(some, key=lambda j: (-alike[j], abs(j - first))))
+        covered |= flags[:, found[-1]]
+    return tuple(found)
+
+
+def _shared(names: Sequence[str]) -> str:
+    """The longest start of all names."""
+    first, last = min(names), max(names)
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    return "".join(letter for letter, _ in alike)
+
+
+def together(columns: Sequence[Feature], groups: Iterable[Names]) -> tuple[Feature, ...]:
+    """The features of columns of a frame, of which those of a group are one, where the first is.
+
+    Raises:
+        SchemaError: see `checked`; columns of one category that cannot be stated apart.
+    """
+    found = {name: group for group in checked(groups, columns) for name in group}
+    taken, out = {feature.name for feature in columns if feature.name not in found}, []
+    by_name = {feature.name: feature for feature in columns}
+    for feature in columns:
+        own = [each for each in columns if each.name in found.get(feature.name, ())]
+        if not own:
+            out.append(feature)
+        elif own[0] is feature:
+            out.append(_category(own, {*taken, *by_name}))
+            taken.add(out[-1].name)
+    return tuple(out)
+
+
+def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
+    """The feature of the columns of a group; what is stated of one of them holds for all."""
+    name, levels = _named([each.name for each in own], taken)
+    costs, labels = {f.cost for f in own} - {1.0}, {f.label for f in own}
+    if len(costs) > 1:
+        names = [each.name for each in own]
+        raise SchemaError(f"the columns {names} have one cost together, got {sorted(costs)}")
+    if up := [f.name for f in own if f.direction > 0]:
+        raise SchemaError(
+            f"increasing: {up} are levels of {name!r}, which have no order: decreasing= excludes"
+            " levels, and immutable= holds all of them"
+        )
+    only = [f.name for f in own if not _may_be(f, 0)]
+    barred = [f.name for f in own if not _may_be(f, 1) or (only and f.name not in only)]
+    feature = Feature(
+        name,
+        Kind.CATEGORICAL,
+        categories=levels,
+        dtype=own[0].dtype,
+        immutable=any(f.immutable for f in own),
+        excluded=tuple(v for v, f in zip(levels, own, strict=True) if f.name in barred),
+        actionable=any(f.actionable for f in own),
+        identifier=any(f.identifier for f in own),
+        label=labels.pop() if len(labels) == 1 else "",
+        cost=max(costs, default=1.0),
+        dummies=tuple(own),
+    )
+    return replace(feature, dummies=tuple(stated(feature)))
+
+
+def stated(feature: Feature) -> Iterable[Feature]:
+    """The columns of a feature, with what is stated of all of them."""
+    whole = {name: getattr(feature, name) for name in ("immutable", "cost", "label", "actionable")}
+    return [replace(each, **whole) for each in feature.dummies] or [feature]
+
+
+def _may_be(flag: Feature, value: int) -> bool:
+    """Whether a flag may become 0, or 1."""
+    low, high = flag.limits or (0.0, 1.0)
+    barred = flag.categories[value : value + 1]
+    return (
+        low <= value <= high
+        and not (value and flag.direction < 0)
+        and not (barred and barred[0] in flag.excluded)
+    )
+
+
+def _named(columns: Sequence[str], taken: Iterable[str]) -> tuple[str, Names]:
+    """What a category of some columns is called, and its levels.
+
+    "job" for "job_civil" and "job_other"; where their names share nothing, "civil/other".
+    """
+    prefix = _shared(columns)
+    prefix = prefix[: max(prefix.rfind(each) for each in SEPARATORS) + 1]
+    name = prefix.rstrip(SEPARATORS)
+    levels = tuple(each.removeprefix(prefix).rstrip(CLOSING) or each for each in columns)
+    if not name or name in taken or len({*levels}) < len(levels):
+        more = ["..."] * (len(columns) > MOST_NAMED)
+        return "/".join([*columns[:MOST_NAMED], *more]), tuple(columns)
+    return name, levels
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Where the q columns of frames are among p features: rows to the values of columns, and back.
+
+    Attributes:
+        columns: (q,) the columns, in the order of frames.
+        owner: (q,) the position of each one's feature.
+        groups: the columns of each feature that has several.
+        first: (p,) the first column of each feature.
+    """
+
+    columns: tuple[Feature, ...]
+    owner: tuple[int, ...]
+    groups: dict[int, list[int]]
+    first: list[int]
+
+    @classmethod
+    def of(cls, features: Sequence[Feature], order: Sequence[str]) -> Spread:
+        """Of features; `order` are the names of all columns."""
+        known = {c.name: (c, j) for j, f in enumerate(features) for c in f.dummies or (f,)}
+        owner = tuple(known[name][1] for name in order)
+        groups = {
+            j: [order.index(each.name) for each in f.dummies]
+            for j, f in enumerate(features)
+            if f.dummies
+        }
+        first = [groups.get(j, [owner.index(j)])[0] for j in range(len(features))]
+        return cls(tuple(known[name][0] for name in order), owner, groups, first)
+
+    def cells(self, rows: Array, new: NewLabels) -> Array:
+        """(n, q) the values of columns, of rows, (n, p)."""
+        if not self.groups:
+            return rows
+        out = rows[:, list(self.owner)]
+        for j, at in self.groups.items():
+            out[:, at] = rows[:, [j]] == np.arange(len(at))
+            if len(odd := np.flatnonzero(rows[:, j] >= NEW)):
+                out[odd[:, None], at] = new.labels_of(rows[odd, j])
+        return out
+
+    def rows(self, cells: Array, new: NewLabels) -> tuple[Array, Mask]:
+        """(n, p) rows of values of columns, (n, q); (n, p) bool, where not exactly one is 1."""
+        out = cells[:, self.first] if self.groups else cells
+        odd = np.zeros(out.shape, dtype=bool)
+        for j, at in self.groups.items():
+            flags = cells[:, at]
+            ones = flags == 1.0
+            odd[:, j] = (ones.sum(1) != 1) | ((flags != 0.0) & ~ones).any(1)
+            out[:, j] = ones.argmax(1)
+            out[odd[:, j], j] = new.values_of(map(tuple, flags[odd[:, j]].tolist()))
+        return out, odd
+
+    def labelled(self, frame: pd.DataFrame, features: Sequence[Feature]) -> pd.DataFrame:
+        """A frame with a column of labels, too, for each feature of several columns."""
+        more = {}
+        for j, at in self.groups.items():
+            ones = np.stack([ones_of(frame[self.columns[k].name], self.columns[k]) for k in at], 1)
+            labels = np.array([*features[j].categories, None], dtype=object)
+            which = np.where(ones.sum(1) == 1, ones.argmax(1), -1)
+            more[features[j].name] = pd.Series(labels[which], frame.index, dtype=object)
+        return frame.assign(**more) if more else frame
+
+
+def checked(groups: Iterable[Iterable[str]], features: Sequence[Feature]) -> tuple[Names, ...]:
+    """Groups as tuples.
+
+    Raises:
+        SchemaError: no list of lists, a column that is not binary with 0 and 1, in two groups, or
+            alone.
+    """
+    groups = groups if isinstance(groups, str) else tuple(groups)
+    if any(isinstance(group, str) for group in groups):
+        raise SchemaError(
+            "exactly_one must be lists of columns, such as"
+            f' [["job_civil", "job_other"]]; got {shown(groups)}'
+        )
+    found = tuple(tuple(group) for group in groups)
+    flags = [feature.name for feature in features if is_flag(feature)]
+    named = [name for group in found for name in group]
+    if wrong := [name for name in named if name not in flags]:
+        raise SchemaError(f"exactly_one: {unknown('binary features with 0 and 1', wrong, flags)}")
+    if twice := sorted({name for name in named if named.count(name) > 1}):
+        raise SchemaError(f"exactly_one: {twice} are named more than once")
+    if any(len(group) < 2 for group in found):
+        raise SchemaError(f"exactly_one: a group has at least two columns, got {found}")
+    return found

@@ -1,0 +1,110 @@
+"""Lint: logger warnings on mutable columns with names of what nobody can act on."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import DEAR, Schema
+
+# Words of a warning: names that get it.
+NAMES = {
+    "attributes that cannot be changed": (
+        *("age", "AGE", "Age_in_years", "applicant-age", "ageGroup", "AGEGroup", "age2"),
+        *("marital-status", "maritalStatus", "MaritalStatus", "MARITAL_STATUS", "maritalstatus"),
+        *("sex", "Gender", "race", "ethnicity", "Nationality", "religion", "age_of_car"),
+    ),
+    "no action makes time pass": (
+        *("months_since_last_delinquency", "MSinceOldestTradeOpen", "days since contact"),
+        *("tenure", "JobTenure", "years_at_company"),
+        *("YearsAtCompany", "YearsWithCurrManager", "years_in_job", "seniority"),
+    ),
+    "which no action undoes": (
+        *("delinq_2yrs", "NumberOfTimes90DaysLate", "NumberOfTime30-59DaysPastDueNotWorse"),
+        *("pub_rec", "priors_count", "arrears", "ChargeOffs", "default"),
+    ),
+    "marks that the decision maker gives": (
+        *("int_rate", "InterestRate", "sub_grade", "credit_limit", "score"),
+    ),
+}
+# Terms that a person chooses are among them.
+OTHERS = (
+    *("mortgage", "wages", "agency", "Essex", "racer", "status", "usage", "x", "", "42"),
+    *("duration", "term", "loan_term_months", "duration_in_month", "hours-per-week"),
+    *("length_of_stay", "years_of_education", "savings", "loan_amount", "installment_rate"),
+    *("latest", "unlimited", "education", "upgrade", "scores_of_friends"),
+)
+
+
+def numbers(*names: str) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({name: rng.integers(0, 90, 400) for name in names})
+
+
+def messages(caplog) -> list[str]:
+    logger = "dear_plugin.data.lint.names"
+    return [record.getMessage() for record in caplog.records if record.name == logger]
+
+
+@pytest.mark.parametrize(
+    ("why", "name"), [(why, name) for why, names in NAMES.items() for name in names]
+)
+def test_such_a_name_gets_the_argument_to_use(why, name, caplog):
+    Schema.infer(numbers(name, "sum"))
+    (text,) = messages(caplog)
+    assert f"immutable=['{name}']" in text
+    assert why in text
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_names_do_not(name, caplog):
+    Schema.infer(numbers(name, "sum"))
+    assert not messages(caplog)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["age", "sex", "race"],
+        ["tenure", "months_since", "seniority"],
+        ["delinq_2yrs", "int_rate", "late"],
+    ],
+)
+def test_what_is_stated_is_not_suggested(names, caplog):
+    fixed, rising, ranged = names
+    marks = {"immutable": [fixed], "increasing": [rising], "ranges": {ranged: (0, 3)}}
+    Schema.infer(numbers(*names), **marks)
+    assert not messages(caplog)
+
+
+def test_a_sensitive_column_with_a_direction_or_a_range_is_left_out(caplog):
+    Schema.infer(numbers("Age", "Sex", "sum"), increasing=["Age"])
+    Schema.infer(numbers("Age", "Sex", "sum"), ranges={"Age": (18, 80)})
+    assert ["['Sex']" in text for text in messages(caplog)] == [True, True]
+
+
+def test_who_states_what_is_immutable_knows_of_sensitive_columns(caplog):
+    Schema.infer(numbers("sex", "race", "sum"), immutable=["sex"])
+    assert not messages(caplog)
+
+
+def test_a_column_is_named_by_one_warning(caplog):
+    Schema.infer(numbers("age", "sum"))
+    assert len(caplog.records) == 1
+
+
+class TestActOn:
+    frame = numbers("age", "sex", "hours")
+    schema = Schema.infer(frame, immutable=["sex"])
+
+    def model(self, rows):
+        return (rows["hours"] / 90).to_numpy()
+
+    def test_without_act_on_the_columns_are_logged_once(self, caplog):
+        DEAR(self.model, self.schema).fit(self.frame).generate(self.frame.head(3))
+        (message,) = messages(caplog)
+        assert "act_on=[...]" in message
+        assert "['age']" in message
+
+    def test_act_on_switches_the_warning_off(self, caplog):
+        DEAR(self.model, self.schema, act_on=["age", "hours"])
+        assert not messages(caplog)

@@ -1,0 +1,102 @@
+"""The long frame of changes: its lines give the counterfactuals, and all that is told."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import DEAR, Schema
+from dear_plugin.results.changes import Line
+
+
+@pytest.fixture(scope="module")
+def result(mixed, fitted):
+    return fitted.generate(mixed.frame.head(60))
+
+
+def with_lines(result, lines):
+    """The factuals with the new values of some lines."""
+    rows = result.factuals.astype(object)
+    for line in lines.itertuples():
+        rows.loc[line.row, line.feature] = line.new
+    return rows
+
+
+def test_the_factuals_with_its_lines_are_the_counterfactuals(result):
+    rows = with_lines(result, result.changes)
+    assert rows.equals(result.counterfactuals.astype(object))
+
+
+def test_the_direct_lines_are_the_action(result):
+    direct = result.changes[result.changes["kind"] == "direct"]
+    for label, own in direct.groupby("row"):
+        cells = result.direct.loc[label].dropna()
+        changed = {n: v for n, v in cells.items() if v != result.factuals.loc[label, n]}
+        assert changed == dict(zip(own["feature"], own["new"], strict=True))
+        assert set(changed) == set(result.actions["acted_on"][label].split(" + "))
+
+
+def test_it_has_the_documented_columns_and_what_is_acted_on_comes_first(result):
+    changes = result.changes
+    assert tuple(changes.columns) == Line._fields
+    assert set(changes["kind"]) <= {"direct", "forced", "indirect"}
+    for _, own in changes.groupby("row"):
+        direct = own["kind"].eq("direct").tolist()
+        assert direct == sorted(direct, reverse=True)
+
+
+def test_an_indirect_number_has_its_range_and_a_category_its_redraws(result):
+    follows = result.changes[result.changes["kind"] == "indirect"]
+    numbers = follows["low"].notna()
+    assert numbers.any()
+    assert (~numbers).any()
+    change = (follows["new"] - follows["old"].where(numbers))[numbers].astype(float)
+    assert (follows["low"][numbers] <= change + 1e-6).all()
+    assert (follows["high"][numbers] >= change - 1e-6).all()
+    assert follows.loc[~numbers, ["low", "high"]].isna().all(axis=None)
+    assert (follows["agree"] <= follows["redraws"]).all()
+
+
+def test_it_is_written_to_csv_and_read_again(result, tmp_path):
+    result.changes.to_csv(tmp_path / "changes.csv", index=False)
+    again = pd.read_csv(tmp_path / "changes.csv")
+    assert list(again.columns) == list(Line._fields)
+    assert len(again) == len(result.changes)
+
+
+def test_alternatives_have_lines_with_their_ranks(result):
+    found, table = result.ranked(4), result.alternatives(4)
+    acts = table[table["acted_on"] != ""]
+    told = found.changes[["row", "rank"]].drop_duplicates()
+    assert sorted(map(tuple, told.to_numpy())) == sorted(
+        map(tuple, acts[["index", "rank"]].to_numpy())
+    )
+    first = found.changes.query("rank == 0").reset_index(drop=True)
+    assert first.to_csv() == result.changes.to_csv()
+
+
+def test_a_selection_has_the_lines_of_its_rows(result):
+    label = result.factuals.index[5]
+    whole = result.changes
+    own = whole[whole["row"] == label]
+    assert result[label].changes.to_csv(index=False) == own.to_csv(index=False)
+
+
+def test_columns_of_a_one_hot_group_are_one_line():
+    rng = np.random.default_rng(0)
+    job = rng.integers(0, 3, 2000)
+    frame = pd.DataFrame({f"job_{n}": (job == k).astype(int) for k, n in enumerate("abc")})
+    frame["age"] = rng.integers(20, 60, 2000)
+    model = lambda rows: np.where(rows["job_c"] == 1, 0.9, 0.1)  # noqa: E731
+    dear = DEAR(model, Schema.infer(frame, immutable=["age"])).fit(frame)
+    result = dear.generate(frame[job == 0].head(3))
+    lines = result.changes
+    assert lines["feature"].tolist() == ["job"] * 3
+    assert set(zip(lines["old"], lines["new"], lines["kind"], strict=True)) == {
+        ("a", "c", "direct")
+    }
+
+
+def test_no_row_has_no_lines(fitted, mixed):
+    none = fitted.generate(mixed.frame.head(0)).changes
+    assert list(none.columns) == list(Line._fields)
+    assert none.empty
