@@ -153,8 +153,7 @@ class _View:
                 view.show()
             for part in (self.answers, self.kinds.view):
                 part.css_classes = part.css_classes[:1]
-            n = len(answer.found)
-            self.main.status = f"{n or 'no'} way{'s' * (n != 1)}"
+            self.main.status = answer.summary
 
     def _parts(self) -> list[Any]:
         """The answers to one applicant, with their heads."""

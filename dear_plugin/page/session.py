@@ -85,16 +85,25 @@ class Answer:
 
     choices: Choices
     ways: Sequence[Way] = ()
-    curve: pd.DataFrame | None = None
+    curve: Any = None
     feature: str = ""
     tried: Recourses | None = None
-    advice: pd.DataFrame | None = None
+    advice: Any = None
     error: str = ""
 
     @property
     def found(self) -> list[Way]:
         """The ways that change something."""
         return [way for way in self.ways if _found(way.result)]
+
+    @property
+    def summary(self) -> str:
+        """How many ways there are, or kinds of advice."""
+        one = self.advice is None
+        n = len(self.found if one else self.advice)
+        return (
+            f"{n or 'no'} {'way' if one else 'kind'}{'s' * (n != 1)}{'' if one else ' of advice'}"
+        )
 
     @property
     def letter(self) -> str:
