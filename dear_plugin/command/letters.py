@@ -1,4 +1,4 @@
-"""Letters: files of people, a model and training rows in; letters, answers and records out."""
+"""Letters: files of rows, a model and training rows in; letters, answers and records out."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from dear_plugin.results.recourses import Recourses
 ROWS_AT_ONCE = 50
 RUN, PAGE, PARTS, LETTERS, RECORDS = "run.json", "letters.html", "parts", "letters", "records"
 # The last one of some rows says that they are complete.
-TABLES = ("changes", "told", "actions")
+TABLES = ("changes", "kinds", "actions")
 # What a letter says, by the sentence of the template that it then has.
 KINDS = {
     "accepted": "accepted already",
     "unreadable": "cannot be read",
     "none": "without a way that we can recommend",
 }
-TOLD = "with what to do"
+ADVICE = "with what to do"
 MOST_REASONS = 3
 CASE = "case"
 # Characters that a name of a file cannot have.
@@ -49,7 +49,7 @@ class Letters:
     """The settings of `dear-plugin letters`.
 
     Attributes:
-        people: a file of the rows to answer.
+        rows: a file of the rows to answer.
         model: a file of joblib, pickle or skops, or `module:attribute`.
         out: the folder to write to.
         trust: whether code of the model file may run.
@@ -57,13 +57,13 @@ class Letters:
         schema: a file of `dear-plugin schema`; None infers it.
         saved: the folder of a saved DEAR, in the place of `train` and `schema`.
         act_on: the features to act on; none for all that may change.
-        index: the column of `people` that says whose case it is; "" for the number of the row.
+        index: the column of `rows` that has the cases; "" for the number of the row.
         want: the wanted class; "" for class 1.
         language: of the letters.
         n_jobs: the number of processes.
     """
 
-    people: Path
+    rows: Path
     model: str
     out: Path
     trust: bool = False
@@ -90,7 +90,7 @@ class Letters:
     @property
     def signature(self) -> dict[str, str]:
         """What decides the answers: settings, and digests of the files."""
-        files = {"people": self.people, "train": self.train, "schema": self.schema}
+        files = {"rows": self.rows, "train": self.train, "schema": self.schema}
         files |= {"model": Path(self.model)}
         named = {key: str(getattr(self, key)) for key in (*STATED, "model", "saved")}
         digests = {k: _digest(path) for k, path in files.items() if path and path.is_file()}
@@ -109,20 +109,20 @@ def write_letters(settings: Letters) -> int:
     """
     settings = settings.completed()
     train = None if settings.train is None else read_table(settings.train, "--train")
-    people = by_case(read_table(settings.people, "people", like=train), settings.index)
+    rows = by_case(read_table(settings.rows, "rows", like=train), settings.index)
     words, out = LetterTemplate.of(settings.language or "en"), settings.out
     dear = _fitted(settings, train)
     target = _class_of(dear, settings.want)
     _claim(out, settings.signature)
-    starts = range(0, len(people), ROWS_AT_ONCE)
+    starts = range(0, len(rows), ROWS_AT_ONCE)
     todo = [start for start in starts if not _part(out, start, TABLES[-1]).exists()]
     for start in bar(todo, "letters"):
-        rows = people.iloc[start : start + ROWS_AT_ONCE]
-        _write(dear.generate(rows, target, n_jobs=settings.n_jobs), words, out, start)
-    told = _joined(out, starts)
-    _print(out, [*map(str, people.index)], settings.language or "en")
-    print(f"{out}: {_in_words(told)}")
-    return int((told["letter"] == KINDS["unreadable"]).any())
+        some = rows.iloc[start : start + ROWS_AT_ONCE]
+        _write(dear.generate(some, target, n_jobs=settings.n_jobs), words, out, start)
+    kinds = _joined(out, starts)
+    _print(out, [*map(str, rows.index)], settings.language or "en")
+    print(f"{out}: {_in_words(kinds)}")
+    return int((kinds["letter"] == KINDS["unreadable"]).any())
 
 
 def _claim(out: Path, signature: Mapping[str, str]) -> None:
@@ -176,14 +176,14 @@ def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int) -> 
         _file(out / LETTERS, str(case), ".md").write_text(f"{letter}\n", encoding="utf8")
         record = json.dumps(answers.record(case), indent=1, default=str)
         _file(out / RECORDS, str(case), ".json").write_text(f"{record}\n", encoding="utf8")
-    told = pd.DataFrame(
+    kinds = pd.DataFrame(
         {
             "letter": [_kind(letter, words) for letter in letters],
             "reason": answers.actions["reason"],
         }
     )
     changes = answers.changes.rename(columns={"row": CASE}).set_index(CASE)
-    tables = {"changes": changes, "told": told, "actions": answers.actions}
+    tables = {"changes": changes, "kinds": kinds, "actions": answers.actions}
     for name in TABLES:
         draft = out / PARTS / "draft"
         tables[name].to_csv(draft, index_label=CASE)
@@ -193,18 +193,18 @@ def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int) -> 
 def _kind(letter: str, words: LetterTemplate) -> str:
     """What a letter says, in words."""
     found = (kind for sentence, kind in KINDS.items() if words[sentence] in letter)
-    return next(found, TOLD)
+    return next(found, ADVICE)
 
 
 def _joined(out: Path, starts: Sequence[int]) -> pd.DataFrame:
-    """Write the tables of all rows, the parts of which stay; returns what was told of each."""
+    """Write the tables of all rows, the parts of which stay; returns what kind each is."""
     whole = {}
     for name in TABLES:
         parts = [pd.read_csv(_part(out, start, name)) for start in starts]
         whole[name] = pd.concat(parts, ignore_index=True)
     for name in ("changes", "actions"):
         whole[name].to_csv(out / f"{name}.csv", index=False)
-    return whole["told"]
+    return whole["kinds"]
 
 
 def _print(out: Path, cases: Sequence[str], language: str) -> None:
@@ -214,14 +214,14 @@ def _print(out: Path, cases: Sequence[str], language: str) -> None:
     print_page(out / PAGE, (out / PAGE).with_suffix(".pdf"))
 
 
-def _in_words(told: pd.DataFrame) -> str:
+def _in_words(kinds: pd.DataFrame) -> str:
     """How many letters say what, and the most frequent reasons of those without a way."""
-    counts = Counter(told["letter"])
-    parts = [f"{counts[kind]} {kind}" for kind in (TOLD, *KINDS.values()) if counts[kind]]
-    without = told["letter"].isin([KINDS["none"], KINDS["unreadable"]])
-    reasons = Counter(told.loc[without, "reason"].dropna()).most_common(MOST_REASONS)
+    counts = Counter(kinds["letter"])
+    parts = [f"{counts[kind]} {kind}" for kind in (ADVICE, *KINDS.values()) if counts[kind]]
+    without = kinds["letter"].isin([KINDS["none"], KINDS["unreadable"]])
+    reasons = Counter(kinds.loc[without, "reason"].dropna()).most_common(MOST_REASONS)
     why = "".join(f"\n  {count}: {reason}" for reason, count in reasons)
-    return f"{len(told)} letters: {', '.join(parts)}{why}"
+    return f"{len(kinds)} letters: {', '.join(parts)}{why}"
 
 
 def _digest(path: Path) -> str:

@@ -35,8 +35,8 @@ def model_of(text: str, *, trust: bool) -> Any:
         return _of_module(text)
     if not trust:
         raise InputError(
-            f"--model {text} runs the code of whoever made it: add --trust if that is you, or"
-            " somebody you trust; a file of skops needs it for unknown types only"
+            f"--model {text} runs the code in it: add --trust if you trust its source; a file of"
+            " skops needs it for unknown types only"
         )
     return _of_file(path)
 
@@ -52,7 +52,7 @@ def _of_skops(path: Path, trust: bool) -> Any:
         if types and not trust:
             raise InputError(
                 f"--model {path} has types whose code runs when it is loaded, {types}: add --trust"
-                " if you trust whoever made it"
+                " if you trust its source"
             )
         return io.load(path, trusted=types)
     except (OSError, ValueError) as error:

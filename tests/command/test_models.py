@@ -21,7 +21,7 @@ def model():
 def test_a_file_of_joblib_needs_trust(model, tmp_path):
     path = tmp_path / "model.joblib"
     joblib.dump(model, path)
-    with pytest.raises(InputError, match="runs the code of whoever made it: add --trust"):
+    with pytest.raises(InputError, match="runs the code in it: add --trust"):
         model_of(str(path), trust=False)
     assert np.array_equal(model_of(str(path), trust=True).coef_, model.coef_)
 
