@@ -115,7 +115,10 @@ def _measured(
     few = true[: len(resampled[0])]
     drawn = np.stack(resampled).reshape(SOME_PEOPLE, -1, *few.shape)
     offset = np.nanmean(true, 0) - np.nanmean(few, 0)
-    means, middle = np.nanmean(drawn, (0, 2))[None], np.nanmean(expected[: len(few)], 0)[None]
+    known = np.isfinite(drawn).sum((0, 2)).clip(1)
+    # In some resample everybody of a small group may become missing.
+    means = (np.nansum(drawn, (0, 2)) / known)[None]
+    middle = np.nanmean(expected[: len(few)], 0)[None]
     both = around(torch.from_numpy(means), torch.from_numpy(middle))
     low, high = (end[0].numpy() + offset for end in both)
     clear = np.minimum(np.abs(told), np.abs(true)) > TOLERANCE

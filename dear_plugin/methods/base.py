@@ -25,7 +25,7 @@ from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.parameters import Parameters
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.constraints import Constraints, feasible_set, held_cells
+from dear_plugin.problem.constraints import Constraints, admissible, held_cells
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.problem.target import Label, Target, goal_of
 from dear_plugin.results.proposal import Proposal
@@ -233,7 +233,7 @@ class RecourseMethod(Named, Parameters, ABC):
         unreadable[list(bad)] = list(bad.values())
         at = torch.from_numpy(np.flatnonzero(unreadable == ""))
         x[list(bad)] = 0.0
-        feasible = feasible_set(within, x, self.encoder, resolutions(self.schema, frame))
+        feasible = admissible(within, x, self.encoder, resolutions(self.schema, frame))
         goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
         # A copy: the caller may change the frame later.
         frame = frame.copy()
@@ -316,7 +316,7 @@ class RecourseMethod(Named, Parameters, ABC):
             reasons: (m,) why it has none; "" where it has one.
             package: the name of the other package, for the reason of a row that misses the target.
         """
-        moved = case.x.where(case.feasible.not_actionable, moved)
+        moved = case.x.where(case.feasible.limits.not_actionable, moved)
         rows = case.feasible.project(case.x, moved[:, None], torch.arange(len(case)))[:, 0]
         accepted = case.goal.accepts(self.classifier.scores(rows)).tolist()
         missed = Reason.OTHER_MISSES.format(package)

@@ -16,8 +16,10 @@ from torch import Tensor
 from dear_plugin._progress import progress as showing
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import require_instance
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.lint import warn_of_actions
-from dear_plugin.data.schema import Rule, Schema
+from dear_plugin.data.rule import Condition, Rule
+from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose
@@ -250,7 +252,7 @@ class DEAR(RecourseMethod):
         model: Any,
         *,
         encode: Callable[[Tensor], Tensor] | None = None,
-        rules: Sequence[Rule] = (),
+        rules: Sequence[Rule | Condition] = (),
         copies: Sequence[Any] = (),
     ) -> DEAR:
         """Read what `save` wrote; no code from the folder is run.
@@ -293,6 +295,18 @@ class DEAR(RecourseMethod):
         if self._trained is not None:
             other._trained = Trained(self._trained.rows, classifier, other._copies)
         return other
+
+    def with_schema(self, schema: Schema) -> DEAR:
+        """The same fitted DEAR for frames that write labels in another way.
+
+        Args:
+            schema: `dear.schema.as_written(frame)`, by which frames are read, written and passed
+                to the model.
+        """
+        other = copy.copy(self)
+        other.schema, other.encoder = schema, Encoder(schema)
+        how = {name: self._params[name] for name in ("output", "encode", "copies")}
+        return other.with_model(self._params["model"], **how)
 
     def with_search(self, search: Search) -> DEAR:
         """The same fitted DEAR with another search; nothing is fitted again.

@@ -106,7 +106,7 @@ def flip_probabilities(
         return {}
     decoder = decoders.of(tuple(where.tolist()))
     found = decoder.flip_probabilities(x[None], torch.stack([x[where], row[where]]))
-    free = case.feasible.floor[position] < case.feasible.ceiling[position]
+    free = case.feasible.limits.floor[position] < case.feasible.limits.ceiling[position]
     unchanged = (row == x) & ~direct & free
     changes = sorted(((abs(b - a), j) for j, (a, b) in found.items() if unchanged[j]))
     named = [j for change, j in changes[::-1][:MOST_FLIPS] if change >= LEAST_FLIP]

@@ -21,7 +21,13 @@ from dear_plugin.problem.reasons import Status
 from dear_plugin.results.proposal import Batch, Proposal, identity_proposal
 from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search.credibility import Reached
-from dear_plugin.search.criteria import TOLERANCE, Measure, least_values, measures_of_rows
+from dear_plugin.search.criteria import (
+    TOLERANCE,
+    Measure,
+    least_values,
+    measured_rows,
+    measures_of_rows,
+)
 from dear_plugin.search.settings import CRITERIA, Search
 
 # Rows whose resamples are held in memory at a time.
@@ -160,7 +166,7 @@ class Question:
         """(n,) bool, whether the user's model accepts rows, (n, p), that have an action alone."""
         every = torch.arange(len(self.case))
         after, seen = patch(self.method.encoder, self.frame, self.case.x, rows=rows)
-        lawful = self.case.feasible.satisfies_rules(seen, every, alone=True)
+        lawful = self.case.feasible.keeps_rules(seen, every, alone=True)
         return self.decided(after, seen, every)[1] & lawful
 
     def decided(self, frame: pd.DataFrame, seen: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -196,27 +202,25 @@ class Question:
         """What the answers of a proposal, where it has `success`, (n,) bool, are worth."""
         rows, trained = success.nonzero()[:, 0], self.method.trained
         search = self.method.search if self.method.search.has_criteria else Search()
-        gain, order = spread.gain[rows], self.method.encoder.schema.causal_order
-        values = {
-            # With an order of causes, what follows is an effect of the action.
-            "gain": torch.ones_like(gain) if order.is_stated else gain,
-            "reliance": 1.0 - spread.reliance[rows],
-            "confidence": spread.confidence[rows],
-        }
+        # What the search has measured is not evaluated again; its confidence is of resamples by
+        # which it chose, in whose place are others.
+        order, known = self.method.encoder.schema.causal_order, proposal.measured[rows].double()
+        # With an order of causes, what follows is an effect of the action.
+        gain = torch.ones_like(spread.gain) if order.is_stated else spread.gain
+        for name, column in (
+            ("gain", gain),
+            ("reliance", 1.0 - spread.reliance),
+            ("confidence", spread.confidence),
+        ):
+            known[:, CRITERIA.index(name)] = column[rows]
         measures: dict[str, Measure] = {
             **measures_of_rows(self.case.goal, trained),
             "consistency": lambda found: (self.consistency(proposal, found.rows).amin(1), 0.0, {}),
         }
-        found = Reached(rows, proposal.rows[rows])
-        always = {"plausibility", "consistency", "agreement"}
-        for name in (always | search.required.keys()) & measures.keys():
-            # What the search has measured is not evaluated again.
-            known = proposal.measured[rows, CRITERIA.index(name)].double()
-            new = known.isnan()
-            values[name] = known.masked_scatter(new, measures[name](found.part(new))[0].double())
+        asked = {"plausibility", "consistency", "agreement"} | search.required.keys()
+        measures = {name: each for name, each in measures.items() if name in asked}
         measured, least = torch.full((2, len(self.case), len(CRITERIA)), torch.nan).double()
-        for name, column in values.items():
-            measured[rows, CRITERIA.index(name)] = column
+        measured[rows] = measured_rows(Reached(rows, proposal.rows[rows]), measures, known)
         own = proposal.least[rows].double()
         new = own.isnan()
         own = own.masked_scatter(new, trained.plausibility(self.case.x[rows[new]]).double())

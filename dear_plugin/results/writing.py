@@ -45,7 +45,7 @@ def write(
     every = len(rows) == len(case)
     scored = (after, seen) if every else (after.iloc[rows.numpy()], seen[rows])
     new, success = question.decided(*scored, rows)
-    lawful = case.feasible.satisfies_rules(seen[rows], rows)
+    lawful = case.feasible.keeps_rules(seen[rows], rows)
     proposal = replace(proposal, rows=seen)
     if not bool(lawful.all()):
         broken = case.feasible.broken_text(seen, rows[~lawful])

@@ -156,7 +156,7 @@ def by_share(problem: SearchProblem, actions: Decoded) -> Asking[Shares]:
     before, gained = margin[:, count], margin[:, 0] - margin[:, count]
     helps = (gained >= -ROUNDING * before.abs()) & ~accepted[:, -1]
     alone = (torch.tensor(SHARES) == 0.0).repeat(m)
-    lawful = problem.feasible.satisfies_rules(
+    lawful = problem.feasible.keeps_rules(
         rows.view(-1, p), actions.rows.repeat_interleave(count), alone
     )
     accepted = accepted[:, :count] & lawful.view(m, count)

@@ -154,18 +154,48 @@ def scoring(actions: R, wanted: Mapping[str, Criterion]) -> Asking[tuple[Tensor,
     for passed, (name, criterion) in enumerate(wanted.items()):
         if not len(at):
             break
-        share, more = measured[at, CRITERIA.index(name)], torch.zeros(())
-        if bool(share.isnan().any()):
-            found = criterion.measure(actions.part(at))
-            share, more, also = found if isinstance(found, tuple) else (yield from found)
-            for other, values in ((name, share), *also.items()):
-                measured[at, CRITERIA.index(other)] = values.float()
+        found = measured[at]
+        more_margin[at] = yield from measuring(actions.part(at), name, criterion.measure, found)
+        measured[at], share = found, found[:, CRITERIA.index(name)]
         missing = criterion.least[actions.rows[at]] - share
         passes = missing <= TOLERANCE
         score[at] = torch.where(passes, torch.inf, passed + 1.0 - missing.double())
-        more_margin[at] = torch.as_tensor(more).expand(len(at))
         at = at[passes]
     return score, more_margin, measured
+
+
+def measuring(found: Reached, name: str, measure: Measure, known: Tensor) -> Asking[Tensor]:
+    """Evaluate a criterion of m counterfactuals where it is not known.
+
+    Args:
+        found: the counterfactuals.
+        name: the name of the criterion.
+        measure: its measure.
+        known: (m, c) the values in the order of `CRITERIA`, NaN if unknown; they are filled.
+
+    Returns:
+        (m,) how much more margin may be expected to suffice.
+    """
+    more_margin = torch.zeros(len(found))
+    new = known[:, CRITERIA.index(name)].isnan().nonzero()[:, 0]
+    if len(new):
+        measured = measure(found.part(new))
+        share, more, also = measured if isinstance(measured, tuple) else (yield from measured)
+        more_margin[new] = torch.as_tensor(more).expand(len(new))
+        for other, values in ((name, share), *also.items()):
+            known[new, CRITERIA.index(other)] = values.to(known)
+    return more_margin
+
+
+def measured_rows(found: Reached, measures: Mapping[str, Measure], known: Tensor) -> Tensor:
+    """(m, c) the values of m counterfactuals by measures that do not ask the model.
+
+    What is known, (m, c), is not evaluated again.
+    """
+    values = known.clone()
+    for name, measure in measures.items():
+        answered(_no_model, measuring(found, name, measure, values))
+    return values
 
 
 def _no_model(rows: Tensor) -> Tensor:

@@ -14,8 +14,9 @@ from dear_plugin.data.grid import in_steps
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
+from dear_plugin.problem.admissible import Admissible
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.feasible import FeasibleSet
+from dear_plugin.problem.limits import Limits
 from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.problem.target import Goal
 from dear_plugin.search.asking import Asking, answered
@@ -38,7 +39,7 @@ class SearchProblem:
     Attributes:
         x: (n, p) factual rows.
         goal: the targets of the rows.
-        feasible: the feasible sets of the rows.
+        feasible: what is admissible of the rows.
         sets: the s action sets.
         decoders: g(v, x_S) of every set.
         classifier: the model.
@@ -51,7 +52,7 @@ class SearchProblem:
 
     x: Tensor
     goal: Goal
-    feasible: FeasibleSet
+    feasible: Admissible
     sets: ActionSets
     decoders: Decoders
     classifier: Classifier
@@ -67,7 +68,7 @@ class SearchProblem:
     ) -> SearchProblem:
         """The problem of the rows of a case on some sets."""
         seen = replace(case.feasible, seen_pairs=decoders.sample.shared(_seen_pairs))
-        may_act = case.feasible.may_act(sets)
+        may_act = case.feasible.limits.may_act(sets)
         return cls(case.x, case.goal, seen, sets, decoders, classifier, may_act)
 
     def __len__(self) -> int:
@@ -85,10 +86,10 @@ class SearchProblem:
         return self.classifier.encoder.schema.causal_order.is_stated
 
     @lazy
-    def acting(self) -> FeasibleSet:
+    def acting(self) -> Limits:
         """What actions may set."""
-        central = self.classifier.encoder.central
-        return self.feasible.without_extremes(self.x, central) if self.in_steps else self.feasible
+        limits = self.feasible.limits
+        return limits.without_extremes(self.x) if self.in_steps else limits
 
     @lazy
     def held(self) -> Tensor:
@@ -156,7 +157,7 @@ class SearchProblem:
         return self.project(moved, rows, sets)
 
     def project(self, moved: Tensor, rows: Tensor, sets: Tensor) -> Tensor:
-        """(m, c, p) decoded rows, projected onto A_d; arguments as of `FeasibleSet.project`."""
+        """(m, c, p) decoded rows, projected onto A_d; arguments as of `Admissible.project`."""
         held = self.held[sets] if self.has_order else None
         x = self.x.index_select(0, rows)
         return self.feasible.project(x, moved, rows, self.sets.masks[sets], held)
@@ -192,17 +193,17 @@ class SearchProblem:
             scores: (m, c) their scores.
             reached: (m, p) the counterfactuals.
             rows: (m,) the factual row of each.
-            alone: (m,) bool, those with an action alone, see `FeasibleSet.satisfies_rules`.
+            alone: (m,) bool, those with an action alone, see `Admissible.keeps_rules`.
         """
         margin = self.goal.margin(scores, rows)
-        if self.feasible.has_rules:
-            satisfied = self.feasible.satisfies_rules(reached, rows, alone)
+        if len(self.feasible.rules):
+            satisfied = self.feasible.keeps_rules(reached, rows, alone)
             margin = margin.masked_fill(~satisfied, -torch.inf)
         return margin.float()
 
     def with_sets(self, sets: ActionSets) -> SearchProblem:
         """The same rows with other action sets."""
-        may_act = self.feasible.may_act(sets)
+        may_act = self.feasible.limits.may_act(sets)
         return replace(self, sets=sets, actionable=may_act, latents_by_set={})
 
     def extended(self, sets: ActionSets) -> SearchProblem:
@@ -284,7 +285,7 @@ class SearchProblem:
 
     def _cost(self, x: Tensor, reached: Tensor, rows: Tensor, acted: Tensor) -> Tensor:
         """(m,) the l1 cost of counterfactuals, (m, p), of what is acted on, (m, p) bool."""
-        distance, costs = self.classifier.encoder.distance(reached, x), self.feasible.costs
+        distance, costs = self.classifier.encoder.distance(reached, x), self.feasible.limits.costs
         if costs is not None or self.indirect_weight != 1.0:
             own = torch.ones(()) if costs is None else costs[rows]
             distance = distance * own.where(acted, self.indirect_weight)
@@ -333,7 +334,7 @@ class SearchProblem:
 
     def weights(self, rows: Tensor, features: Tensor) -> Tensor:
         """(...) what a unit of features, (...), counts where rows, (...), act on them."""
-        shares, costs = self.classifier.encoder.shares[features], self.feasible.costs
+        shares, costs = self.classifier.encoder.shares[features], self.feasible.limits.costs
         return shares if costs is None else shares * costs[rows, features]
 
     def direct_cost(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:

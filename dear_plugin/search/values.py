@@ -136,7 +136,7 @@ def _values_of(
     parts = [(places(tried, FEW) if number else tried).expand(len(rows), -1)]
     if number and len(known.known[j]):
         # A bound at the factual comes from a direction, one at the end from the observed values.
-        least, most = (end[j] for end in feasible.ends)
+        least, most = (end[j] for end in (feasible.encoder.low, feasible.encoder.high))
         ends = low.where(low > least, own[:, None]), high.where(high < most, own[:, None])
         parts += [known.near(j, own), *ends]
     first = sum(part.shape[1] for part in parts)
@@ -144,7 +144,9 @@ def _values_of(
     # A value outside of the range is no candidate: the end is.
     values = values.where((values >= low) & (values <= high), own[:, None])
     values = problem.snapped(rows, every, values[..., None])
-    special = int(feasible.levels.counts[j]) if bool(feasible.levels.enter[j]) else 0
+    special = (
+        int(feasible.encoder.levels.counts[j]) if bool(feasible.encoder.levels.enter[j]) else 0
+    )
     extra = values.new_tensor([row_value(level) for level in range(special)])
     return torch.cat([extra[:, None].expand(len(rows), -1, -1), values], 1), special + first
 

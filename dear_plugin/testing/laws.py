@@ -158,7 +158,7 @@ def costs_are_finite_add_up_and_belong_to_changes(subject: Subject) -> None:
     _require(np.allclose(total, costs["cost"], atol=TOLERANCE), "costs do not add up")
     before, after = encoder.encode(subject.query), encoder.encode(result.counterfactuals)
     change, direct = (after - before).abs() * encoder.weights, result.proposal.direct
-    stated = result.question.case.feasible.costs
+    stated = result.question.case.feasible.limits.costs
     paid = torch.where(direct, 1.0 if stated is None else stated, 1.0)
     distance = (change * paid[:, encoder.feature_of]).sum(1)
     _require(np.allclose(distance, costs["cost"], atol=TOLERANCE), "the cost of another row")
@@ -176,6 +176,18 @@ def the_order_of_rows_does_not_matter(subject: Subject) -> None:
     """The same answers in another order."""
     order = np.random.default_rng(0).permutation(len(subject.query)).tolist()
     _agree(subject, subject.generate(subject.query.iloc[order]), order)
+
+
+def alternatives_do_not_depend_on_other_rows(subject: Subject) -> None:
+    """One by one, in a batch, and in another order."""
+    if subject.descends:  # it may find others, see `OF_DESCENTS`
+        return
+    query = subject.query.iloc[::2]
+    query = query.set_axis(range(len(query)))
+    whole = _by_rank(subject, query)
+    alone = pd.concat([_by_rank(subject, query.iloc[[i]]) for i in range(len(query))])
+    for other in (alone, _by_rank(subject, query.iloc[::-1])):
+        pd.testing.assert_frame_equal(other, whole, rtol=TOLERANCE, atol=TOLERANCE)
 
 
 def the_same_query_has_the_same_answer_whatever_the_global_seed(subject: Subject) -> None:
@@ -216,6 +228,7 @@ LAWS: Sequence[Callable[[Subject], None]] = (
     costs_are_finite_add_up_and_belong_to_changes,
     a_batch_of_n_is_n_batches_of_one,
     the_order_of_rows_does_not_matter,
+    alternatives_do_not_depend_on_other_rows,
     the_same_query_has_the_same_answer_whatever_the_global_seed,
     methods_and_results_can_be_pickled,
 )
@@ -277,6 +290,13 @@ def _agree(subject: Subject, answer: Recourses, rows: list[int]) -> None:
         return
     for one, other in zip((answer.counterfactuals, answer.actions), whole, strict=True):
         pd.testing.assert_frame_equal(one, other, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def _by_rank(subject: Subject, query: pd.DataFrame) -> pd.DataFrame:
+    """The first four answers of rows, in the order of labels."""
+    table = subject.generate(query).alternatives(4)
+    label_and_rank = list(table.columns[:2])
+    return table.set_index(label_and_rank).sort_index()
 
 
 def _random_states() -> tuple[object, ...]:
