@@ -332,8 +332,13 @@ def _without_advice(result: Result, at: int, words: LetterTemplate) -> list[str]
         return [words["unsure" if bool(result.success[at]) else "refused"]]
     if result.question.accepted[at] and not result.acts[at]:
         return [words["accepted"]]
+    return [words["none"], hindrance(result, at, words), words["ask"]]
+
+
+def hindrance(result: Result, at: int, words: LetterTemplate) -> str:
+    """What stands in the way of telling an answer as advice, in a sentence."""
     name, some = _hindrance(result, at)
-    return [words["none"], words[name].format(features=words.listed(some or [""])), words["ask"]]
+    return words[name].format(features=words.listed(some or [""]))
 
 
 def _hindrance(result: Result, at: int) -> tuple[str, list[str]]:
