@@ -73,6 +73,8 @@ from dear_plugin.search.ways import untried
 # Lines of a row that are vetted in each round, for each answer; and the rounds after which a row
 # without an answer goes on, and still vets what it has.
 VETTED, PATIENCE = (8, 32, 128, 256, 256), 2
+# The first of these rounds for further answers, which need not be as near to the cheapest.
+FURTHER = 2
 # Lines of other ways, of a row in each round, for each answer.
 WAYS = 4
 # Of the cheaper actions of a set with an answer, so many evenly spread ones are vetted.
@@ -132,8 +134,11 @@ class SearchRun:
     def _run(self) -> None:
         """Rounds: each row vets, looks beside what is good, or goes on to its next stage."""
         table, rounds, last, turns = self.table, self._rounds, len(self._stages), len(VETTED)
-        stage = torch.full((len(self.aim),), -1 if self.k == 1 else 0)
-        turn = torch.zeros_like(stage)
+        start, stage = 0, torch.full((len(self.aim),), -1)
+        if self.k > 1:
+            # Rows without an answer have been through all stages.
+            start, stage = FURTHER, last * (~table.has(table.passed)).long()
+        turn = torch.full_like(stage, start)
         while bool((stage < last).any()):
             busy = (stage >= 0) & (stage < last)
             late = busy & (turn >= torch.where(stage == 0, PATIENCE, turns)) & (stage < last - 1)
@@ -151,7 +156,7 @@ class SearchRun:
                 # Further stages are of use to rows with too few answers only.
                 enough = table.bound(self.k, table.passed) < torch.inf
                 stage[moving] = torch.where(enough, last, stage + 1)[moving]
-                turn[moving] = 0
+                turn[moving] = start
                 for i in stage[moving & (stage < last)].unique().tolist():
                     new += self._stages.at(i, moving & (stage == i), self.k)
                 moving = moving & (stage < last) & ~rounds.at_work(vets, new)
