@@ -238,7 +238,10 @@ class DiceDEAR(Importances):
         vary = self._interface.names if vary == "all" else vary
         check_vary(vary, self._interface)
         query, k = self._query(frame, vary, request), int(request.total_CFs)
-        results = Results.of(self._ranked(query, vary, request, k), query, self._host)
+        known = query.format.for_model(query.rows), query.scores, query.outcomes
+        with self._host.knowing(*known):
+            ranked = self._ranked(query, vary, request, k)
+        results = Results.of(ranked, query, self._host)
         self.cfs_preds = results.outcomes[results.rows == len(frame) - 1]
         if unchanged := int((~results.acted.any(axis=1)).sum()):
             logger.warning(
@@ -263,7 +266,7 @@ class DiceDEAR(Importances):
             raise
         outcomes = self._host.outcomes(query_format.for_model(rows), scores)
         desired = self._desired(outcomes, scores.shape[1], request)
-        return Query(rows, read, query_format, outcomes, desired)
+        return Query(rows, read, query_format, scores, outcomes, desired)
 
     def _check_values(
         self, read: pd.DataFrame, vary: Sequence[str], permitted: Any, acts: Collection[str]

@@ -109,6 +109,7 @@ class Query:
         rows: the features, in the user's values and dtypes.
         read: the same as the data interface writes them.
         format: the relation between the two.
+        scores: (n, c) the model's output for the rows.
         outcomes: (n,) the outcomes of the rows.
         desired: what they should become.
     """
@@ -116,6 +117,7 @@ class Query:
     rows: pd.DataFrame
     read: pd.DataFrame
     format: QueryFormat
+    scores: Scores
     outcomes: Outcomes
     desired: DesiredOutcome
 

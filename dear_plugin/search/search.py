@@ -166,11 +166,12 @@ class SearchRun:
     def _settle(self) -> None:
         """Vet what is accepted by too small a margin; what is proposed needs each change."""
         table, rounds, kept = self.table, self._rounds, self.table.row[:0]
-        need, table.need = table.need, self.aim[:, None].expand(table.need.shape).clone()
-        alive = table.alive(self.k)
-        alive = alive[~table.has(table.passed)[table.row[alive]]]
-        rounds.run(vets=self._next(alive, torch.full((len(self.aim),), NEARER)))
-        table.need = torch.cat([need, table.need[:, need.shape[1] :]], 1)
+        if self.k == 1:
+            need, table.need = table.need, self.aim[:, None].expand(table.need.shape).clone()
+            alive = table.alive(1)
+            alive = alive[~table.has(table.passed)[table.row[alive]]]
+            rounds.run(vets=self._next(alive, torch.full((len(self.aim),), NEARER)))
+            table.need = torch.cat([need, table.need[:, need.shape[1] :]], 1)
         for _ in range(2 * table.values.shape[1]):
             if not len(rounds.open):
                 at = best(table, self.k)
