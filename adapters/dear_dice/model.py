@@ -83,8 +83,8 @@ class Host:
 
     def scores(self, frame: pd.DataFrame) -> Scores:
         """(m, c) the model's output as DiCE reads it, for rows in the user's own format."""
-        if (known := self._of_call(frame)) is not None:
-            return known[1]
+        if (said := self._of_call(frame)) is not None:
+            return said[0]
         if not self.is_module:
             return _columns(self.interface.get_output(frame.copy()), len(frame))
         # DiCE does not move tensors, so the input goes to the module's own device.
@@ -102,9 +102,9 @@ class Host:
         finally:
             self._known = None
 
-    def _of_call(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, Scores, Outcomes] | None:
+    def _of_call(self, frame: pd.DataFrame) -> tuple[Scores, Outcomes] | None:
         known = self._known
-        return known if known is not None and frame.equals(known[0]) else None
+        return known[1:] if known is not None and frame.equals(known[0]) else None
 
     def accepted(
         self, query: pd.DataFrame, own: QueryFormat, training: Mapping[str, Any]
@@ -137,8 +137,8 @@ class Host:
 
     def decisions(self, frame: pd.DataFrame) -> Outcomes:
         """(m,) class numbers that the model's `predict` gives."""
-        if (known := self._of_call(frame)) is not None:
-            return known[2]
+        if (said := self._of_call(frame)) is not None:
+            return said[1]
         predicted = np.asarray(self.interface.get_output(frame.copy(), model_score=False))
         classes = getattr(self.interface.model, "classes_", range(MAX_CLASSES))
         known = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
