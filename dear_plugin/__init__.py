@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dear_plugin import errors
 from dear_plugin._version import __version__
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.rule import Rule
 from dear_plugin.data.schema import Feature, Kind, Schema
 from dear_plugin.decoders import Decoder, Transport
 from dear_plugin.evaluation.report import Report
@@ -51,6 +52,7 @@ __all__ = [
     "RecourseMethod",
     "Recourses",
     "Report",
+    "Rule",
     "Schema",
     "Search",
     "Target",

@@ -1,4 +1,4 @@
-"""The command line: `dear-plugin schema`, `explore` and `demo`."""
+"""The command line: `dear-plugin schema`, `letters`, `explore` and `demo`."""
 
 from __future__ import annotations
 
@@ -49,6 +49,12 @@ def _schema(options: dict[str, Any]) -> None:
     command.write_schema(command.SchemaFile(**options))
 
 
+def _letters(options: dict[str, Any]) -> int:
+    from dear_plugin import command
+
+    return command.write_letters(command.Letters(**options))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="dear-plugin",
@@ -63,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         return added.add_argument
 
     _add_schema(_command("schema", _schema, "write what is inferred of a CSV file, to edit"))
+    _add_letters(_command("letters", _letters, "write a letter for every row of a CSV file"))
     _add_explore(_command("explore", _explore, "a page to try what could be changed, locally"))
     _add_demo(_command("demo", _demo, "train a model on a data set, and explain refused rows"))
     return parser
@@ -74,13 +81,32 @@ def _add_schema(add: Add) -> None:
     add("--out", type=Path, default=None, help="the file to write; by default train.toml")
 
 
+def _add_letters(add: Add) -> None:
+    add("rows", type=Path, help="the rows to answer, a CSV file")
+    add("--model", required=True, help="a file of joblib, pickle or skops, or module:attribute")
+    add("--trust", action="store_true", help="the model's file may run code: I trust its source")
+    add("--train", type=Path, default=None, help="training rows, a CSV file")
+    add("--schema", type=Path, default=None, help="a file of dear-plugin schema, edited")
+    add("--saved", type=Path, default=None, help="a saved DEAR, instead of --train and --schema")
+    add("--out", type=Path, required=True, help="the folder to write to")
+    add("--act-on", type=_names, default=(), help="the features to act on, with commas between")
+    add("--index", default="", help="the column of case numbers")
+    add("--want", default="", help="the wanted class; by default class 1")
+    add("--language", default="", help="of the letters: en (default) or de")
+    add("--n-jobs", type=int, default=1, help="the number of processes, -1 for all cores")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, text.split(","))))
+
+
 def _add_explore(add: Add) -> None:
     add("--dataset", choices=DATASETS, default="loan")
     add("--saved", type=Path, default=None, help="folder of a saved DEAR")
     add("--model", default="", help="of the saved DEAR, as in dear-plugin letters")
-    add("--trust", action="store_true", help="the model's file may run code: I trust who made it")
+    add("--trust", action="store_true", help="the model's file may run code: I trust its source")
     add("--applicants", type=Path, default=None, help="a CSV file of its applicants")
-    add("--index", default="", help="the column that says whose case it is, such as a number")
+    add("--index", default="", help="the column of case numbers")
     add("--rows", type=int, default=200, help="the largest number of applicants")
     add("--port", type=int, default=0, help="0 takes a free one")
     add("--no-browser", action="store_false", dest="browser", help="opens none")

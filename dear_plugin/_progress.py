@@ -1,33 +1,79 @@
-"""Progress: bars for work that takes seconds, off unless the log of dear_plugin is at INFO."""
+"""Progress: bars of work that takes seconds, where stderr is a terminal or a notebook."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Self, TypeVar
 
 Step = TypeVar("Step")
 
 # Seconds before a bar appears: short work shows none.
-DELAY = 3.0
-logger = logging.getLogger("dear_plugin")
+DELAY = 2.0
+_WANTED: ContextVar[bool] = ContextVar("wanted", default=True)
 
 
-def bar(items: Sequence[Step], what: str, *, shown: bool = False) -> Iterable[Step]:
-    """Items one by one, with a progress bar on stderr where it is switched on.
+@contextmanager
+def progress(wanted: bool) -> Iterator[None]:
+    """A context in which bars are shown, unless they are not `wanted` in it or around it."""
+    token = _WANTED.set(wanted and _WANTED.get())
+    try:
+        yield
+    finally:
+        _WANTED.reset(token)
 
-    `logging.getLogger("dear_plugin").setLevel("INFO")` switches all bars on.
+
+class Bar:
+    """How much of some work is done, once it has taken two seconds.
 
     Args:
-        items: the steps of the work.
+        total: the number of its steps.
         what: is being done, in a few words.
-        shown: at any level of the log, and at once.
+        shown: at once, wherever stderr goes.
     """
-    if not (shown or logger.isEnabledFor(logging.INFO)):
-        return items
+
+    def __init__(self, total: int, what: str, *, shown: bool = False) -> None:
+        self._total, self._what = total, what
+        self._bar: Any = None
+        self._wanted = shown or (_WANTED.get() and _watched())
+        self._from = time.monotonic() + (0.0 if shown else DELAY)
+
+    def at(self, done: int) -> None:
+        """So many steps are done."""
+        if self._bar is None and self._wanted and time.monotonic() >= self._from:
+            self._bar = _tqdm(total=self._total, desc=self._what, leave=False)
+        if self._bar is not None:
+            self._bar.update(done - self._bar.n)
+
+    def __enter__(self) -> Self:
+        """The work begins."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """It ends, and the bar is taken away."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+def bar(items: Sequence[Step], what: str, *, shown: bool = False) -> Iterator[Step]:
+    """Items one by one, with a bar; the arguments are those of `Bar`."""
+    with Bar(len(items), what, shown=shown) as known:
+        for i, item in enumerate(items):
+            known.at(i)
+            yield item
+
+
+def _watched() -> bool:
+    """Whether somebody sees what is written to stderr: in a terminal or a notebook."""
+    terminal = getattr(sys.stderr, "isatty", bool)()
+    return terminal or type(sys.stderr).__module__.startswith("ipykernel")
+
+
+def _tqdm(**options: Any) -> Any:
     from tqdm.auto import tqdm
 
     # Without tqdm's thread, which redraws bars that stand still and outlives them.
-    kind = type("Bar", (tqdm,), {"monitor_interval": 0})
-    steps: Iterable[Step] = kind(items, desc=what, delay=0.0 if shown else DELAY, leave=False)
-    return steps
+    return type("Bar", (tqdm,), {"monitor_interval": 0})(**options)

@@ -20,6 +20,8 @@ from dear_plugin.demo.explore import Explore, subject
 IMAGES = Path(__file__).with_name("images")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 PHONE, DESK = {"width": 400, "height": 900}, {"width": 1280, "height": 900}
+# Of a page that is longer, all of it is taken.
+SHORT = {"width": 1280, "height": 300}
 COLOURS = 96
 
 
@@ -33,7 +35,7 @@ def main() -> None:
         with served(loan.explore(rows, within=within)) as address:
             shot(browser, address, "page", tries="Loan")
             shot(browser, address, "page-phone", viewport=PHONE)
-            shot(browser, address, "page-all", tab="All applicants")
+            shot(browser, address, "page-all", tab="All applicants", viewport=SHORT)
         with served(loan.explore(rows, within=Constraints(act_on=["education"]))) as address:
             shot(browser, address, "page-none")
         with served(adult[0].explore(adult[1], within=adult[2])) as address:
@@ -56,21 +58,19 @@ def shot(browser: Any, address: str, name: str, *, tries="", tab="", **how: Any)
     page = browser.new_page(**{"viewport": DESK, **how})
     page.goto(address)
     page.get_by_text("Ways to the wanted decision").wait_for()
+    page.locator(".letter").wait_for()
     page.wait_for_timeout(2_000)
     if tries:
-        page.get_by_label("Feature").select_option(label=tries)
+        page.get_by_label("Feature", exact=True).select_option(label=tries)
         page.wait_for_timeout(2_000)
         for _ in range(4):
-            page.locator(".noUi-handle").last.press("ArrowLeft")
+            page.get_by_label(f"Value of {tries}").press("ArrowDown")
             page.wait_for_timeout(1_000)
     if tab:
-        page.get_by_text(tab).click()
-        page.get_by_role("button", name="Look at").click()
-        page.locator("table").wait_for(timeout=120_000)
-    page.wait_for_timeout(1_500)
-    # The other tab is as high as the first: it ends with its table.
-    clip = {**DESK, "x": 0, "y": 0, "height": 300} if tab else None
-    image = Image.open(BytesIO(page.screenshot(full_page=not tab, clip=clip))).convert("RGB")
+        page.get_by_label(tab).check()
+        page.locator(".kind").first.wait_for(timeout=120_000)
+    page.wait_for_timeout(2_000)
+    image = Image.open(BytesIO(page.screenshot(full_page=True))).convert("RGB")
     image.quantize(COLOURS).save(IMAGES / f"{name}.png", optimize=True)
     page.close()
 

@@ -18,7 +18,7 @@ import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PAGES = [HERE.parent / "README.md", *sorted(HERE.glob("[!_]*.md")), *sorted(HERE.glob("*/*.md"))]
+PAGES = [HERE.parent / "README.md", *sorted(HERE.glob("[!_]*.md")), HERE / "api" / "index.md"]
 MARKED = re.compile(r"(<!-- (file|results|table): (.+?) -->\n).*?(<!-- end -->)", re.S)
 VALUE = re.compile(r"(<!-- value: (\S+) (.+?) -->).*?(<!-- end -->)")
 # Larger values have no decimals.

@@ -316,6 +316,26 @@ def test_the_search_and_the_facts_of_training_rows_have_one_home(folder):
     assert FOLDED & classes <= ({"Parts"} if folder == "evaluation" else set())
 
 
+@pytest.mark.parametrize("path", [*sources(ENGINE / "search"), *sources(ENGINE / "evaluation")])
+def test_the_search_and_the_measures_do_not_know_how_missing_numbers_are_written(path):
+    assert "is_special" not in path.read_text(encoding="utf-8")
+
+
+# What became a smaller idea under another name.
+GONE = {"FeasibleSet", "_Builder", "PER_ROW", "Relations", "QueryFormat", "Labelled"}
+
+
+def test_removed_classes_do_not_come_back():
+    files = sources(ENGINE) + sources(ADAPTERS)
+    named = {
+        getattr(each, "name", None) or getattr(each, "id", None)
+        for path in files
+        for each in ast.walk(tree(path))
+        if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.Name)
+    }
+    assert not GONE & named
+
+
 @ENGINE_SOURCES
 def test_dummies_are_known_to_the_columns_alone(path):
     used = {each.id for each in ast.walk(tree(path)) if isinstance(each, ast.Name)}

@@ -1,47 +1,83 @@
-"""Progress: nothing is printed unless it is switched on, nor for short work."""
+"""Progress: bars appear by default for long work that somebody watches."""
 
-import logging
+import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from tqdm.auto import tqdm
 
-from dear_plugin import _progress as progress
-from dear_plugin._progress import bar
+from dear_plugin import DEAR, Schema
+from dear_plugin import _progress as module
+from dear_plugin._progress import Bar, bar, progress
+from dear_plugin.datasets import load_loan
 
 
 @pytest.fixture
-def at_info():
-    log = logging.getLogger("dear_plugin")
-    log.setLevel(logging.INFO)
-    yield
-    log.setLevel(logging.NOTSET)
+def terminal(monkeypatch):
+    """Somebody watches, and all work takes long."""
+    monkeypatch.setattr(module, "_watched", lambda: True)
+    monkeypatch.setattr(module, "DELAY", 0.0)
 
 
-def test_nothing_is_printed_by_default(capsys, monkeypatch):
-    monkeypatch.setattr(progress, "DELAY", 0.0)
-    list(bar(range(3), "counting"))
-    assert capsys.readouterr() == ("", "")
-
-
-def test_nothing_is_printed_for_short_work(capsys, at_info):
-    list(bar(range(3), "counting"))
-    assert capsys.readouterr() == ("", "")
-
-
-def test_long_work_says_what_is_being_done(capsys, monkeypatch, at_info):
-    monkeypatch.setattr(progress, "DELAY", 0.05)
-    for _ in bar(range(3), "counting"):
-        time.sleep(0.15)
+def printed(capsys):
     out, err = capsys.readouterr()
     assert out == ""
-    assert "counting" in err
+    return err
+
+
+def test_long_work_says_what_is_being_done(capsys, terminal):
+    list(bar(range(3), "counting"))
+    assert "counting" in printed(capsys)
+
+
+def test_a_bar_says_how_much_is_done(capsys, terminal):
+    with Bar(8, "counting") as counted:
+        counted.at(0)
+        time.sleep(0.15)
+        counted.at(6)
+    assert "6/8" in printed(capsys)
+
+
+def test_nothing_is_printed_for_short_work(capsys, terminal, monkeypatch):
+    monkeypatch.setattr(module, "DELAY", 60.0)
+    list(bar(range(3), "counting"))
+    assert printed(capsys) == ""
+
+
+def test_nothing_is_printed_where_nobody_watches(capsys, monkeypatch):
+    monkeypatch.setattr(module, "DELAY", 0.0)
+    list(bar(range(3), "counting"))
+    assert printed(capsys) == ""
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_terminal_is_watched_and_a_file_is_not(monkeypatch, watched):
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: watched))
+    assert module._watched() is watched
+
+
+def test_a_notebook_is_watched_and_no_stderr_is_not(monkeypatch):
+    stream = type("OutStream", (), {"__module__": "ipykernel.iostream", "isatty": lambda _: False})
+    monkeypatch.setattr(sys, "stderr", stream())
+    assert module._watched()
+    monkeypatch.setattr(sys, "stderr", None)
+    assert not module._watched()
+
+
+@pytest.mark.parametrize("inner", [True, False])
+def test_bars_are_switched_off_in_a_context_and_within(capsys, terminal, inner):
+    with progress(False), progress(inner):
+        list(bar(range(3), "counting"))
+    assert printed(capsys) == ""
+    list(bar(range(3), "counting"))
+    assert "counting" in printed(capsys)
 
 
 def test_what_is_asked_for_is_shown_at_once(capsys):
     list(bar(range(3), "training", shown=True))
-    assert "training" in capsys.readouterr().err
+    assert "training" in printed(capsys)
 
 
 @pytest.mark.parametrize("shown", [False, True])
@@ -54,3 +90,22 @@ def test_no_thread_stays_behind(monkeypatch, shown):
     stayed = set(threading.enumerate()) - before
     tqdm.monitor.exit()
     assert stayed  # tqdm's own would
+
+
+CALLS = {
+    "fitting": lambda dear, frame, **how: dear.fit(frame, **how),
+    "searching": lambda dear, frame, **how: dear.generate(frame.head(20), **how),
+    "diagnosing": lambda dear, frame, **how: dear.diagnose(frame.head(300), **how),
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_long_calls_show_progress_unless_they_are_told_not_to(capsys, terminal, what):
+    frame = load_loan(600).features
+    schema = Schema.infer(frame, immutable=["gender"])
+    dear = DEAR(lambda rows: rows["savings"] / 60, schema).fit(frame, progress=False)
+    assert printed(capsys) == ""
+    CALLS[what](dear, frame, progress=False)
+    assert printed(capsys) == ""
+    CALLS[what](dear, frame)
+    assert what in printed(capsys)

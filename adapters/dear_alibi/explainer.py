@@ -26,7 +26,7 @@ from dear_alibi.arguments import (
 )
 from dear_alibi.explanation import answers, data_of, metadata_of, type_of
 from dear_alibi.predictor import Output, Prediction, bound, checked
-from dear_alibi.table import Array, Table
+from dear_alibi.table import STATED, Array, Table
 from dear_plugin import DEAR as Engine
 from dear_plugin import Decoder, Recourses, Search, Target, errors
 
@@ -48,12 +48,7 @@ class DEAR(Explainer, FitMixin):
         ranges: `{numeric feature: [low, high]}`, its largest change in any call, as fractions of
             its width in the training rows: low in [-1, 0], high in [0, 1]. [0, 1] may only grow.
         tiers: features in tiers, the earliest causes first, as for `Schema.infer`.
-        causes: instead, `{feature: its causes}` or a `networkx.DiGraph`, as for `Schema.infer`.
         ordered: names of features of the category map whose codes have an order, the least first.
-        labels: `{feature: text}`, what texts call it.
-        units: `{feature: text}`, the unit of a number in texts.
-        costs: `{feature: number}`, what a unit of it, or another category, costs a person.
-        steps: `{feature: step}`, of which actions set multiples; None for any value.
         act_on: feature names, or groups of them, to act on; None is every mutable feature, one at
             a time. The others may change indirectly.
         output: "logits" (default for modules) or "probabilities" (default for functions).
@@ -62,8 +57,9 @@ class DEAR(Explainer, FitMixin):
         search: how to search; None is for credible answers, `Search.cheapest()` the cheapest.
         copies: predictors of the same kind, trained again, that should accept an answer, too.
         n_jobs: the number of processes that search the rows of a call; -1 for all cores.
-        **of_others: other arguments of `CounterfactualRLTabular`, such as its `decoder`, as in
-            `fit` and `explain`: logged and ignored.
+        **of_others: `causes` in the place of `tiers`, `labels`, `units`, `costs` and `steps`, as
+            for `Schema.infer`; other arguments of `CounterfactualRLTabular`, such as its
+            `decoder`, as in `fit` and `explain`: logged and ignored.
 
     Raises:
         DearError: arguments that contradict each other; every such error is a `ValueError` too.
@@ -85,12 +81,7 @@ class DEAR(Explainer, FitMixin):
         immutable_features: Sequence[str] | None = None,
         ranges: Ranges | None = None,
         tiers: Sequence[Sequence[str]] | None = None,
-        causes: Any = None,
         ordered: Sequence[str] = (),
-        labels: Mapping[str, str] | None = None,
-        units: Mapping[str, str] | None = None,
-        costs: Mapping[str, float] | None = None,
-        steps: Mapping[str, float | None] | None = None,
         act_on: Sequence[str | Sequence[str]] | None = None,
         output: Output | None = None,
         decoder: Any = "transport",
@@ -101,9 +92,9 @@ class DEAR(Explainer, FitMixin):
     ) -> None:
         if not isinstance(decoder, str | Decoder | type):
             of_others, decoder = {"decoder": decoder, **of_others}, "transport"
+        stated = {name: of_others.pop(name, None) for name in STATED}
+        order = tiers or (), of_others.pop("causes", None)
         check_ignored(DEAR.__init__, of_others)
-        stated = {"label": labels, "unit": units, "cost": costs, "step": steps}
-        order = (() if tiers is None else tiers, causes)
         self._table = Table.of(feature_names, category_map, order, stated, ordered)
         self._always = AlibiConstraints.of(self._table.declared, immutable_features, ranges)
         self._output, self._n_jobs = output, n_jobs

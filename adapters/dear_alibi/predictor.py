@@ -26,11 +26,20 @@ class LabelEncoded:
             `predict_proba`.
         table: the columns.
         dtype: of the rows that it was trained on.
+        by_label: whether a target names a class by the predictor's label, not by its column.
     """
 
     predictor: Any
     table: Table
     dtype: np.dtype[Any]
+    by_label: bool = False
+
+    @property
+    def classes_(self) -> Array:
+        """(c,) the labels, if a target names these."""
+        if not self.by_label or not hasattr(self.predictor, "classes_"):
+            raise AttributeError("classes are columns")
+        return np.asarray(self.predictor.classes_)
 
     def predict_proba(self, frame: pd.DataFrame) -> Any:
         """The output, (m, c), on a frame."""
@@ -45,28 +54,12 @@ class LabelEncoded:
         return self._decisions
 
     def _decisions(self, frame: pd.DataFrame) -> list[Any]:
-        """(m,) the columns of the predicted classes; unknown classes stay as they are."""
-        labels = np.asarray(getattr(self.predictor, "classes_", ())).tolist()
-        known = {label: i for i, label in enumerate(labels)}
-        return [known.get(label, label) for label in self._labels(frame)]
-
-    def _labels(self, frame: pd.DataFrame) -> list[Any]:
-        """(m,) the predicted labels."""
+        """(m,) the predicted classes, or their columns; unknown classes stay as they are."""
         predicted = self.predictor.predict(self.table.array(frame, self.dtype))
         labels: list[Any] = np.asarray(predicted).reshape(-1).tolist()
-        return labels
-
-
-class Labelled(LabelEncoded):
-    """A predictor with `classes_` as a model whose classes have these labels."""
-
-    @property
-    def classes_(self) -> Array:
-        """(c,) the labels."""
-        return np.asarray(self.predictor.classes_)
-
-    def _decisions(self, frame: pd.DataFrame) -> list[Any]:
-        return self._labels(frame)
+        classes = [] if self.by_label else getattr(self.predictor, "classes_", [])
+        known = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
+        return [known.get(label, label) for label in labels]
 
 
 def checked(predictor: Any) -> Any:

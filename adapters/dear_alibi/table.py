@@ -14,8 +14,8 @@ import pandas as pd
 from dear_plugin import Feature, Kind, Schema, errors
 
 Array = npt.NDArray[Any]
-# The attributes of a number that a user states.
-STATED = ("label", "unit", "cost", "step")
+# What a user states of features, and the attribute of a feature that it is.
+STATED = {"labels": "label", "units": "unit", "costs": "cost", "steps": "step"}
 # What a code is called that is not in the category map.
 CODE = "code "
 
@@ -47,7 +47,7 @@ class Table:
             feature_names: of the columns.
             category_map: of the columns that are no numbers.
             order: the tiers and the causes, see `Schema.infer`.
-            stated: what is stated of features, by the attribute of `Feature`.
+            stated: what is stated of features, by the names of `STATED`.
             ordered: names of columns of the category map whose codes have an order.
         """
         levels, p = dict(category_map or {}), len(feature_names)
@@ -58,10 +58,12 @@ class Table:
             )
         features = tuple(_declare(n, levels.get(j)) for j, n in enumerate(feature_names))
         declared = Schema(features, tiers=order[0], causes=order[1] or ())
-        for attribute, given in (stated or {}).items():
+        for what, given in (stated or {}).items():
             for name, value in (given or {}).items():
                 # Of steps None is any value.
-                declared = declared.replace(name, **{attribute: 0.0 if value is None else value})
+                declared = declared.replace(
+                    name, **{STATED[what]: 0.0 if value is None else value}
+                )
         if isinstance(ordered, Mapping):
             raise errors.InputError("ordered: names, whose codes have the order; got a mapping")
         for name in ordered:
@@ -97,7 +99,7 @@ class Table:
         )
         # A category without training rows is in the category map.
         columns = (
-            dataclasses.replace(seen, **{each: getattr(own, each) for each in STATED})
+            dataclasses.replace(seen, **{each: getattr(own, each) for each in STATED.values()})
             if seen.is_number
             else _with_marks(own, seen)
             for own, seen in zip(self.declared, inferred.columns, strict=True)

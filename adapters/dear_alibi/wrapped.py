@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_alibi.predictor import LabelEncoded, Labelled
+from dear_alibi.predictor import LabelEncoded
 from dear_alibi.table import Array, Table
 from dear_plugin import Case, Feature, Proposal, RecourseMethod, Schema, errors, isolated
 
@@ -60,8 +60,7 @@ class WrappedAlibi(RecourseMethod):
         self.explainer = explainer
         self.table = Table.of(params["feature_names"], params["category_map"])
         predictor = params["predictor"]
-        kind = Labelled if hasattr(predictor, "classes_") else LabelEncoded
-        model = kind(predictor, self.table, FLOAT)
+        model = LabelEncoded(predictor, self.table, FLOAT, by_label=True)
         own = _schema(params, self.table)
         super().__init__(model, own if schema is None else _with_costs(own, schema))
 
@@ -97,7 +96,7 @@ class WrappedAlibi(RecourseMethod):
         """The constraints of a call as Alibi's conditions: [] where there are none."""
         if self.explainer.params["conditional_func"](X[:1]) is None:
             return None
-        feasible = case.feasible
+        feasible = case.feasible.limits
         encoder = self.encoder
         free = (feasible.low <= encoder.low) & (feasible.high >= encoder.high)
         limited = feasible.allowed is not None or bool(feasible.not_actionable.any())
@@ -121,7 +120,7 @@ class WrappedAlibi(RecourseMethod):
 
     def _flag(self, case: Case, i: int, j: int, column: Feature) -> list[Any]:
         """What row i may have, or change by, in one of the columns of feature j."""
-        fixed = bool(case.feasible.not_actionable[i, j])
+        fixed = bool(case.feasible.limits.not_actionable[i, j])
         if column.is_number:
             return [0.0, 0.0] if fixed else [-1.0, 1.0]
         own = self.encoder.frame(case.x[i : i + 1])[column.name].tolist()
@@ -130,7 +129,7 @@ class WrappedAlibi(RecourseMethod):
     def _levels(self, case: Case, i: int, j: int) -> list[str]:
         """The categories that row i may have in feature j."""
         levels = self.schema.features[j].categories
-        feasible, own = case.feasible, int(case.x[i, j])
+        feasible, own = case.feasible.limits, int(case.x[i, j])
         fixed = feasible.not_actionable[i, j] | (feasible.floor[i, j] == feasible.ceiling[i, j])
         codes = torch.arange(len(levels), dtype=case.x.dtype)[None]
         valid = feasible.admits(codes, torch.tensor([j]), torch.tensor([i]))[0] & ~fixed

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
@@ -12,8 +13,8 @@ import pandas as pd
 from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.importances import Importances
-from dear_dice.interface import Interface
-from dear_dice.model import BlackBox, Host, Outcomes, as_configuration_error, engine_of
+from dear_dice.interface import Interface, as_numbers
+from dear_dice.model import Host, Outcomes, Scores, as_configuration_error, engine_of
 from dear_dice.options import check_ignored, logger
 from dear_dice.query import (
     DesiredOutcome,
@@ -25,9 +26,8 @@ from dear_dice.query import (
     check_request,
     check_vary,
 )
-from dear_dice.query_format import QueryFormat
 from dear_dice.results import Examples, Explanations, Results, to_dice
-from dear_plugin import DEAR, Recourses, Search
+from dear_plugin import DEAR, Encoder, Recourses, Schema, Search
 
 _TAKEN = tuple(field.name for field in fields(Request))
 # The reasons in the error of a query without any counterfactual.
@@ -51,20 +51,13 @@ class DiceDEAR(Importances):
             cheapest, `Search(min_support=0.6)` for those that resemble accepted training rows.
         immutable: features that never change.
         increasing: numeric or two-valued features that may only grow.
-        decreasing: numeric or two-valued features that may only fall.
-        ordered: `{category: its levels, the least first}`, which is then a number of steps.
-        ranges: `{feature: (low, high)}` for numeric features, in every call and whatever
-            `permitted_range` allows.
         tiers: features in tiers, the earliest causes first: an action changes no feature of an
             earlier tier; features that are not named form one more tier at the end.
-        causes: instead, `{feature: its causes}` or a `networkx.DiGraph` of features: an action
-            changes only what follows from it.
-        labels: `{feature: text}`, what texts call it.
-        units: `{feature: text}`, the unit of a number in texts.
-        costs: `{feature: number}`, what a unit of it, or another category, costs a person.
-        steps: `{feature: step}`, of which actions set multiples; None for any value.
         copies: `dice_ml.Model(...)` of the same kind, trained again, that should accept an answer.
         n_jobs: the number of processes that search the rows of a query; -1 for all cores.
+        **of_features: what else `dear_plugin.Schema.infer` takes, with DiCE's names of features:
+            `decreasing`, `ranges` (in every call and whatever `permitted_range` allows), `causes`,
+            `ordered`, `labels`, `units`, `costs`, `steps` and others.
 
     Attributes:
         dear: the fitted engine; its features hold categories as text, as DiCE's data do.
@@ -72,6 +65,7 @@ class DiceDEAR(Importances):
 
     Raises:
         UserConfigValidationException: private data, or a model that returns no probabilities.
+        ArgumentError: an option that neither has; it is a `TypeError`.
         SchemaError, SettingError: invalid options; they are a `ValueError`.
 
     Example:
@@ -100,41 +94,22 @@ class DiceDEAR(Importances):
         search: Search | None = None,
         immutable: Sequence[str] = (),
         increasing: Sequence[str] = (),
-        decreasing: Sequence[str] = (),
-        ordered: Mapping[str, Sequence[Any]] | None = None,
-        ranges: Mapping[str, tuple[float, float]] | None = None,
         tiers: Sequence[Sequence[str]] = (),
-        causes: Any = None,
-        labels: Mapping[str, str] | None = None,
-        units: Mapping[str, str] | None = None,
-        costs: Mapping[str, float] | None = None,
-        steps: Mapping[str, float | None] | None = None,
         copies: Sequence[Any] = (),
         n_jobs: int = 1,
+        **of_features: Any,
     ) -> None:
         super().__init__(data_interface)
         self._n_jobs = n_jobs
-        self._interface = Interface(
-            data_interface,
-            immutable=immutable,
-            increasing=increasing,
-            decreasing=decreasing,
-            ordered=ordered,
-            ranges=ranges,
-            tiers=tiers,
-            causes=causes,
-            labels=labels,
-            units=units,
-            costs=costs,
-            steps=steps,
-        )
+        marks = {"immutable": immutable, "increasing": increasing, "tiers": tiers, **of_features}
+        self._interface = Interface(data_interface, **marks)
         self._host = Host(model_interface, data_interface)
         self.model = self._host.interface
         self._copies = [Host(each, data_interface) for each in copies]
         how = {"act_on": act_on, "decoder": decoder, "search": search}
         dear = engine_of([self._host, *self._copies], self._interface, **how)
         self.dear: DEAR = dear.fit(self._interface.frame)
-        self._last_engine: tuple[QueryFormat | None, DEAR] = (None, self.dear)
+        self._last_engine = self.dear
         self.cfs_preds: Any = None
 
     def generate_counterfactuals(
@@ -218,7 +193,7 @@ class DiceDEAR(Importances):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the engine of the last query's format."""
-        return {**vars(self), "_last_engine": (None, self.dear)}
+        return {**vars(self), "_last_engine": self.dear}
 
     def _generate_counterfactuals(
         self, query_instance: Any, total_CFs: int, **arguments: Any
@@ -238,8 +213,8 @@ class DiceDEAR(Importances):
         vary = self._interface.names if vary == "all" else vary
         check_vary(vary, self._interface)
         query, k = self._query(frame, vary, request), int(request.total_CFs)
-        known = query.format.for_model(query.rows), query.scores, query.outcomes
-        with self._host.knowing(*known):
+        typed = query.dear.encoder.typed(query.numeric)
+        with self._host.knowing(typed, query.scores, query.outcomes):
             ranked = self._ranked(query, vary, request, k)
         results = Results.of(ranked, query, self._host)
         self.cfs_preds = results.outcomes[results.rows == len(frame) - 1]
@@ -254,19 +229,38 @@ class DiceDEAR(Importances):
     def _query(self, frame: pd.DataFrame, vary: Sequence[str], request: Request) -> Query:
         check_columns(frame, self._interface)
         rows = frame[self._interface.names]
-        training = self._interface.dtypes
-        own = QueryFormat.of(rows, training)
-        read = own.read(rows)
+        numeric = as_numbers(rows, self._interface.spans)
+        read = self._interface.schema.in_text(numeric)
         acts = {name for names in self.dear.sets.names for name in names} & set(vary)
         self._check_values(read, vary, request.permitted_range, acts)
         try:
-            query_format, scores = self._host.accepted(rows, own, training)
+            schema, scores = self._accepted(numeric)
         except Exception:  # of a model that takes no new level: DiCE's message comes first
             self._check_values(read, vary, request.permitted_range, self._interface.levels)
             raise
-        outcomes = self._host.outcomes(query_format.for_model(rows), scores)
+        if self._last_engine.schema != schema:
+            self._last_engine = self.dear.with_schema(schema)
+        dear = self._last_engine
+        outcomes = self._host.outcomes(dear.encoder.typed(numeric), scores)
         desired = self._desired(outcomes, scores.shape[1], request)
-        return Query(rows, read, query_format, scores, outcomes, desired)
+        return Query(rows, numeric, dear, scores, outcomes, desired)
+
+    def _accepted(self, rows: pd.DataFrame) -> tuple[Schema, Scores]:
+        """The schema of the first way of writing a query that the model takes, and the scores.
+
+        A model that takes none raises its own error on the first.
+        """
+        own, *others = self._interface.written(rows)
+        try:
+            return own, self._scores(own, rows)
+        except Exception:
+            for other in others:
+                with suppress(Exception):
+                    return other, self._scores(other, rows)
+            raise
+
+    def _scores(self, schema: Schema, rows: pd.DataFrame) -> Scores:
+        return self._host.scores(Encoder(schema).typed(rows))
 
     def _check_values(
         self, read: pd.DataFrame, vary: Sequence[str], permitted: Any, acts: Collection[str]
@@ -299,23 +293,9 @@ class DiceDEAR(Importances):
         self, query: Query, vary: Sequence[str], request: Request, k: int
     ) -> list[Recourses]:
         """The engine's results over all rows, one per rank, the best first."""
-        dear = self._engine(query.format)
         asked = request.permitted_range, vary, request.feature_weights
         within = self._interface.constraints(*asked)
         with as_configuration_error():
             target = query.desired.target
             how: dict[str, Any] = {"k": k, "on_error": "raise", "n_jobs": self._n_jobs}
-            return dear.ways(query.read, target, within=within, **how)
-
-    def _engine(self, query_format: QueryFormat) -> DEAR:
-        """The engine, which passes rows to a black box in the format of the query."""
-        if not isinstance(self.dear.classifier.model, BlackBox):
-            return self.dear
-        last_format, dear = self._last_engine
-        if last_format != query_format:
-            model = BlackBox(self._host, query_format)
-            copies = [BlackBox(each, query_format) for each in self._copies]
-            output = self.dear.classifier.output
-            dear = self.dear.with_model(model, output=output, copies=copies)
-            self._last_engine = (query_format, dear)
-        return dear
+            return query.dear.ways(query.numeric, target, within=within, **how)

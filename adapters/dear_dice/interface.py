@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,20 @@ from pandas.api.types import is_bool, is_number
 from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.options import logger
-from dear_plugin import Constraints, Schema
+from dear_plugin import Constraints, Schema, errors
 
 # What `dice_ml.Data` makes of missing text.
 MISSING = {"None", "nan", "<NA>"}
 # Rows of `Interface.sample`: enough to reveal a wrong order of columns, or logits.
 SAMPLE = 256
+
+
+# What `Schema.infer` takes of features besides what DiCE's data say.
+OF_FEATURES = [
+    name
+    for name in inspect.signature(Schema.infer).parameters
+    if name not in ("frame", "target", "numeric", "categorical")
+]
 
 
 class Interface:
@@ -33,6 +43,8 @@ class Interface:
     """
 
     def __init__(self, data_interface: Any, **marks: Any) -> None:
+        if unknown := [name for name in marks if name not in OF_FEATURES]:
+            raise errors.ArgumentError(errors.unknown("arguments", unknown, OF_FEATURES))
         if not hasattr(data_interface, "data_df"):
             raise UserConfigValidationException(
                 "Private data interface is not supported with the dear explainer since DEAR learns"
@@ -71,6 +83,30 @@ class Interface:
         """Some training rows that contain every level of every category."""
         every = [self.frame.drop_duplicates(name) for name in self.levels]
         return pd.concat([self.frame.head(SAMPLE), *every])
+
+    def written(self, rows: pd.DataFrame) -> Iterator[Schema]:
+        """The schemas by which a query may be passed to the model, the query's own dtypes first.
+
+        A row of a web service has lost the dtypes of the rows that a model was trained on:
+        objects that are no text have their own dtype; then text, or every category, is a pandas
+        category besides; last, every category is an object.
+        """
+        yield self.schema.as_written(rows)
+        objects = [n for n in self.levels if pd.api.types.is_string_dtype(rows[n].dtype)]
+        rows = rows.assign(**{n: rows[n].astype(object).infer_objects() for n in objects})
+        typed = self.schema.as_written(rows)
+        text = [n for n in self.levels if pd.api.types.is_string_dtype(rows[n].dtype)]
+        for names in ((), text, list(self.levels)):
+            yield self._as_categories(typed, names)
+        yield typed.with_columns(
+            replace(c, dtype="object") if c.name in self.levels else c for c in typed.columns
+        )
+
+    def _as_categories(self, schema: Schema, names: Collection[str]) -> Schema:
+        return schema.with_columns(
+            replace(c, dtype="category", levels=c.levels or c.choices) if c.name in names else c
+            for c in schema.columns
+        )
 
     def ranges(self, permitted: Mapping[str, Any] | None) -> dict[str, Any]:
         """DiCE's range of every feature: the data's own, the interface's, then the call's."""
@@ -117,6 +153,12 @@ class Interface:
             categories={n: ls for n, ls in levels.items() if set(ls) != set(self.levels[n])},
             costs=self.costs(weights),
         )
+
+
+def as_numbers(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Rows whose numbers are no longer objects or text."""
+    text = [n for n in names if pd.api.types.is_string_dtype(rows[n].dtype)]
+    return rows.assign(**{n: pd.to_numeric(rows[n]) for n in text}) if text else rows
 
 
 def _frame(data: Any) -> pd.DataFrame:

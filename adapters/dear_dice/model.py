@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
@@ -20,7 +19,6 @@ from raiutils.exceptions import UserConfigValidationException
 from torch import Tensor, nn
 
 from dear_dice.interface import Interface
-from dear_dice.query_format import QueryFormat
 from dear_plugin import DEAR, Encoder, Feature, Kind, errors, evaluating
 
 Scores = npt.NDArray[np.float64]
@@ -31,16 +29,18 @@ MAX_CLASSES = 1 << 10
 
 
 class Host:
-    """A model interface bound to one data interface.
+    """A model interface bound to one data interface; of the engine, a model of frames.
 
     DiCE's explainers write their data interface into the model interface. This one writes into a
     copy, so that two explainers can share a model interface.
 
     Attributes:
         interface: the bound copy; its `model` is the user's own object.
+        by_label: whether a target names a class by the model's label, not by its number.
     """
 
-    def __init__(self, model_interface: Any, data_interface: Any) -> None:
+    def __init__(self, model_interface: Any, data_interface: Any, by_label: bool = False) -> None:
+        self.by_label = by_label
         self.interface = copy.copy(model_interface)
         self._known: tuple[pd.DataFrame, Scores, Outcomes] | None = None
         transformer = copy.copy(model_interface.transformer)
@@ -93,6 +93,8 @@ class Host:
             x = torch.tensor(self.encode(frame)).to(parameter)
             return _columns(self.interface.get_output(x, out_tensor=True).cpu(), len(frame))
 
+    __call__ = predict_proba = scores
+
     @contextmanager
     def knowing(self, frame: pd.DataFrame, scores: Scores, outcomes: Outcomes) -> Iterator[None]:
         """What the model said of a query is not asked again in its call."""
@@ -106,21 +108,22 @@ class Host:
         known = self._known
         return known[1:] if known is not None and frame.equals(known[0]) else None
 
-    def accepted(
-        self, query: pd.DataFrame, own: QueryFormat, training: Mapping[str, Any]
-    ) -> tuple[QueryFormat, Scores]:
-        """The format in which the model takes a query in its `own` format, and the scores.
+    @property
+    def predict(self) -> Callable[[pd.DataFrame], Outcomes]:
+        """The model's own decision, (m,), where it has one: class numbers, or `classes_`."""
+        if not self.has_decisions:
+            raise AttributeError("the model has no decision that DiCE can read")
+        return self._labelled if self.by_label else self.decisions
 
-        `training` are the training dtypes of the categories. A model that takes none of the
-        formats raises its own error on the first.
-        """
-        try:
-            return own, self.scores(own.for_model(query))
-        except Exception:
-            for other in own.others(query, training):
-                with suppress(Exception):
-                    return other, self.scores(other.for_model(query))
-            raise
+    @property
+    def classes_(self) -> Outcomes:
+        """(c,) the labels of the model's classes, if a target names these and not numbers."""
+        if not self.by_label or self.classes is None:
+            raise AttributeError("classes are numbers")
+        return self.classes
+
+    def _labelled(self, frame: pd.DataFrame) -> Outcomes:
+        return self.labels(self.decisions(frame))
 
     def outcomes(self, frame: pd.DataFrame, scores: Scores) -> Outcomes:
         """(m,) class numbers by the model's own decision, or predicted values.
@@ -182,51 +185,6 @@ class Host:
         return outcomes if self.classes is None else self.classes[outcomes]
 
 
-@dataclass(frozen=True)
-class BlackBox:
-    """A host as the engine's black box: a model of frames.
-
-    Attributes:
-        host: the model interface.
-        query_format: the values that the model knows; None for those of the data interface.
-    """
-
-    host: Host
-    query_format: QueryFormat | None = None
-
-    def __call__(self, frame: pd.DataFrame) -> Scores:
-        """(m, c) probabilities or values of the engine's frame."""
-        return self.host.scores(self._written(frame))
-
-    predict_proba = __call__
-
-    @property
-    def predict(self) -> Callable[[pd.DataFrame], Outcomes]:
-        """The model's own decision, (m,) class numbers, where it has one."""
-        if not self.host.has_decisions:
-            raise AttributeError("the model has no decision that DiCE can read")
-        return self._decisions
-
-    def _decisions(self, frame: pd.DataFrame) -> Outcomes:
-        return self.host.decisions(self._written(frame))
-
-    def _written(self, frame: pd.DataFrame) -> pd.DataFrame:
-        own = self.query_format
-        return frame if own is None else own.for_model(own.write(frame))
-
-
-class Labelled(BlackBox):
-    """A black box with the labels of the model's classes, by which a target names one."""
-
-    @property
-    def classes_(self) -> Outcomes | None:
-        """(c,) the labels."""
-        return self.host.classes
-
-    def _decisions(self, frame: pd.DataFrame) -> Outcomes:
-        return self.host.labels(super()._decisions(frame))
-
-
 class OheMinMax:
     """The vector of DiCE's `func="ohe-min-max"`, built from names and levels, not from prefixes.
 
@@ -280,7 +238,7 @@ def model_arguments(host: Host, interface: Interface) -> dict[str, Any]:
         ours, theirs = encode(encoder.encode(sample)).numpy(), host.encode(sample)
         if ours.shape == theirs.shape and np.allclose(ours, theirs, atol=1e-5):
             return {"model": host.interface.model, "output": output, "encode": encode}
-    return {"model": BlackBox(host), "output": output}
+    return {"model": host, "output": output}
 
 
 def engine_of(hosts: Sequence[Host], interface: Interface, **options: Any) -> DEAR:

@@ -15,8 +15,7 @@ from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.interface import Interface
 from dear_dice.model import Outcomes, Scores
-from dear_dice.query_format import QueryFormat
-from dear_plugin import Target
+from dear_plugin import DEAR, Target
 
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -107,19 +106,24 @@ class Query:
 
     Attributes:
         rows: the features, in the user's values and dtypes.
-        read: the same as the data interface writes them.
-        format: the relation between the two.
+        numeric: the same, without numbers that are text or objects.
+        dear: the engine, whose schema writes labels as the rows do.
         scores: (n, c) the model's output for the rows.
         outcomes: (n,) the outcomes of the rows.
         desired: what they should become.
     """
 
     rows: pd.DataFrame
-    read: pd.DataFrame
-    format: QueryFormat
+    numeric: pd.DataFrame
+    dear: DEAR
     scores: Scores
     outcomes: Outcomes
     desired: DesiredOutcome
+
+    def written(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Counterfactuals with the dtypes of the rows."""
+        own, dtypes = self.rows.dtypes, self.numeric.dtypes
+        return frame.astype({name: own[name] for name in own.index[own != dtypes]})
 
 
 def as_frame(query: Any, data: Any) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from typing import Any
 from dice_ml import dice
 
 from dear_dice.explainer import DiceDEAR
+from dear_dice.interface import OF_FEATURES
 from dear_plugin import errors
 
 METHOD = "dear"
@@ -78,7 +79,7 @@ def unregister() -> None:
 
 def _check(options: Iterable[str]) -> None:
     """Refuse options that `DiceDEAR` does not have."""
-    known = list(inspect.signature(DiceDEAR).parameters)[2:]
+    known = [*inspect.signature(DiceDEAR).parameters][2:-1] + OF_FEATURES
     unknown = [name for name in options if name not in known]
     if unknown:
         raise errors.ArgumentError(errors.unknown("options", unknown, known))

@@ -173,7 +173,7 @@ class Results:
         # Positions, by row and then by rank.
         rows, at = np.tile(np.arange(n), len(ranked)), np.flatnonzero(every.outcome["success"])
         at = at[np.argsort(rows[at], kind="stable")]
-        frame = query.format.write(every.counterfactuals.iloc[at].reset_index(drop=True))
+        frame = query.written(every.counterfactuals.iloc[at].reset_index(drop=True))
         new = np.flatnonzero(~frame.assign(**{"": rows[at]}).duplicated().to_numpy(dtype=bool))
         at, frame = at[new], frame.iloc[new].reset_index(drop=True)
         kept, outcomes = _confirmed(frame, rows[at], query, host)
@@ -203,7 +203,7 @@ def _confirmed(frame: pd.DataFrame, rows: Rows, query: Query, host: Host) -> tup
     """Positions with the desired outcome, and (m,) the outcomes of all."""
     if not len(frame):
         return rows, rows
-    taken = query.format.for_model(frame)
+    taken = query.dear.encoder.typed(frame)
     scores = host.scores(taken)
     outcomes = host.outcomes(taken, scores)
     return np.flatnonzero(query.desired.met(scores, outcomes, rows)), outcomes

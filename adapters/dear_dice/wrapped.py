@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_dice.interface import Interface
-from dear_dice.model import BlackBox, Host, Labelled, model_arguments
+from dear_dice.interface import OF_FEATURES, Interface
+from dear_dice.model import Host, model_arguments
 from dear_plugin import Case, ClassGoal, Proposal, RangeGoal, RecourseMethod, isolated
 
 
@@ -19,12 +19,6 @@ def wrap_dice(
     explainer: Any,
     *,
     seed: int = 0,
-    immutable: Iterable[str] = (),
-    increasing: Iterable[str] = (),
-    decreasing: Iterable[str] = (),
-    ordered: Mapping[str, Sequence[Any]] | None = None,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
-    costs: Mapping[str, float] | None = None,
     **arguments: Any,
 ) -> WrappedDice:
     """A DiCE explainer as a method that can be compared with DEAR.
@@ -39,23 +33,12 @@ def wrap_dice(
             module; its "kdtree" one of two columns, if it is a module. Its "genetic" does not end
             where a row has no counterfactual within the constraints.
         seed: of the global generators that DiCE draws from; their state is restored.
-        immutable: features that never change.
-        increasing: numeric or two-valued features that may only grow.
-        decreasing: numeric or two-valued features that may only fall.
-        ordered: `{category: its levels, the least first}`.
-        ranges: `{feature: (low, high)}` for numeric features.
-        costs: `{feature: number}`, what a unit of it, or another category, costs a person.
-        **arguments: more for the explainer's `generate_counterfactuals`.
+        **arguments: what `dear_plugin.Schema.infer` takes of features, such as `immutable`,
+            `increasing`, `ranges` and `costs`, and more for the explainer's
+            `generate_counterfactuals`.
     """
-    interface = Interface(
-        explainer.data_interface,
-        immutable=immutable,
-        increasing=increasing,
-        decreasing=decreasing,
-        ordered=ordered,
-        ranges=ranges,
-        costs=costs,
-    )
+    marks = {name: arguments.pop(name) for name in OF_FEATURES if name in arguments}
+    interface = Interface(explainer.data_interface, **marks)
     return WrappedDice(explainer, interface, seed, arguments)
 
 
@@ -70,11 +53,8 @@ class WrappedDice(RecourseMethod):
     def __init__(
         self, explainer: Any, interface: Interface, seed: int, arguments: Mapping[str, Any]
     ) -> None:
-        host = Host(explainer.model, explainer.data_interface)
-        asked = model_arguments(host, interface)
-        if isinstance(asked["model"], BlackBox) and host.classes is not None:
-            asked["model"] = Labelled(host)
-        super().__init__(schema=interface.schema, **asked)
+        host = Host(explainer.model, explainer.data_interface, by_label=True)
+        super().__init__(schema=interface.schema, **model_arguments(host, interface))
         self.explainer = explainer
         self.interface, self.seed = interface, seed
         self.arguments = dict(arguments)
@@ -86,7 +66,10 @@ class WrappedDice(RecourseMethod):
         """The explainer is already fitted."""
 
     def _propose(self, case: Case) -> Proposal:
-        frames = [self.encoder.frame(t) for t in (case.x, case.feasible.low, case.feasible.high)]
+        frames = [
+            self.encoder.frame(t)
+            for t in (case.x, case.feasible.limits.low, case.feasible.limits.high)
+        ]
         moved, reasons = case.x.clone(), [""] * len(case)
         for i in range(len(case)):
             try:
@@ -98,7 +81,7 @@ class WrappedDice(RecourseMethod):
     def _explained(self, case: Case, i: int, frames: Sequence[pd.DataFrame]) -> Tensor:
         """(p,) DiCE's counterfactual of row i, whose query and bounds are frames of one row."""
         query, low, high = frames
-        fixed = case.feasible.floor[i] == case.feasible.ceiling[i]
+        fixed = case.feasible.limits.floor[i] == case.feasible.limits.ceiling[i]
         schema = self.schema
         owners = zip(schema.column_names, schema.spread.owner, strict=True)
         vary = [name for name, j in owners if not bool(fixed[j])]
@@ -121,7 +104,7 @@ class WrappedDice(RecourseMethod):
         self, case: Case, i: int, low: pd.DataFrame, high: pd.DataFrame
     ) -> dict[str, list[Any]]:
         """The range of every number, and the levels of every category that may change."""
-        feasible, permitted = case.feasible, {}
+        feasible, permitted = case.feasible.limits, {}
         schema = self.schema
         for feature, j in zip(schema.columns, schema.spread.owner, strict=True):
             name, levels = feature.name, feature.categories

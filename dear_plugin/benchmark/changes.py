@@ -24,7 +24,7 @@ from dear_plugin.benchmark.systems import (
 )
 from dear_plugin.data.schema import Schema
 from dear_plugin.methods.dear import DEAR
-from dear_plugin.results.spread import OF_MEANS, OF_PEOPLE, ends
+from dear_plugin.results.spread import OF_PEOPLE, around, ends
 from dear_plugin.search.credibility import unseen
 
 # People of each of the rows that are resampled.
@@ -115,10 +115,16 @@ def _measured(
     few = true[: len(resampled[0])]
     drawn = np.stack(resampled).reshape(SOME_PEOPLE, -1, *few.shape)
     offset = np.nanmean(true, 0) - np.nanmean(few, 0)
-    low, high = (end + offset for end in _ends(np.nanmean(drawn, (0, 2)), OF_MEANS))
+    known = np.isfinite(drawn).sum((0, 2)).clip(1)
+    # In some resample everybody of a small group may become missing.
+    means = (np.nansum(drawn, (0, 2)) / known)[None]
+    middle = np.nanmean(expected[: len(few)], 0)[None]
+    both = around(torch.from_numpy(means), torch.from_numpy(middle))
+    low, high = (end[0].numpy() + offset for end in both)
     clear = np.minimum(np.abs(told), np.abs(true)) > TOLERANCE
     # An answer of who becomes missing keeps its value.
-    least, most = _ends(np.nan_to_num(drawn).reshape(-1, *few.shape), OF_PEOPLE)
+    people = torch.from_numpy(np.nan_to_num(drawn).reshape(1, -1, few.size))
+    least, most = (end.numpy().reshape(few.shape) for end in ends(people, OF_PEOPLE))
     inside = (few >= least - TOLERANCE) & (few <= most + TOLERANCE)
     columns = {
         "expected": np.nanmean(expected, 0),
@@ -131,12 +137,6 @@ def _measured(
         "rows": np.nanmean(np.where(np.isnan(few), np.nan, inside), 0),
     }
     return pd.DataFrame(columns)
-
-
-def _ends(values: Values, outer: float) -> Iterator[Values]:
-    """As told of results, of values (r, ...)."""
-    found = ends(torch.from_numpy(values.reshape(1, len(values), -1)), outer)
-    return (end.numpy().reshape(values.shape[1:]) for end in found)
 
 
 def _changes(before: pd.Series, frames: Sequence[pd.DataFrame], name: str) -> list[Values]:

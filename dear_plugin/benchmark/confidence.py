@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from dear_plugin.benchmark.afterwards import AFTERWARDS_COLUMNS
 from dear_plugin.benchmark.metrics import solved
 from dear_plugin.benchmark.runner import Option, Spec, grid
 from dear_plugin.benchmark.systems import System, Values
@@ -85,8 +86,13 @@ def line(found: pd.DataFrame) -> dict[str, float]:
 
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
-    """A line for each system, and one for all answers."""
-    parts = [*found.groupby("system", sort=False), ("all", found)]
+    """A line for each system, one for all answers, and one for those written afterwards."""
+    late = found["system"].str.endswith(AFTERWARDS_COLUMNS)
+    every = {"all": found[~late], f"all, {AFTERWARDS_COLUMNS}": found[late]}
+    parts = [
+        *found.groupby("system", sort=False),
+        *((name, own) for name, own in every.items() if len(own)),
+    ]
     yield "confidence", ({"system": name, **line(own)} for name, own in parts)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import poisson
 
+from dear_plugin.benchmark.afterwards import AFTERWARDS, AFTERWARDS_COLUMNS
 from dear_plugin.benchmark.systems import (
     TAIL,
     Equation,
@@ -283,7 +284,11 @@ WITH_TRAITS: Mapping[str, System] = {
     },
     **{
         f"{trait.replace(',', '')}, {how}": _with_trait(trait, equations, GRAINS["smooth"])
-        for how, group in {"as it is": NEWER, UNKNOWABLE_COLUMNS: UNKNOWABLE}.items()
+        for how, group in {
+            "as it is": NEWER,
+            AFTERWARDS_COLUMNS: AFTERWARDS,
+            UNKNOWABLE_COLUMNS: UNKNOWABLE,
+        }.items()
         for trait, equations in group.items()
     },
 }

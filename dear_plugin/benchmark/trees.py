@@ -37,7 +37,7 @@ from dear_plugin.data.columns import resolutions
 from dear_plugin.data.special_values import without_special
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.constraints import feasible_set
+from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.target import goal_of
 from dear_plugin.results.writing import PAST
 from dear_plugin.search import FeatureValues, Search, SearchProblem, answered, criteria
@@ -184,7 +184,7 @@ def _case(dear: DEAR, frame: pd.DataFrame) -> Case:
     x = encoder.rows(frame)
     goal = goal_of(None, len(x), classifier.classes, classifier.output)
     goal = goal.bind(classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
-    feasible = feasible_set(None, x, encoder, resolutions(encoder.schema, frame))
+    feasible = admissible(None, x, encoder, resolutions(encoder.schema, frame))
     return Case(x, goal, feasible, goal.aim(PAST[0]))
 
 
@@ -199,7 +199,7 @@ def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Actions]:
         own, column = (
             encoder.scaled(each[:, feature], feature) for each in (problem.x[rows], train)
         )
-        step = float(problem.feasible.grid.step[feature]) / width
+        step = float(problem.feasible.limits.grid.step[feature]) / width
         values = low + width * _values(own[:, None], column, step)
         yield admitted(problem, rows, torch.full_like(rows, at), values[..., None])
 

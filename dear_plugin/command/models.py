@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -36,8 +35,8 @@ def model_of(text: str, *, trust: bool) -> Any:
         return _of_module(text)
     if not trust:
         raise InputError(
-            f"--model {text} runs the code of whoever made it: add --trust if that is you, or"
-            " somebody you trust; a file of skops needs it for unknown types only"
+            f"--model {text} runs the code in it: add --trust if you trust its source; a file of"
+            " skops needs it for unknown types only"
         )
     return _of_file(path)
 
@@ -53,7 +52,7 @@ def _of_skops(path: Path, trust: bool) -> Any:
         if types and not trust:
             raise InputError(
                 f"--model {path} has types whose code runs when it is loaded, {types}: add --trust"
-                " if you trust whoever made it"
+                " if you trust its source"
             )
         return io.load(path, trusted=types)
     except (OSError, ValueError) as error:
@@ -98,8 +97,9 @@ class _OnItsColumns:
         return self.model.predict(rows[self.names])
 
 
-def on_its_columns(model: Any, columns: Sequence[str]) -> Any:
-    """A classifier that takes frames of these columns, where it was trained on some of them."""
-    names = [*map(str, getattr(model, "feature_names_in_", ()))]
-    fits = hasattr(model, "predict_proba") and {*names} < {*columns}
-    return _OnItsColumns(model, names) if names and fits else model
+def on_its_columns(model: Any) -> Any:
+    """A classifier that names its columns, for frames that have more; others as they are."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or not hasattr(model, "predict_proba"):
+        return model
+    return _OnItsColumns(model, [*map(str, names)])

@@ -8,6 +8,7 @@ m columns for a feature of m > 2 categories. The scale is here alone: in `scaled
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -205,6 +206,18 @@ class Encoder:
             enters = (cells[:, at] == 1.0) & (own[:, at] != 1.0)
             cells[:, at] = np.where(enters.sum(1, keepdims=True) == 1, enters, own[:, at])
         return torch.from_numpy(self.spread.rows(cells, self.new)[0])
+
+    def amounts(self, *rows: Tensor, at: Any = slice(None)) -> Tensor:
+        """(...) bool, the cells that are amounts in all of some rows: no label, missing or code.
+
+        Args:
+            rows: (..., p) each, or shapes that fit that of `at`.
+            at: the features, as an index of (p,).
+        """
+        # Special levels are below all numbers.
+        least = functools.reduce(torch.minimum, rows)
+        amounts: Tensor = self.is_number[at].to(least.device) & ~is_special(least)
+        return amounts
 
     def is_new(self, rows: Tensor) -> Tensor:
         """(..., p) bool, the cells of rows with a category that no training row has."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from dear_plugin._lazy import lazy
 from dear_plugin._threads import one_thread
 from dear_plugin.data import graph, summary, toml
 from dear_plugin.data import tiers as in_tiers
+from dear_plugin.data.aliases import as_written, renamed
 from dear_plugin.data.causal_order import CausalOrder
 from dear_plugin.data.definitions import infer_relations
 from dear_plugin.data.exclusion import without
@@ -22,12 +23,11 @@ from dear_plugin.data.inference import feature_names, infer_features
 from dear_plugin.data.kinds import dummies
 from dear_plugin.data.kinds.dummies import Spread
 from dear_plugin.data.relations import Lookup, Relation, checked, from_dict, without_followers
+from dear_plugin.data.rule import Condition, Rule, check_rules
 from dear_plugin.data.tiers import Tiers
-from dear_plugin.errors import SchemaError, shown, unknown
+from dear_plugin.errors import SchemaError, unknown
 
 __all__ = ["Feature", "Kind", "Schema"]
-
-Rule = Callable[[pd.DataFrame], Any]
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Schema:
         features: the features in frame order; one that has several columns is where the first is.
         target: the target column, if any.
         relations: what is true by definition or nearly so, and orders, `a <= b`.
-        rules: callables that take a frame of the features, (n, p), and return (n,) bool: whether
-            each row is possible. A counterfactual must satisfy every relation and rule that its
-            factual satisfies.
+        rules: each a `Rule`, or a callable of a frame of the features, (n, p), that returns (n,)
+            bool: whether each row is possible. A counterfactual must satisfy every relation and
+            rule that its factual satisfies.
         tiers: names of features in tiers, the earliest first: nothing in a tier is a cause of
             anything in an earlier one. The other features form one more tier at the end.
         causes: each feature with its causes, if they are stated in place of tiers.
@@ -57,7 +57,7 @@ class Schema:
     features: tuple[Feature, ...]
     target: str | None = None
     relations: tuple[Relation | Lookup, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[Rule | Condition, ...] = ()
     tiers: Tiers = ()
     causes: graph.Causes = ()
     column_names: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Schema:
         numeric: Iterable[str] = (),
         ranges: Mapping[str, tuple[float | None, float | None]] | None = None,
         special: Mapping[str, Sequence[Any]] | None = None,
-        rules: Iterable[Rule] = (),
+        rules: Iterable[Rule | Condition] = (),
         tiers: Iterable[Iterable[str]] = (),
         causes: graph.Stated | None = None,
         exactly_one: Iterable[Iterable[str]] | None = None,
@@ -115,7 +115,8 @@ class Schema:
             special: `{feature: codes}` of numbers that are no amounts, such as -9: each is a
                 separate level. Of categories, the levels that say that a value is not known, such
                 as "?", by default the usual names. Nothing enters or leaves a special level.
-            rules: callables, frame of the features -> (n,) bool, True for a possible row.
+            rules: callables, frame of the features -> (n,) bool, True for a possible row; or a
+                `Rule`, which can also set what follows from an action.
             tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
                 an action changes no feature of an earlier tier.
             causes: instead, `{feature: its causes}` or a `networkx.DiGraph`; only effects follow.
@@ -173,10 +174,7 @@ class Schema:
     def __post_init__(self) -> None:
         """Check that the features, relations, rules and causes are consistent."""
         vars(self).update(relations=checked(self.relations, self.features))
-        if not all(callable(rule) for rule in self.rules):
-            raise SchemaError(
-                f"rules must be callables of a frame that return a mask, got {shown(self.rules)}"
-            )
+        check_rules(self.rules, self.names)
         if twice := {n for n in self.names if self.names.count(n) > 1}:
             raise SchemaError(f"duplicate feature names: {sorted(twice)}; rename them")
         tiers = in_tiers.checked(self.tiers, self._owners, self.target)
@@ -252,6 +250,15 @@ class Schema:
         """This schema with other columns, (q,); those of a feature stay those of one."""
         features = dummies.together(tuple(columns), self.exactly_one)
         return dataclasses.replace(self, features=features)
+
+    def as_written(self, frame: pd.DataFrame) -> Schema:
+        """This schema for frames that write labels in another way, as `frame` does: 1 for "1"."""
+        other = self.with_columns(as_written(self.columns, frame))
+        pairs = [(f.name, f.choices, g.choices) for f, g in zip(self, other, strict=True)]
+        labels = {name: dict(zip(own, new, strict=True)) for name, own, new in pairs}
+        return dataclasses.replace(
+            other, relations=tuple(renamed(each, labels) for each in self.relations)
+        )
 
     def labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame with a column of labels, too, for each feature that has several columns."""
@@ -351,7 +358,9 @@ class Schema:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], rules: Iterable[Rule] = ()) -> Schema:
+    def from_dict(
+        cls, values: Mapping[str, Any], rules: Iterable[Rule | Condition] = ()
+    ) -> Schema:
         """The inverse of `to_dict`.
 
         Args:

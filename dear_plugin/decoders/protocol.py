@@ -54,7 +54,8 @@ class Decoder(Named, ABC):
         draws: how many resamples a search evaluates, R: those from 1 to R. `resample` evaluates as
             many further ones, which no search has seen.
         people: how many further people, each with noise of their own, it has for a resample:
-            d + 2 R, d + 4 R, ... are of the sample of d; 1 where people do not differ.
+            d + 2 R, d + 4 R, ... are of the sample of d, and 0, -1, ..., 1 - R of people in the
+            training rows themselves; 1 where people do not differ.
         joint: whether `fitted` is faster for several sets at once.
         pair_features: how many features are combined to pairs for rows that no single feature
             solves.

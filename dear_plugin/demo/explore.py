@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,10 +43,24 @@ class Explore:
 
 
 def explore(settings: Explore) -> None:
-    """Serve the page on this machine until it is interrupted."""
+    """Serve the page on this machine until it is interrupted; says at once what it does."""
+    port = settings.port or _free_port()
+    what = f"a model of {settings.dataset}" if settings.saved is None else str(settings.saved)
+    print(
+        f"{'Trains' if settings.saved is None else 'Loads'} {what}; the page will answer at"
+        f" http://localhost:{port} (Ctrl+C ends it)",
+        flush=True,
+    )
     dear, rows, within = subject(settings)
     page = dear.explore(rows.head(settings.rows), within=within)
-    page.show(settings.port, open_browser=settings.browser)
+    page.show(port, open_browser=settings.browser)
+
+
+def _free_port() -> int:
+    """A port of this machine that nobody uses."""
+    with socket.socket() as place:
+        place.bind(("localhost", 0))
+        return int(place.getsockname()[1])
 
 
 def subject(settings: Explore) -> tuple[DEAR, pd.DataFrame, Constraints]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.special_values import is_special, level_of, row_value
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.target import Goal
 
@@ -34,7 +34,7 @@ CELLS = 1 << 22
 
 @dataclass(frozen=True)
 class Curves:
-    """The scores of r training rows at g values of a feature, or levels of a group of columns.
+    """The scores of r training rows at g values of a feature.
 
     Attributes:
         scores: (r, g, c) the scores.
@@ -45,7 +45,7 @@ class Curves:
     amounts: int
 
     def pairs(self, start: int, end: int) -> tuple[Tensor, Tensor]:
-        """(q,) the values before and after the changes of a kind, see `_places`.
+        """(q,) the values before and after the changes of a kind, see `ColumnKind.changes`.
 
         Of an amount to a larger one: those about half of the values apart.
         """
@@ -95,7 +95,8 @@ class Consistency:
 
     def _share(self, j: int, before: Tensor, after: Tensor, goal: Goal, idx: Tensor) -> Tensor:
         """(m,) double, the consistency of changes of feature j, (m,) values each."""
-        curves, places = self._curves_of(j), self._places(j, before, after)
+        kind = kinds.of(self._encoder.schema.features[j])
+        curves, places = self._curves_of(j), kind.changes(before, after)
         if curves is None:
             return torch.full((len(idx),), torch.nan, dtype=torch.float64)
         keys, which = torch.cat([places, idx[:, None]], 1).unique(dim=0, return_inverse=True)
@@ -104,21 +105,6 @@ class Consistency:
             at = ((keys[:, 0] == start) & (keys[:, 1] == end)).nonzero()[:, 0]
             shares[at] = _gaining(curves, curves.pairs(start, end), goal, keys[at, 2])
         return shares[which]
-
-    def _places(self, j: int, before: Tensor, after: Tensor) -> Tensor:
-        """(m, 2) int64, the level before and after; of amounts -2 for the less, -1 for the more.
-
-        Args:
-            j: the feature.
-            before: (m,) the values.
-            after: (m,) the new values.
-        """
-        ends = torch.stack([before, after], 1)
-        if not self._encoder.is_number[j]:
-            return ends.long()
-        rises = (ends[:, 1] > ends[:, 0]).long()
-        order = torch.stack([-1 - rises, rises - 2], 1)
-        return torch.where(is_special(ends), level_of(ends).long(), order)
 
     def _curves_of(self, j: int) -> Curves | None:
         """The curves of feature j; None where the model takes no such rows."""
@@ -134,7 +120,7 @@ class Consistency:
     def _measured(self, j: int) -> Curves:
         """The curves of feature j: the model is called."""
         values, amounts = self._values(j)
-        ordinary = ~is_special(self.rows[:, j])
+        ordinary = self._encoder.amounts(self.rows[:, j], at=j)
         rows = self.rows[ordinary] if bool(ordinary.any()) else self.rows
         count = max(FEWEST_ROWS, min(MOST_ROWS, MODEL_ROWS // len(values)))
         grid = rows[:count, None].repeat(1, len(values), 1)
@@ -144,17 +130,12 @@ class Consistency:
 
     def _values(self, j: int) -> tuple[Tensor, int]:
         """(g,) the values of a feature, and how many of the first are amounts."""
-        feature = self._encoder.schema.features[j]
-        known = self.rows[:, j]
-        if not self._encoder.is_number[j]:
-            levels, missing = torch.arange(len(feature.categories)), feature.missing_category
-            if missing >= 0 and not bool((known == missing).any()):
-                levels[missing] = 0  # the model may not take it
-            return levels.double(), 0
-        amounts, special = _spread(known[~is_special(known)]), []
-        if feature.enter_special or feature.leave_special:
-            special = [row_value(i) for i in range(feature.special_levels)]
-        return torch.cat([amounts, amounts.new_tensor(special)]), len(amounts)
+        feature, known = self._encoder.schema.features[j], self.rows[:, j]
+        amounts = _spread(known[self._encoder.amounts(known, at=j)])
+        levels, missing = kinds.of(feature).levels(feature), feature.missing_category
+        if missing >= 0 and not bool((known == missing).any()):
+            levels[missing] = 0.0  # the model may not take it
+        return torch.cat([amounts, levels]), len(amounts)
 
     @property
     def _encoder(self) -> Encoder:

@@ -23,6 +23,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin._progress import bar
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders import Decoders
 from dear_plugin.decoders.transport.axes import cut
@@ -113,7 +114,7 @@ def draw(
     sources, generated, trips = [], [], []
     # Of the range of a number, whatever the unit of cost.
     shares = encoder.unit / encoder.width
-    for members, each in zip(sets.members, held, strict=True):
+    for members, each in bar([*zip(sets.members, held, strict=True)], "diagnosing, action sets"):
         decoder, of = decoders.of(members), candidates[each]
         drawn = torch.randint(of.shape[1], (len(destinations),), generator=rng)
         source, v = of[destinations % len(of), drawn], decoder.encode(rows, tie)

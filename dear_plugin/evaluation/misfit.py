@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from dear_plugin._progress import bar
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders import Decoders
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.transport.axes import cut
@@ -82,7 +82,7 @@ def misfits(
     rows = rows[torch.randperm(len(rows), generator=rng)[:MOST_ROWS]]
     tests = [
         (label, *test)
-        for label, members in zip(sets.labels, sets.members, strict=True)
+        for label, members in bar([*zip(sets.labels, sets.members, strict=True)], "testing, sets")
         if is_tested(decoders, encoder, members)
         for test in _tests(decoders, encoder, rows, members, rng)
     ]
@@ -155,7 +155,7 @@ def _told(
     first = torch.isin(torch.arange(len(number)), torch.tensor(list(encoder.starts)))
     kept = (others & (first | ~number) & (deviation > LEAST_DEVIATION)).nonzero()[:, 0]
     told = (told.view(len(rows), REFERENCES, -1).mean(1) / deviation)[:, kept]
-    missing = (is_special(rows)[:, encoder.feature_of] & number)[:, kept]
+    missing = (~encoder.amounts(rows)[:, encoder.feature_of] & number)[:, kept]
     told = torch.where(missing, told.masked_fill(missing, torch.nan).nanmean(0), told)
     # Few rows far out would hide what most of them show.
     told = told.clamp(*_quantiles(told, (OUTER, 1.0 - OUTER)))

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin import _html
+from dear_plugin._progress import progress as showing
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import Named, jobs, one_of, require_instance
 from dear_plugin.data.columns import resolutions
@@ -24,7 +25,7 @@ from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.parameters import Parameters
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.constraints import Constraints, feasible_set, held_cells
+from dear_plugin.problem.constraints import Constraints, admissible, held_cells
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.problem.target import Label, Target, goal_of
 from dear_plugin.results.proposal import Proposal
@@ -103,17 +104,19 @@ class RecourseMethod(Named, Parameters, ABC):
         return _html.note(repr(self)) + self.schema._repr_html_()
 
     @one_thread()
-    def fit(self, frame: pd.DataFrame) -> Self:
+    def fit(self, frame: pd.DataFrame, *, progress: bool = True) -> Self:
         """Fit on training rows; a fit that fails or is interrupted changes nothing.
 
         Args:
             frame: n rows with the schema's features, in user units.
+            progress: show a bar of work of more than two seconds, in a terminal or a notebook.
 
         Raises:
             InputError: rows that do not fit the schema.
         """
         self.encoder.check_columns(frame)
-        return self._fit_rows(self.encoder.rows(self._converted(frame)))
+        with showing(progress):
+            return self._fit_rows(self.encoder.rows(self._converted(frame)))
 
     def _fit_rows(self, rows: Tensor) -> Self:
         """As `fit`, on rows, (n, p)."""
@@ -137,6 +140,7 @@ class RecourseMethod(Named, Parameters, ABC):
         within: Constraints | None = None,
         on_error: Literal["report", "raise"] = "report",
         n_jobs: int = 1,
+        progress: bool = True,
     ) -> Recourses:
         """Recourse for n rows; an accepted row is returned unchanged.
 
@@ -151,6 +155,7 @@ class RecourseMethod(Named, Parameters, ABC):
             n_jobs: the number of processes that search the rows, and later alternatives of them;
                 -1 for all cores. The answers are the same. A process has its own copy of the
                 model; it takes some seconds to start, once.
+            progress: see `fit`.
 
         Raises:
             NotFittedError: `fit` was not called.
@@ -158,7 +163,8 @@ class RecourseMethod(Named, Parameters, ABC):
             ModelError: the model returns no scores.
         """
         question = self._question(frame, target, within, self._acts, on_error, n_jobs)
-        return Recourses.of(next(settled(question)))
+        with showing(progress):
+            return Recourses.of(next(settled(question)))
 
     @one_thread()
     def ways(
@@ -170,6 +176,7 @@ class RecourseMethod(Named, Parameters, ABC):
         k: int = 4,
         on_error: Literal["report", "raise"] = "report",
         n_jobs: int = 1,
+        progress: bool = True,
     ) -> list[Recourses]:
         """Up to k results over the same rows: their first answers, their second ones, ...
 
@@ -182,13 +189,15 @@ class RecourseMethod(Named, Parameters, ABC):
             k: the largest number of results.
             on_error: see `generate`.
             n_jobs: see `generate`.
+            progress: see `fit`.
 
         Raises:
             NotFittedError, InputError, TargetError, ConstraintError, ModelError: see `generate`;
                 k is no whole number from 1.
         """
         question = self._question(frame, target, within, self._acts, on_error, n_jobs)
-        return [Recourses.of(each, ranked=True) for each in settled(question, k)]
+        with showing(progress):
+            return [Recourses.of(each, ranked=True) for each in settled(question, k)]
 
     def _question(
         self,
@@ -224,7 +233,7 @@ class RecourseMethod(Named, Parameters, ABC):
         unreadable[list(bad)] = list(bad.values())
         at = torch.from_numpy(np.flatnonzero(unreadable == ""))
         x[list(bad)] = 0.0
-        feasible = feasible_set(within, x, self.encoder, resolutions(self.schema, frame))
+        feasible = admissible(within, x, self.encoder, resolutions(self.schema, frame))
         goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
         # A copy: the caller may change the frame later.
         frame = frame.copy()
@@ -292,7 +301,7 @@ class RecourseMethod(Named, Parameters, ABC):
     def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
         """Between which ends numbers change in answers; by default those of the answers."""
         none = case.x[:, None, None][:, :, :0]
-        return Ranges.of(case.x, proposal.rows, none, self.encoder.is_number)
+        return Ranges.of(case.x, proposal.rows, none, self.encoder.is_number, none[:, 0])
 
     def _of_others(
         self, case: Case, moved: Tensor, *, reasons: Sequence[str], package: str
@@ -307,7 +316,7 @@ class RecourseMethod(Named, Parameters, ABC):
             reasons: (m,) why it has none; "" where it has one.
             package: the name of the other package, for the reason of a row that misses the target.
         """
-        moved = case.x.where(case.feasible.not_actionable, moved)
+        moved = case.x.where(case.feasible.limits.not_actionable, moved)
         rows = case.feasible.project(case.x, moved[:, None], torch.arange(len(case)))[:, 0]
         accepted = case.goal.accepts(self.classifier.scores(rows)).tolist()
         missed = Reason.OTHER_MISSES.format(package)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from torch import Tensor
 
+from dear_plugin._progress import progress as showing
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import require_instance
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.lint import warn_of_actions
-from dear_plugin.data.schema import Rule, Schema
+from dear_plugin.data.rule import Condition, Rule
+from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose
@@ -41,6 +46,11 @@ from dear_plugin.search import Search, SearchProblem
 if TYPE_CHECKING:
     from dear_plugin.page import Explorer
 
+TIMES = (
+    "%d action sets are fitted on %d rows in %.1f s; a row alone will take about %.2g s and six"
+    " calls of the model, a row of many less"
+)
+logger = logging.getLogger(__name__)
 # The largest number of alternatives per row; a larger k is clipped.
 MOST = 100
 
@@ -53,8 +63,6 @@ class DEAR(RecourseMethod):
     features S and the indirect change of the rest, `x_cf = g(v, x_S + d_S)`. Indirect changes
     are associations in the data; where the schema has tiers or causes they are estimates of
     effects, if the stated order is right and nothing unobserved causes both.
-
-    `logging.getLogger("dear_plugin").setLevel("INFO")` shows a progress bar of longer work.
 
     Args:
         model: a torch module on the encoded tensor, an object with `predict_proba` on frames, or
@@ -206,7 +214,7 @@ class DEAR(RecourseMethod):
         return Explorer(self, rows, target, within, template)
 
     @one_thread()
-    def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
+    def diagnose(self, frame: pd.DataFrame, seed: int = 0, *, progress: bool = True) -> Report:
         """How well the indirect changes follow the data, measured on rows not fitted on.
 
         From then on descriptions say what these rows contradict, until the next `fit`.
@@ -215,12 +223,14 @@ class DEAR(RecourseMethod):
             frame: held-out rows, a few thousand suffice; those that cannot be read are left out,
                 and the log says how many.
             seed: of the random draws.
+            progress: see `fit`.
 
         Raises:
             NotFittedError: `fit` was not called.
             InputError: rows that do not fit the schema.
         """
-        self._report = diagnose(self.decoders, self.encoder, self.sets, frame, seed)
+        with showing(progress):
+            self._report = diagnose(self.decoders, self.encoder, self.sets, frame, seed)
         return self._report
 
     def save(self, folder: str | Path) -> None:
@@ -242,7 +252,7 @@ class DEAR(RecourseMethod):
         model: Any,
         *,
         encode: Callable[[Tensor], Tensor] | None = None,
-        rules: Sequence[Rule] = (),
+        rules: Sequence[Rule | Condition] = (),
         copies: Sequence[Any] = (),
     ) -> DEAR:
         """Read what `save` wrote; no code from the folder is run.
@@ -286,6 +296,18 @@ class DEAR(RecourseMethod):
             other._trained = Trained(self._trained.rows, classifier, other._copies)
         return other
 
+    def with_schema(self, schema: Schema) -> DEAR:
+        """The same fitted DEAR for frames that write labels in another way.
+
+        Args:
+            schema: `dear.schema.as_written(frame)`, by which frames are read, written and passed
+                to the model.
+        """
+        other = copy.copy(self)
+        other.schema, other.encoder = schema, Encoder(schema)
+        how = {name: self._params[name] for name in ("output", "encode", "copies")}
+        return other.with_model(self._params["model"], **how)
+
     def with_search(self, search: Search) -> DEAR:
         """The same fitted DEAR with another search; nothing is fitted again.
 
@@ -316,8 +338,11 @@ class DEAR(RecourseMethod):
     def _learn(self, rows: Tensor) -> None:
         # A copy: the decoder passed may be in use elsewhere, and an interrupt changes nothing.
         decoder, sample = self.decoder.clone_unfitted(), Sample(rows, self.encoder)
-        decoders = Decoders(decoder, sample, self.sets.members)
+        decoders, start = Decoders(decoder, sample, self.sets.members), time.perf_counter()
         decoders.fit(self.sets.members)
+        if logger.isEnabledFor(logging.INFO):
+            seconds = time.perf_counter() - start, decoders.seconds(self.sets.members)
+            logger.info(TIMES, len(self.sets), len(rows), *seconds)
         self._decoders, self.decoder, self._report = decoders, decoder, None
         passed = self._params["decoder"]
         if isinstance(passed, Decoder) and hasattr(decoder, "history"):

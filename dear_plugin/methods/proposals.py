@@ -104,9 +104,11 @@ def decoded(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) 
         values: (m, w) the new values of its features.
     """
     x, direct = problem.x[rows], problem.sets.masks[sets]
-    moved, feasible = problem.decode(rows, sets, values[:, None]), problem.feasible
+    moved, limits = problem.decode(rows, sets, values[:, None]), problem.feasible.limits
     reached = problem.project(moved, rows, sets)
-    expected = feasible.levels.restrict(x, moved, feasible.rounded(x, moved), direct)
+    expected = problem.classifier.encoder.levels.restrict(
+        x, moved, limits.rounded(x, moved), direct
+    )
     distance, factual = problem.classifier.encoder.distance, x[:, None]
     lost = distance(expected, factual) - distance(reached, factual)
     indirect = torch.where(direct, 0.0, lost[:, 0].clamp_min(0.0)).float()
@@ -142,11 +144,11 @@ def _proposal(
 
 def _why_nothing(problem: SearchProblem, excluded: Tensor, ranked: Tensor) -> list[str]:
     """(n,) the reasons of rows of which no action was tried; "" for others, `ranked` ones too."""
-    acted, names = problem.sets.masks.any(0), problem.classifier.encoder.schema.names
+    acted = problem.sets.masks.any(0)
     reasons, nothing = [""] * len(problem), ~excluded
     nothing[ranked] = False
     for i in nothing.nonzero()[:, 0].tolist():
-        reasons[i] = problem.feasible.why_nothing(i, acted, names)
+        reasons[i] = problem.feasible.limits.why_nothing(i, acted)
     return reasons
 
 

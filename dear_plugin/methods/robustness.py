@@ -64,14 +64,18 @@ def ranges(
     decoder, numbers = decoders.decoder, classifier.encoder.is_number
     turns = torch.arange(1, decoder.people + 1) if decoder.people > 1 else torch.zeros(1).long()
     draws = unseen(decoder) + 2 * decoder.draws * turns[:, None]
-    out = Ranges.of(case.x, proposal.rows, case.x[:, None, None], numbers)
+    none = case.x[:, None, None]
+    out = Ranges.of(case.x, proposal.rows, none, numbers, none[:, 0])
     rows = _acting(case, proposal)
     for at in rows.split(max(1, ROWS_AT_A_TIME // draws.numel())) if len(rows) else ():
         with torch.inference_mode():
             problem, actions = _problem(case, proposal, at, decoders, classifier)
             asked = actions.rows, actions.sets, actions.values
             after = torch.stack([problem.resample(*asked, each) for each in draws], 1)
-            known = Ranges.of(problem.x, actions.reached, after, numbers)
+            expected = actions.reached[:, None]
+            if decoder.people > 1:
+                expected = problem.resample(*asked, torch.arange(1 - decoder.draws, 1))
+            known = Ranges.of(problem.x, actions.reached, after, numbers, expected)
         out = out.merged(known, at)
     return out
 
@@ -102,7 +106,7 @@ def flip_probabilities(
         return {}
     decoder = decoders.of(tuple(where.tolist()))
     found = decoder.flip_probabilities(x[None], torch.stack([x[where], row[where]]))
-    free = case.feasible.floor[position] < case.feasible.ceiling[position]
+    free = case.feasible.limits.floor[position] < case.feasible.limits.ceiling[position]
     unchanged = (row == x) & ~direct & free
     changes = sorted(((abs(b - a), j) for j, (a, b) in found.items() if unchanged[j]))
     named = [j for change, j in changes[::-1][:MOST_FLIPS] if change >= LEAST_FLIP]

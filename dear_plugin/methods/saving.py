@@ -17,7 +17,8 @@ from torch import Tensor
 from dear_plugin._validation.tensors import check_tensor
 from dear_plugin._version import __version__
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Rule, Schema
+from dear_plugin.data.rule import Condition, Rule
+from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoder, Decoders, Sample, decoder_class
 from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingError
 from dear_plugin.evaluation.trained import Trained
@@ -94,7 +95,7 @@ def load(
     folder: Path,
     model: Any,
     encode: Callable[[Tensor], Tensor] | None,
-    rules: Sequence[Rule],
+    rules: Sequence[Rule | Condition],
     copies: Sequence[Any],
 ) -> D:
     """Read what `save` wrote; for arguments and errors see `DEAR.load`."""
@@ -103,7 +104,7 @@ def load(
     if count != len(rules):
         raise FileFormatError(
             f"{folder} was saved with {count} rule(s) of the schema, got"
-            f" {len(rules)}: give the same callables as rules=[...]"
+            f" {len(rules)}: give the same rules as rules=[...]"
         )
     if others != len(copies):
         raise FileFormatError(

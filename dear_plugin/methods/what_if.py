@@ -166,7 +166,8 @@ def _on_grid(problem: SearchProblem, sets: Tensor, wanted: Tensor) -> Tensor:
     own = problem.x.gather(1, where)
     unchanged = wanted == own
     inside = [
-        problem.feasible.admits(own[:, [i]], where[:, i], rows) for i in range(where.shape[1])
+        problem.feasible.limits.admits(own[:, [i]], where[:, i], rows)
+        for i in range(where.shape[1])
     ]
     # A row without a change keeps its values, as does a feature whose own value no action reaches.
     kept = unchanged & (unchanged.all(1, keepdim=True) | ~torch.cat(inside, 1))
@@ -177,7 +178,7 @@ def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) ->
     """(n,) why a row may not take its action, or has none; "" where it may, or is accepted."""
     nothing = (values.isnan().all(1) & ~accepted).tolist()
     reasons: list[list[str]] = [[Reason.NOT_ACTED] * each for each in nothing]
-    feasible = case.feasible
+    feasible = case.feasible.limits
     for j in (~values.isnan()).any(0).nonzero()[:, 0].tolist():
         rows = (~values[:, j].isnan()).nonzero()[:, 0]
         feature, column = encoder.schema.features[j], torch.full((len(rows),), j)
@@ -205,7 +206,7 @@ def _not_admissible(case: Case, feature: Feature, row: int, j: int, wanted: floa
     if not feature.holds_numbers:
         (level,) = kinds.of(feature).cells(feature, np.array([wanted]))
         return Reason.NOT_THIS_VALUE.format(feature.called, level)
-    feasible = case.feasible
+    feasible = case.feasible.limits
     low, high, value = (
         number(end, feature.precision)
         for end in (float(feasible.low[row, j]), float(feasible.high[row, j]), wanted)

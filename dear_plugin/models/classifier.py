@@ -117,7 +117,7 @@ class Classifier:
         Raises:
             ModelError: one has the model's classes, as the decision does.
         """
-        names = [] if self.is_module else self.encoder.schema.names
+        names = [] if self.is_module else self.encoder.schema.column_names
         used = getattr(self.model, "feature_names_in_", names)
         unused = [name for name in names if name not in used]
         for j in self.encoder.schema.index(unused):

@@ -3,96 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import panel as pn
 
-from dear_plugin.data.feature import Feature
 from dear_plugin.page.cards import card
 from dear_plugin.page.curve import drawn
-from dear_plugin.page.look import STYLE, beside, button, column, error, html, text_of
+from dear_plugin.page.look import beside, button, column, entry, error, html, select
 from dear_plugin.page.session import Session
+from dear_plugin.results.recourses import Recourses
 
 EXPLAIN = "Choose a feature and a value. Values that were tried before stay until you start again."
 
 
 class ByHand:
-    """A feature, a value of it, and the score over all of its values.
+    """A feature, a value of it, and the score over all of its values."""
 
-    Attributes:
-        at: the feature; the fields show it.
-        is_chosen: whether the person chose it.
-        values: its values.
-    """
-
-    def __init__(self, session: Session, changed: Callable[[], Any]) -> None:
-        self.session, self.changed, self._filling = session, changed, False
-        features = {feature.title: feature for feature in session.features}
-        self.at: Feature = session.features[0]
-        self.is_chosen = False
-        self.values: list[Any] = []
-        self.feature = pn.widgets.Select(label="Feature", options=features, **STYLE)
-        self.value = pn.widgets.DiscreteSlider(label="Value", options=[0, 1], **STYLE)
-        self.told, self.picture = html(), pn.pane.Bokeh(sizing_mode="stretch_width")
-        self._shown: tuple[Any, str] = None, ""
-        self._filled: Any = None
-        self.feature.param.watch(lambda event: self._turn(event.new), "value")
-        self.value.param.watch(lambda event: self._set(event.new), "value_throttled")
-        fields = self.feature, self.value, button("Start again", self._restart)
-        left = column(*fields, self.told, name="narrow")
+    def __init__(self, session: Session, choose: Callable[..., Any]) -> None:
+        self.session, self.choose = session, choose
+        features = {feature.title: feature.name for feature in session.features}
+        turn = lambda name: name == session.answer.feature or choose(feature=name)  # noqa: E731
+        self.feature = select("Feature", features, session.features[0].name, turn)
+        self.value, self.told = column(), html()
+        self.picture = pn.pane.Bokeh(sizing_mode="stretch_width")
+        self._shown: Any = None
+        again = button("Start again", lambda: choose(hand={}))
+        left = column(self.feature, self.value, again, self.told, name="narrow")
         self.view = beside(left, column(self.picture, name="narrow"))
-
-    def look_at(self, title: str) -> None:
-        """Turn to a feature, by its title, unless the person chose one or tries values."""
-        if not self.session.hand and not self.is_chosen:
-            self.at = self.feature.options.get(title, self.at)
-
-    def work(self) -> None:
-        """Compute the curve, and the outcome of the values by hand."""
-        session = self.session
-        try:
-            table = session.dear.curve(session.row, self.at.name, session.hand, **session.asked)
-            self.values = table["value"].tolist()
-            ends = [*session.ways[0].wanted.iloc[0]] if session.ways else []
-            figure = drawn(session, table, self.at.name, ends)
-            self._shown = figure, self._outcome() if session.hand else f"<p>{EXPLAIN}</p>"
-        except Exception as problem:  # also of the user's model
-            self._shown = None, error(str(problem))
 
     def show(self) -> None:
         """Show what was computed, and fill the fields."""
-        self.picture.object, self.told.object = self._shown
-        own = self.session.row[self.at.name].iloc[0]
-        value, self._filling = self.session.hand.get(self.at.name, own), True
-        self.feature.value = self.at
-        if self.values:
-            options = {text_of(self.at, each): each for each in self.values}
-            known = value if value in self.values else self.values[0]
-            self._filled = known
-            self.value.param.update(options=options, value=known)
-        self._filling = False
+        answer, session = self.session.answer, self.session
+        self.told.object = f"<p>{EXPLAIN}</p>"
+        if answer.curve is None:
+            self.told.object, self.picture.object = error(answer.error), None
+            return
+        name, values = answer.feature, answer.curve["value"].tolist()
+        feature, self.feature.value = session.known[name], name
+        value = session.choices.hand.get(name, session.row[name].iloc[0])
+        if self._shown != (name, repr(value)):
+            self._shown = name, repr(value)
+            ends = values[0], values[-1]
+            act = partial(self._try, name)
+            self.value.objects = [entry(feature, f"Value of {feature.title}", value, ends, act)]
+        self.picture.object = drawn(session, answer, answer.curve)
+        if answer.tried is not None:
+            self.told.object = _outcome(answer.tried, session.chance)
 
-    def _outcome(self) -> str:
-        """What the engine says of the values by hand."""
-        session = self.session
-        result = session.dear.apply(session.row, session.hand, **session.asked)
-        if not result.acts.all():
-            return error(result.outcome["reason"].iloc[0] or EXPLAIN)
-        won = result.outcome["success"].all()
-        head = "The decision is the wanted one" if won else "The decision is not the wanted one"
-        return f"<h3>{head}</h3>{card(result, chance=self.session.chance, badge=False)}"
+    def _try(self, name: str, value: Any) -> None:
+        self._shown = name, repr(value)
+        self.choose(hand={**self.session.choices.hand, name: value})
 
-    def _restart(self) -> None:
-        self.session.hand.clear()
-        self.changed()
 
-    def _turn(self, feature: Feature) -> None:
-        if not self._filling:
-            self.at, self.is_chosen = feature, True
-            self.changed()
-
-    def _set(self, value: Any) -> None:
-        # The browser also reports values that were filled in.
-        if not self._filling and value != self._filled:
-            self._filled = self.session.hand[self.at.name] = value
-            self.changed()
+def _outcome(result: Recourses, chance: bool) -> str:
+    """What the engine says of the values by hand."""
+    if not result.acts.all():
+        return error(result.outcome["reason"].iloc[0] or EXPLAIN)
+    won = "" if result.outcome["success"].all() else "not "
+    return f"<h3>The decision is {won}the wanted one</h3>{card(result, chance=chance)}"

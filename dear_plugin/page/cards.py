@@ -10,7 +10,7 @@ from typing import Any
 from dear_plugin import _html
 from dear_plugin.data.feature import Feature
 from dear_plugin.page.look import button, column, error, html
-from dear_plugin.page.session import MOST_WAYS, Session, found
+from dear_plugin.page.session import MOST_WAYS, Answer, Session
 from dear_plugin.results.changes import Line
 from dear_plugin.results.describe import told
 from dear_plugin.results.recourses import Recourses
@@ -24,6 +24,7 @@ LINES = {
     "indirect": ("follows", "Expected to follow"),
 }
 NONE = "No way was found with what may change. Allow more, or look at another applicant."
+TOLD, WEAK = "can be told", "weak: not for a letter"
 
 
 class Cards:
@@ -39,32 +40,33 @@ class Cards:
 
     def show(self) -> None:
         """Show the ways, or why there is none."""
-        ways, chance = self.session.ways, self.session.chance
-        shown = [way for way in ways if found(way)]
-        self.note.object = "" if shown else _note(self.session)
+        shown, chance = self.session.answer.found, self.session.chance
+        self.note.object = "" if shown else _note(self.session.answer)
         for at, one in enumerate(self.cards):
-            one.visible, chosen = at < len(shown), at == self.session.chosen
-            one.css_classes = ["card", "chosen"] if chosen else ["card"]
-            self.buttons[at].button_type = "primary" if chosen else "default"
-            self.buttons[at].label = "In the letter" if chosen else f"Take way {at + 1}"
+            one.visible = at < len(shown)
             if one.visible:
-                self.texts[at].object = f"<h3>Way {at + 1}</h3>{card(shown[at], chance=chance)}"
+                way, chosen = shown[at], at == self.session.choices.way and not shown[at].why
+                kind, words = ("weak", WEAK) if way.why else ("good", TOLD)
+                head = f'<h3>Way {at + 1}</h3><p><span class="badge {kind}">{words}</span></p>'
+                head += f'<p class="small">{_html.cell(way.why)}</p>'
+                self.texts[at].object = f"{head}{card(way.result, chance=chance)}"
+                one.css_classes = ["card", *["chosen"] * chosen]
+                self.buttons[at].button_type = "primary" if chosen else "default"
+                self.buttons[at].label = "In the letter" if chosen else f"Take way {at + 1}"
+                self.buttons[at].disabled = bool(way.why)
 
 
-def card(way: Recourses, *, chance: bool, badge: bool = True) -> str:
+def card(way: Recourses, *, chance: bool) -> str:
     """A result of one row: what is done, what follows, the score, and what is known of it.
 
     Args:
         way: the result.
         chance: whether scores are chances.
-        badge: whether it says that the checks are met, or not.
     """
-    label, action = way.factuals.index[0], way.actions.iloc[0]
+    label = way.factuals.index[0]
     lines = [_change(*each) for each in told(way, way.lines[0]) if each[1].old != each[1].new]
-    kind, words = ("good", "all checks met") if action["credible"] else ("weak", "weak answer")
-    mark = f'<p><span class="badge {kind}">{words}</span></p>' if badge else ""
     known = f'<p class="small">{_html.cell(way.evidence(label))}</p>'
-    return f"{''.join(lines)}{_bar(way, chance)}{mark}{known}"
+    return f"{''.join(lines)}{_bar(way, chance)}{known}"
 
 
 def _change(feature: Feature, line: Line) -> str:
@@ -92,13 +94,11 @@ def _bar(way: Recourses, chance: bool) -> str:
     return f'<p>{words}</p><div class="track" style="{places}">{MARKS}</div>'
 
 
-def _note(session: Session) -> str:
+def _note(answer: Answer) -> str:
     """What stands in the place of the cards."""
-    if not session.ways:
-        return error(session.error)
-    first = session.ways[0]
+    if not answer.ways:
+        return error(answer.error)
+    (first, *_) = (way.result for way in answer.ways)
     if first.outcome["success"].all():
         return f"<p>{ACCEPTED}</p>"
-    return (
-        f'<p role="status">{NONE}</p><p class="small">{_html.cell(first.describe().iloc[0])}</p>'
-    )
+    return f'<p>{NONE}</p><p class="small">{_html.cell(first.describe().iloc[0])}</p>'

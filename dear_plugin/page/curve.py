@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,46 +10,55 @@ import numpy as np
 import pandas as pd
 from bokeh import models, plotting
 
-from dear_plugin.page.session import Session
+from dear_plugin.data.feature import Feature
+from dear_plugin.page.look import text_of
+from dear_plugin.page.session import Answer, Session
 
 LOOKS = json.loads(Path(__file__).with_name("figure.json").read_text())
 DO, FOLLOWS = "#2b8fd0", "#e2731f"
+WORDS = {
+    "with_what_follows": "with what follows",
+    "all_else_frozen": "with nothing else changed",
+}
 LINES: dict[str, dict[str, Any]] = {
     "with_what_follows": {"color": FOLLOWS, "line_width": 3, "size": 16},
     "all_else_frozen": {"color": DO, "line_width": 3, "size": 11, "line_dash": "dashed"},
 }
 
 
-def drawn(session: Session, table: pd.DataFrame, name: str, ends: Sequence[float]) -> Any:
+def drawn(session: Session, answer: Answer, table: pd.DataFrame) -> Any:
     """A figure with the own value, the tried one, the reach and the lines of the decision.
 
     Args:
         session: with the applicant, and the values by hand.
-        table: see `DEAR.curve`.
-        name: of the feature.
-        ends: the least and the greatest score of the wanted decision.
+        answer: with the feature.
+        table: its curve.
     """
-    known = table.dropna(thresh=2)
-    number = pd.api.types.is_numeric_dtype(table["value"])
-    shown = known["value"] if number else known["value"].astype(str)
-    tips = [
-        ("value", "@value"),
-        *((each.replace("_", " "), f"@{each}{{0.000}}") for each in LINES),
-    ]
-    more = {} if number else {"x_range": shown.tolist() or [""]}
-    figure = plotting.figure(tools="hover", tooltips=tips, **more)
+    name = answer.feature
+    feature, known = session.known[name], table.dropna(thresh=2)
+    shown = known["value"]
+    if not feature.holds_numbers:
+        shown = shown.map(lambda value: text_of(feature, value))
+    score = "Score" if session.chance else "Predicted value"
+    tips = [("value", "@value"), *((words, f"@{each}{{0.000}}") for each, words in WORDS.items())]
+    more = {} if feature.holds_numbers else {"x_range": shown.tolist() or [""]}
+    titles = {"x_axis_label": _title(feature), "y_axis_label": score}
+    figure = plotting.figure(tools="hover", tooltips=tips, **titles, **more)
     for each, look in LINES.items():
+        number = feature.holds_numbers
         draw, leave = (figure.line, "size") if number else (figure.scatter, "line_dash")
         own = {key: value for key, value in look.items() if key != leave}
-        words, source = each.replace("_", " "), known.assign(value=shown)
-        draw("value", each, source=source, legend_label=words, **own)
-    for end in ends:
+        draw("value", each, source=known.assign(value=shown), legend_label=WORDS[each], **own)
+    for end in answer.ways[0].result.wanted.iloc[0] if answer.ways else ():
         if np.isfinite(end) and (end < 1.0 or not session.chance):
             figure.add_layout(models.Span(location=end, dimension="width"))
-    if number and name in session.reach:
-        left, right = session.reach[name]
+    if feature.holds_numbers and (reach := session.reach(name)):
+        left, right = reach
         figure.add_layout(models.BoxAnnotation(left=left, right=right, fill_alpha=0.12))
-    for value, fill in ((session.row[name].iloc[0], "white"), (session.hand.get(name), DO)):
+    for value, fill in (
+        (session.row[name].iloc[0], "white"),
+        (session.choices.hand.get(name), DO),
+    ):
         at = known["value"] == value
         look = {"size": 12, "line_width": 3, "line_color": DO, "fill_color": fill}
         figure.scatter(shown[at], known["with_what_follows"][at], **look)
@@ -63,3 +71,8 @@ def drawn(session: Session, table: pd.DataFrame, name: str, ends: Sequence[float
             if isinstance(model, getattr(models, kind)):
                 model.update(**look)
     return figure
+
+
+def _title(feature: Feature) -> str:
+    """The title of an axis, with the unit."""
+    return f"{feature.title} ({feature.unit})" if feature.unit else feature.title

@@ -1,43 +1,78 @@
-"""Kinds: the kinds of advice that all applicants get, to read before any is handed out."""
+"""Kinds: the kinds of advice that all applicants get, each with a tick that excludes it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import pandas as pd
+import panel as pn
+
 from dear_plugin import _html
-from dear_plugin.page.look import button, column, error, html
+from dear_plugin.data.exclusion import DOWN, UP
+from dear_plugin.page.look import STYLE, column, error, html, text_of, watched
 from dear_plugin.page.session import Session
 
-EXPLAIN = (
-    "<p>What the applicants are told to do, the most frequent first. A line that nobody should be"
-    " told can be excluded when the schema is made.</p>"
+HEAD = (
+    "<h2>What all applicants are told</h2><p>The most frequent first. Untick what nobody should be"
+    " told: all answers of this page follow.</p>"
 )
+VERBS = {UP: "Increase {}", DOWN: "Reduce {}"}
 
 
 class Kinds:
-    """A table of the kinds of advice, made when it is asked for."""
+    """A tick and a text of each kind of advice; `choose` is called with what is excluded."""
 
-    def __init__(self, session: Session, later: Callable[[Callable[[], None]], Any]) -> None:
-        self.session, self._text = session, ""
-        self.table = html(EXPLAIN)
-        ask = button(f"Look at {len(session.rows):,} applicants", lambda: later(self.work))
-        self.view = column(ask, self.table)
-
-    def work(self) -> None:
-        """Find the kinds of advice of all applicants."""
-        within, target = self.session.asked["within"], self.session.target
-        try:
-            result = self.session.dear.generate(self.session.rows, target, within=within)
-            titles = {feature.name: feature.title for feature in self.session.dear.schema}
-            advice = (
-                result.advice().round(2).dropna(axis=1, how="all").replace({"feature": titles})
-            )
-            rows = advice.astype(object).where(advice.notna(), "").to_numpy().tolist()
-            self._text = f'<div class="scroll">{_html.table(list(advice), rows)}</div>'
-        except Exception as problem:  # also of the user's model
-            self._text = error(str(problem))
+    def __init__(self, session: Session, choose: Callable[..., Any]) -> None:
+        self.session, self.choose = session, choose
+        self.list = column()
+        self.view = column(html(HEAD), self.list, name="all")
 
     def show(self) -> None:
-        """Show the table, if it was asked for."""
-        self.table.object = f"{EXPLAIN}{self._text}"
+        """Show the kinds of advice, and those that are excluded."""
+        answer = self.session.answer
+        if answer.choices.everyone and answer.advice is None:
+            self.list.objects = [html(error(answer.error))]
+        if answer.advice is None:
+            return
+        lines = [(_kind(line), self._text(line)) for line in answer.advice.itertuples()]
+        kinds = [tuple(kind) for kind in answer.choices.excluded]
+        gone = [(kind, "<p>Nobody is told this.</p>") for kind in kinds]
+        self.list.objects = [
+            column(self._tick(kind, kind not in kinds), html(text), name="card kind")
+            for kind, text in [*lines, *gone]
+        ] or [html("<p>There is no advice to anybody.</p>")]
+
+    def _tick(self, kind: tuple[Any, ...], ticked: bool) -> Any:
+        """A tick, which excludes a kind of advice if it is taken away."""
+        name, change, _ = kind
+        known = self.session.known.get(name)
+        words = VERBS.get(change, f"Change {{}}: {change}").format(known.called if known else name)
+        # A group of one: its label belongs to the box, for screen readers too.
+        box = pn.widgets.CheckBoxGroup(options=[words], value=[words] * ticked, **STYLE)
+        return watched(box, partial(self._exclude, kind))
+
+    def _exclude(self, kind: tuple[Any, ...], ticked: list[str]) -> None:
+        others = [each for each in self.session.choices.excluded if tuple(each) != kind]
+        self.choose(excluded=[*others, *([] if ticked else [kind])])
+
+    def _text(self, line: Any) -> str:
+        """How many are told it, from where to where it usually goes, and what follows."""
+        feature, n = self.session.known.get(line.feature), len(self.session.rows)
+        parts = [f"{line.rows} of {n} applicants ({line.rows / n:.0%})"]
+        if feature and feature.is_number and not pd.isna(line.new):
+            old, new = (text_of(feature, value) for value in (line.old, line.new))
+            by = f", by {line.goes} {feature.unit}".rstrip() if line.goes else ""
+            parts.append(f"usually from about {old} to about {new}{by}")
+        if line.at_edge > 0:
+            parts.append(f"{line.at_edge:.0%} of them to the end of the usual values")
+        if line.follows:
+            parts.append(f"with it usually {line.follows}")
+        return f"<p>{_html.cell('; '.join(parts))}.</p>"
+
+
+def _kind(line: Any) -> tuple[Any, ...]:
+    """What says which kind of advice a line is."""
+    levels = line.change not in VERBS and not pd.isna(line.new)
+    return line.feature, line.change, line.new if levels else None

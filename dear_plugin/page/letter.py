@@ -14,20 +14,22 @@ COPY = "navigator.clipboard.writeText(source.value)"
 
 
 class Letter:
-    """The letter of the chosen way."""
+    """The letter of the chosen way, with the name of the applicant."""
 
     def __init__(self, session: Session) -> None:
         self.session, self.text = session, html()
         self.plain = pn.widgets.TextInput(visible=False)
         copy = pn.widgets.Button(label="Copy", stylesheets=[CSS])
         copy.js_on_click(args={"source": self.plain}, code=COPY)
-        named = {"filename": "letter.txt", "label": "Download", "stylesheets": [CSS]}
-        file = pn.widgets.FileDownload(callback=lambda: StringIO(self.plain.value), **named)
-        self.view = column(self.text, pn.Row(copy, file), self.plain)
+        self.file = pn.widgets.FileDownload(
+            callback=lambda: StringIO(self.plain.value), label="Download", stylesheets=[CSS]
+        )
+        self.buttons = [copy, self.file]
+        self.view = column(self.text, pn.Row(*self.buttons), self.plain)
 
     def show(self) -> None:
         """Show the letter of the chosen way."""
-        ways, template = self.session.ways, self.session.template
-        letter = ways[self.session.chosen].letter(template=template).iloc[0] if ways else ""
+        letter = self.session.answer.letter
         self.plain.value, self.view.visible = letter, bool(letter)
+        self.file.filename = f"letter-{self.session.choices.applicant}.txt"
         self.text.object = f'<p class="letter">{_html.cell(letter)}</p>'

@@ -11,10 +11,12 @@ import panel as pn
 
 from dear_plugin import _html
 from dear_plugin.data.feature import Feature
-from dear_plugin.results.values import is_amount
+from dear_plugin.results.values import is_amount, unit_of
 
 CSS, SERVED = (Path(__file__).with_name(f"{name}.css").read_text() for name in ("page", "served"))
 STYLE: dict[str, Any] = {"stylesheets": [CSS], "sizing_mode": "stretch_width"}
+
+Ends = tuple[Any, Any]
 
 
 def html(text: str = "") -> Any:
@@ -41,11 +43,57 @@ def column(*parts: Any, name: str = "") -> Any:
 
 def beside(*parts: Any) -> Any:
     """Parts side by side, as far as the screen is wide enough."""
-    return pn.FlexBox(*parts, gap="20px", sizing_mode="stretch_width")
+    return pn.FlexBox(*parts, gap="8px 20px", sizing_mode="stretch_width")
+
+
+def watched(widget: Any, act: Callable[[Any], Any]) -> Any:
+    """A widget whose new values go to a function."""
+    widget.param.watch(lambda event: act(event.new), "value")
+    return widget
+
+
+def select(label: str, options: Any, value: Any, act: Callable[[Any], Any]) -> Any:
+    """A list with a label, of which one is chosen."""
+    return watched(pn.widgets.Select(label=label, options=options, value=value, **STYLE), act)
+
+
+def entry(feature: Feature, label: str, value: Any, ends: Ends, act: Callable[[Any], Any]) -> Any:
+    """An input of a value of a feature between two ends, for what a new one is given to."""
+    if options := between(feature, ends):
+        named = {text_of(feature, each): each for each in options}
+        return select(label, {text_of(feature, value): value, **named}, value, act)
+    low, high = ends
+    how = {"start": low, "end": high, "value": value, "step": feature.action_step}
+    how["step"] = how["step"] or feature.usual_step
+    return watched(pn.widgets.FloatInput(label=label, **how, **STYLE), act)
+
+
+def between(feature: Feature, ends: Ends) -> list[Any]:
+    """The few values that an action may set between two ends; empty where it may set any."""
+    if feature.holds_numbers:
+        return [value for value in feature.observed if ends[0] <= value <= ends[1]]
+    places = {value: feature.place(value) for value in feature.answers}
+    low, high = map(feature.place, ends)
+    return [v for v, at in places.items() if not feature.is_number or low <= at <= high]
+
+
+def ends_of(feature: Feature, own: Any) -> Ends | None:
+    """The least and the greatest value that an action may set; None where there is none."""
+    if not feature.is_number:
+        return None, None
+    low: Any = feature.answers[0] if feature.levels else feature.bounds[0]
+    high: Any = feature.answers[-1] if feature.levels else feature.bounds[1]
+    if feature.limits:
+        low, high = max(low, feature.limits[0]), min(high, feature.limits[1])
+    if is_amount(feature, own) or own in feature.levels:
+        rank = feature.place
+        low = max(low, own, key=rank) if feature.direction > 0 else low
+        high = min(high, own, key=rank) if feature.direction < 0 else high
+    return (low, high) if feature.place(low) < feature.place(high) else None
 
 
 def text_of(feature: Feature, value: Any) -> str:
     """A value with its unit."""
     if not is_amount(feature, value):
-        return "missing" if pd.isna(value) else str(value)
-    return f"{value:,.10g} {feature.unit}".rstrip()
+        return "missing" if pd.isna(value) else feature.called_level(value) or str(value)
+    return f"{value:,.10g} {unit_of(feature, value)}".rstrip()

@@ -1,87 +1,102 @@
-"""Reach: a tick for each feature that may change, and how far it is within reach."""
+"""Reach: what may become of each feature, and how far it is within reach."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import panel as pn
 
 from dear_plugin.data.feature import Feature
-from dear_plugin.page.look import STYLE, column, html, text_of
-from dear_plugin.page.session import Session
+from dear_plugin.page.look import (
+    STYLE,
+    Ends,
+    beside,
+    column,
+    ends_of,
+    entry,
+    html,
+    select,
+    text_of,
+    watched,
+)
+from dear_plugin.page.session import ACT, Session
 
 # More levels of a category than these are in a box that scrolls.
 MANY_LEVELS = 7
-# The steps of a slider.
-STEPS = 200
-INDENT = (0, 12, 4, 32)
+AT_END = "Nothing is left to act on: the value is at the end of what is in reach, or beyond it."
 
 
 class Reach:
-    """The ticks and reaches of one session; `changed` is called after each change."""
+    """A state and a reach of each feature; `choose` is called with what changes."""
 
-    def __init__(self, session: Session, changed: Callable[[], Any]) -> None:
-        self.session, self.changed = session, changed
-        self.ticks: dict[str, Any] = {}
-        acts: list[Any] = []
-        follows: list[Any] = []
-        for feature in session.features:
-            (acts if feature.name in session.acts else follows).append(self._control(feature))
-        more = [html("<h2>May change along</h2>"), *follows] if follows else []
-        self.view = column(html("<h2>May change</h2>"), *acts, *more)
-        self.show()
+    def __init__(self, session: Session, choose: Callable[..., Any]) -> None:
+        self.session, self.choose = session, choose
+        self.states = {
+            feature.name: select("", session.states(feature), None, partial(self._state, feature))
+            for feature in session.features
+        }
+        self.reaches = {feature.name: column(name="reach") for feature in session.features}
+        self._shown: dict[str, Any] = {}
+        pairs = zip(self.states.values(), self.reaches.values(), strict=True)
+        self.view = column(html("<h2>What may change</h2>"), *(each for p in pairs for each in p))
 
     def show(self) -> None:
-        """Show the values of the chosen applicant."""
+        """Show the values of the chosen applicant, and what is chosen."""
         row = self.session.row.iloc[0]
         for feature in self.session.features:
-            now = text_of(feature, row[feature.name])
-            self.ticks[feature.name].options = {f"{feature.title}: now {now}": feature.name}
+            name, own = feature.name, row[feature.name]
+            state, reach = self.session.choices.states[name], self.session.reach(name)
+            label = f"{feature.title}: now {text_of(feature, own)}"
+            self.states[name].param.update(label=label, value=state)
+            ends = ends_of(feature, own) if state == ACT else None
+            wanted = state, reach, ends
+            if self._shown.get(name) != wanted:
+                self._shown[name] = wanted
+                make = self._amounts if feature.is_number else self._levels
+                self.reaches[name].objects = [make(feature, ends)] if state == ACT else []
 
-    def _control(self, feature: Feature) -> Any:
-        """A tick, and a reach below it while it is ticked, if it may be acted on."""
-        name, ticked = feature.name, feature.name not in self.session.frozen
-        # A group of one: its label belongs to the box, for screen readers too.
-        tick = pn.widgets.CheckBoxGroup(options=[name], value=[name] * ticked, **STYLE)
-        self.ticks[name], parts = tick, [tick]
-        if name in self.session.acts:
-            number = feature.holds_numbers
-            reach = (_slider if number else _levels)(self.session, feature)
-            reach.visible = ticked
-            event = "value_throttled" if number else "value"
-            reach.param.watch(lambda event: self._limit(name, event.new), event)
-            parts.append(reach)
-        tick.param.watch(lambda event: self._freeze(name, parts[1:], bool(event.new)), "value")
-        return column(*parts)
+    def _amounts(self, feature: Feature, ends: Ends | None) -> Any:
+        """The least and the greatest value within reach."""
+        if ends is None:
+            return html(f'<p class="small">{AT_END}</p>')
+        held, made = list(self.session.reach(feature.name) or (None, None)), []
+        for at, words in enumerate(("at least", "at most")):
+            value = ends[at] if held[at] is None else _inside(feature, held[at], ends)
+            label = f"{feature.title}, {words}"
+            act = partial(self._limit, feature, ends, at)
+            made.append(column(entry(feature, label, value, ends, act), name="half"))
+        return beside(*made)
 
-    def _freeze(self, name: str, reaches: list[Any], ticked: bool) -> None:
-        (self.session.frozen.discard if ticked else self.session.frozen.add)(name)
-        for reach in reaches:
-            reach.visible = ticked
-        self.changed()
+    def _levels(self, feature: Feature, _: Any) -> Any:
+        """A tick for each level that an action may set."""
+        known = feature.answers
+        allowed = self.session.reach(feature.name) or known
+        more = {"css_classes": ["many"] * (len(known) > MANY_LEVELS), **STYLE}
+        value, options = (
+            [c for c in known if c in allowed],
+            {text_of(feature, c): c for c in known},
+        )
+        ticks = pn.widgets.CheckBoxGroup(options=options, value=value, inline=True, **more)
+        return watched(ticks, partial(self._set, feature.name))
 
-    def _limit(self, name: str, value: Any) -> None:
-        self.session.reach[name] = value
-        self.changed()
+    def _state(self, feature: Feature, state: str) -> None:
+        self.choose(states={**self.session.choices.states, feature.name: state})
+
+    def _limit(self, feature: Feature, ends: Ends, at: int, value: Any) -> None:
+        """Another end of the reach; None where it is that of the schema."""
+        held = list(self.session.reach(feature.name) or (None, None))
+        held[at] = None if value == ends[at] else value
+        self._set(feature.name, held)
+
+    def _set(self, name: str, reach: Any) -> None:
+        # Its own input shows it already.
+        state, _, ends = self._shown[name]
+        self._shown[name] = state, reach, ends
+        self.choose(reach={**self.session.choices.reach, name: reach})
 
 
-def _slider(session: Session, feature: Feature) -> Any:
-    """The reach of a number, between its least and greatest value."""
-    ends = tuple(zip(feature.bounds, feature.limits or feature.bounds, strict=True))
-    low, high = max(ends[0]), min(ends[1])
-    first, last = session.reach.get(feature.name, (None, None))
-    value = (low if first is None else max(low, first), high if last is None else min(high, last))
-    grain = 0.0 if feature.precision is None else 10.0**-feature.precision
-    step = max(grain, float(f"{(high - low) / STEPS:.0e}"))
-    more = {"start": low, "end": high, "value": value, "step": step, "margin": INDENT}
-    return pn.widgets.RangeSlider(label="Within reach", **more, **STYLE)
-
-
-def _levels(session: Session, feature: Feature) -> Any:
-    """A tick for each level that an action may set."""
-    known = feature.answers
-    allowed = session.reach.get(feature.name, known)
-    more = {"css_classes": ["many"] * (len(known) > MANY_LEVELS), "margin": INDENT, **STYLE}
-    value, options = [c for c in known if c in allowed], {str(c): c for c in known}
-    return pn.widgets.CheckBoxGroup(options=options, value=value, inline=True, **more)
+def _inside(feature: Feature, value: Any, ends: Ends) -> Any:
+    """A value, moved between two ends."""
+    return min(max(value, ends[0], key=feature.place), ends[1], key=feature.place)

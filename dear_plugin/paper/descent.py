@@ -144,7 +144,7 @@ class Objective:
         encoder = problem.classifier.encoder
         reached = self._reached(action)
         of = encoder.feature_of
-        ends = problem.feasible.floor, problem.feasible.ceiling
+        ends = problem.feasible.limits.floor, problem.feasible.limits.ceiling
         floor, ceiling = (encoder.scaled(each).float()[:, of] for each in ends)
         inside = torch.where(encoder.blocks[of], reached, torch.clamp(reached, floor, ceiling))
         error = (self._margin(inside) - target - self.more).square()

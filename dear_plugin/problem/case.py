@@ -8,7 +8,7 @@ from typing import Self
 
 from torch import Tensor
 
-from dear_plugin.problem.feasible import FeasibleSet
+from dear_plugin.problem.admissible import Admissible
 from dear_plugin.problem.target import Goal
 
 
@@ -38,7 +38,7 @@ class Case:
     Attributes:
         x: (m, p) the factual rows.
         goal: the targets of the rows.
-        feasible: the feasible sets of the rows.
+        feasible: what is admissible of the rows.
         aim: (m,) the margin that the counterfactual of each row must have.
         requirement: what counterfactuals must meet besides the target; None for nothing. A method
             that has several candidates of a row proposes one that meets it.
@@ -62,7 +62,7 @@ class Case:
 
     x: Tensor
     goal: Goal
-    feasible: FeasibleSet
+    feasible: Admissible
     aim: Tensor
     requirement: Requirement | None = None
 

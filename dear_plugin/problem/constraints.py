@@ -1,9 +1,9 @@
-"""Constraints: what one call of `generate` allows, resolved into the feasible set of its rows."""
+"""Constraints: what one call of `generate` allows, and with it what is admissible of its rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -17,8 +17,9 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import Grid
 from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.errors import ConstraintError, unknown
+from dear_plugin.problem.admissible import Admissible
 from dear_plugin.problem.arguments import among, codes_of, costs_of, each, in_order, interval
-from dear_plugin.problem.feasible import FeasibleSet
+from dear_plugin.problem.limits import Limits, observed_values
 from dear_plugin.problem.rules import Rules
 
 Rows = slice | list[int]
@@ -71,13 +72,13 @@ class Constraints(Named):
         return Constraints(**given)
 
 
-def feasible_set(
+def admissible(
     within: Constraints | None,
     x: Tensor,
     encoder: Encoder,
     resolutions: Sequence[Resolution],
-) -> FeasibleSet:
-    """The feasible set of n rows under the schema and the constraints of one call.
+) -> Admissible:
+    """What is admissible of n rows under the schema and the constraints of one call.
 
     Args:
         within: the call's constraints, or None.
@@ -89,15 +90,10 @@ def feasible_set(
         ConstraintError: unknown features or categories, an empty range, a cost that is not above
             0, or another number of values than rows.
     """
-    within = within or Constraints()
-    builder = _Builder(encoder, x, resolutions, held_cells(within, len(x), encoder.schema))
-    for rows, ranges in each(within.ranges, len(x), "ranges", Mapping):
-        builder.restrict_ranges(rows, ranges)
-    for rows, levels in each(within.categories, len(x), "categories", Mapping):
-        builder.restrict_categories(rows, levels)
-    for rows, costs in each(within.costs, len(x), "costs", Mapping):
-        builder.replace_costs(rows, costs)
-    return builder.build()
+    within, rules = within or Constraints(), Rules.of(encoder)
+    frozen, held = held_cells(within, len(x), encoder.schema)
+    limits = _limits(within, x, encoder, resolutions, (frozen | encoder.is_new(x), held))
+    return Admissible(limits, rules, rules.hold(x))
 
 
 def held_cells(within: Constraints | None, n: int, schema: Schema) -> tuple[Tensor, Tensor]:
@@ -123,159 +119,110 @@ def held_cells(within: Constraints | None, n: int, schema: Schema) -> tuple[Tens
     return frozen, not_acted
 
 
-class _Builder:
-    """Builds a feasible set: bounds in user units, where a category is its position.
-
-    Args:
-        encoder: the encoder of the rows.
-        x: (n, p) the factual rows.
-        resolutions: (p,) what the columns can hold.
-        held: (n, p) bool each, the cells that never change, and those that are not acted on.
-    """
-
-    def __init__(
-        self,
-        encoder: Encoder,
-        x: Tensor,
-        resolutions: Sequence[Resolution],
-        held: tuple[Tensor, Tensor],
-    ) -> None:
-        self.encoder, self.x = encoder, x
-        pairs = list(zip(encoder.schema, resolutions, strict=True))
-        self.grid = Grid.of(r.decimals if f.is_number else 0 for f, r in pairs)
-        ends = torch.tensor([_feature_bounds(*pair) for pair in pairs], dtype=torch.float64).T
-        self.low, self.high = (each.expand(x.shape) for each in self.grid.inward(*ends))
-        frozen, self.not_actionable = held
-        self.rules = Rules.of(encoder)
-        self.frozen = frozen | encoder.is_new(x)
-        self.allowed: Tensor | None = None
-        stated = bool((encoder.costs != 1.0).any())
-        self.costs = encoder.costs.repeat(len(x), 1) if stated else None
-        self.ranged = torch.tensor([f.limits is not None for f in encoder.schema]).repeat(
-            len(x), 1
+def _limits(
+    within: Constraints,
+    x: Tensor,
+    encoder: Encoder,
+    resolutions: Sequence[Resolution],
+    held: tuple[Tensor, Tensor],
+) -> Limits:
+    """The limits of n rows; of arguments see `admissible` and `held_cells`."""
+    schema, levels, (frozen, not_acted) = encoder.schema, encoder.levels, held
+    pairs = list(zip(schema, resolutions, strict=True))
+    grid = Grid.of(r.decimals if f.is_number else 0 for f, r in pairs)
+    ends = torch.tensor([_feature_bounds(*pair) for pair in pairs], dtype=torch.float64).T
+    low, high = (end.repeat(len(x), 1) for end in grid.inward(*ends))
+    ranged = torch.tensor([f.limits is not None for f in schema]).repeat(len(x), 1)
+    for rows, j, least, most in _ranges(within, low, encoder, grid):
+        ranged[rows, j] = True
+        low[rows, j], high[rows, j] = among(
+            schema.features[j],
+            torch.maximum(low[rows, j], least),
+            torch.minimum(high[rows, j], most),
         )
-        self._forbid_special_levels()
-
-    def restrict_ranges(self, rows: Rows, ranges: Mapping[str, Any]) -> None:
-        """Intersect the bounds of numbers with ranges."""
-        self._expand_bounds()
-        for name, j in zip(ranges, _index(self.encoder.schema, ranges, "ranges"), strict=True):
-            feature = self.encoder.schema.features[j]
-            count = len(self.low[rows, j])
-            if name != feature.name:
-                ends = interval(_flag(feature, name), ranges[name], count)
-                may_be = [(ends[0] <= value) & (value <= ends[1]) for value in (0, 1)]
-                self._restrict_flag(rows, j, name, may_be)
-                continue
-            low, high = self.grid.inward(*interval(feature, ranges[name], count), j)
-            self.ranged[rows, j] = True
-            self.low[rows, j], self.high[rows, j] = among(
-                feature,
-                torch.maximum(self.low[rows, j], low),
-                torch.minimum(self.high[rows, j], high),
+    masks = list(_masks(within, len(x), encoder))
+    allowed = None
+    for rows, j, may in masks:
+        if encoder.blocks[j]:
+            allowed = (
+                x.new_ones(len(x), encoder.d, dtype=torch.bool) if allowed is None else allowed
             )
+            allowed[rows, encoder.starts[j] : encoder.starts[j] + may.shape[-1]] &= may
+            continue
+        codes = may.nonzero()[:, 0].tolist()
+        low[rows, j] = low[rows, j].clamp_min(min(codes, default=math.inf))
+        high[rows, j] = high[rows, j].clamp_max(max(codes, default=-math.inf))
+    empty = low > high
+    low, high = low.masked_fill(empty, math.inf), high.masked_fill(empty, -math.inf)
+    direction, special = torch.tensor([f.direction for f in schema]), levels.mask(x)
+    low = torch.where((direction > 0) & ~special, torch.maximum(low, x), low)
+    high = torch.where((direction < 0) & ~special, torch.minimum(high, x), high)
+    stays = special & ~levels.leave
+    return Limits(
+        encoder,
+        grid,
+        observed_values(schema),
+        low=low,
+        high=high,
+        floor=x.where(frozen, low.where(special, torch.minimum(low, x))),
+        ceiling=x.where(frozen, high.where(special, torch.maximum(high, x))),
+        not_actionable=not_acted | frozen | stays,
+        stuck=stays & ~not_acted & ~frozen,
+        ranged=ranged,
+        allowed=allowed,
+        costs=_costs(within, len(x), encoder),
+    )
 
-    def restrict_categories(self, rows: Rows, levels: Mapping[str, Any]) -> None:
-        """Intersect the allowed categories with those given."""
-        schema = self.encoder.schema
+
+def _ranges(
+    within: Constraints, low: Tensor, encoder: Encoder, grid: Grid
+) -> Iterator[tuple[Rows, int, Tensor, Tensor]]:
+    """Rows, a number, and the ends, () or (m,) each, to which a range restricts it."""
+    schema = encoder.schema
+    for rows, ranges in each(within.ranges, len(low), "ranges", Mapping):
+        for name, j in zip(ranges, _index(schema, ranges, "ranges"), strict=True):
+            if name == schema.names[j]:
+                ends = interval(schema.features[j], ranges[name], len(low[rows]))
+                yield rows, j, *grid.inward(*ends, j)
+
+
+def _masks(within: Constraints, n: int, encoder: Encoder) -> Iterator[tuple[Rows, int, Tensor]]:
+    """Rows, a category, and which of its l levels they may take, (l,) or (m, l) bool.
+
+    Nothing sets a category to an excluded level, nor to a special one unless it may. One of the
+    columns of a feature may be restricted, too, as a number or as a category.
+    """
+    schema = encoder.schema
+    for j, feature in enumerate(schema):
+        special = {*feature.special, *([None] if feature.missing else [])}
+        barred = {*feature.excluded, *(set() if feature.enter_special else special)}
+        if barred and not feature.is_number:
+            yield slice(None), j, torch.tensor([c not in barred for c in feature.categories])
+    for rows, levels in each(within.categories, n, "categories", Mapping):
         for name, j in zip(levels, _index(schema, levels, "categories"), strict=True):
-            feature = schema.features[j]
-            if name == feature.name:
-                self._keep_categories(rows, j, codes_of(feature, levels[name]))
-            else:
-                codes = codes_of(_flag(feature, name), levels[name])
-                self._restrict_flag(rows, j, name, [torch.tensor(v in codes) for v in (0, 1)])
+            column = _column(schema.features[j], name)
+            codes = codes_of(column, levels[name])
+            may = torch.tensor([i in codes for i in range(len(column.choices))])
+            yield rows, j, _by_column(schema.features[j], name, may)
+    for rows, ranges in each(within.ranges, n, "ranges", Mapping):
+        for name, j in zip(ranges, _index(schema, ranges, "ranges"), strict=True):
+            if name != schema.names[j]:
+                count = n if isinstance(rows, slice) else len(rows)
+                low, high = interval(_column(schema.features[j], name), ranges[name], count)
+                may = torch.stack([(low <= value) & (value <= high) for value in (0, 1)], -1)
+                yield rows, j, _by_column(schema.features[j], name, may)
 
-    def replace_costs(self, rows: Rows, costs: Mapping[str, Any]) -> None:
-        """Set what a unit of features costs."""
-        if self.costs is None:
-            self.costs = self.encoder.costs.repeat(len(self.x), 1)
-        for name, j in zip(costs, _index(self.encoder.schema, costs, "costs"), strict=True):
-            count = len(self.costs[rows, j])
-            self.costs[rows, j] = costs_of(name, costs[name], count)
 
-    def build(self) -> FeasibleSet:
-        """The feasible set."""
-        x, encoder, levels = self.x, self.encoder, self.encoder.levels
-        direction = torch.tensor([f.direction for f in encoder.schema])
-        low, high = (each if each.is_contiguous() else each[:1] for each in (self.low, self.high))
-        empty = low > high
-        low, high = low.masked_fill(empty, math.inf), high.masked_fill(empty, -math.inf)
-        special = levels.mask(x)
-        low = torch.where((direction > 0) & ~special, torch.maximum(low, x), low)
-        high = torch.where((direction < 0) & ~special, torch.minimum(high, x), high)
-        stays = special & ~levels.leave
-        return FeasibleSet(
-            low=low,
-            high=high,
-            floor=x.where(self.frozen, low.where(special, torch.minimum(low, x))),
-            ceiling=x.where(self.frozen, high.where(special, torch.maximum(high, x))),
-            not_actionable=self.not_actionable | self.frozen | stays,
-            allowed=self.allowed,
-            starts=torch.tensor(encoder.starts),
-            blocks=encoder.blocks,
-            grid=self.grid,
-            ends=(encoder.low, encoder.high),
-            levels=levels,
-            rules=self.rules,
-            observed={
-                j: torch.tensor(sorted(f.observed), dtype=torch.float64)
-                for j, f in enumerate(encoder.schema)
-                if f.observed
-            },
-            required=self.rules.satisfied(x),
-            stuck=stays & ~self.not_actionable & ~self.frozen,
-            ranged=self.ranged,
-            costs=self.costs,
-        )
-
-    def _forbid_special_levels(self) -> None:
-        """Nothing sets a category to an excluded one, nor to a special one unless it may."""
-        for j, feature in enumerate(self.encoder.schema):
-            barred = {*feature.special, *([None] if feature.missing else [])}
-            barred = {*feature.excluded, *(set() if feature.enter_special else barred)}
-            if barred and not feature.is_number:
-                codes = [i for i, c in enumerate(feature.categories) if c not in barred]
-                self._keep_categories(slice(None), j, codes)
-
-    def _keep_categories(self, rows: Rows, j: int, codes: Sequence[int]) -> None:
-        """Intersect the allowed categories of a feature with those at some positions."""
-        feature = self.encoder.schema.features[j]
-        if not self.encoder.blocks[j]:
-            self._expand_bounds()
-            low, high = min(codes, default=math.inf), max(codes, default=-math.inf)
-            self.low[rows, j] = torch.clamp_min(self.low[rows, j], low)
-            self.high[rows, j] = torch.clamp_max(self.high[rows, j], high)
-            return
-        mask = torch.zeros(feature.columns, dtype=torch.bool)
-        mask[list(codes)] = True
-        start = self.encoder.starts[j]
-        self._allowed_levels()[rows, start : start + feature.columns] &= mask
-
-    def _restrict_flag(self, rows: Rows, j: int, name: str, may_be: Sequence[Tensor]) -> None:
-        """Intersect the categories of feature j with those that its column `name` may show.
-
-        Args:
-            rows: the rows.
-            j: the position of the feature.
-            name: of one of its columns.
-            may_be: () or (n,) bool, whether the column may be 0, and whether it may be 1.
-        """
-        own = torch.tensor([each.name == name for each in self.encoder.schema.features[j].dummies])
-        start, (zero, one) = self.encoder.starts[j], (each[..., None] for each in may_be)
-        allowed = torch.where(own, one, zero)
-        self._allowed_levels()[rows, start : start + len(own)] &= allowed
-
-    def _allowed_levels(self) -> Tensor:
-        """(n, d) bool, the categories that may be taken."""
-        if self.allowed is None:
-            self.allowed = torch.ones(len(self.x), self.encoder.d, dtype=torch.bool)
-        return self.allowed
-
-    def _expand_bounds(self) -> None:
-        """Allocate bounds per row, which were shared by all rows."""
-        if not self.low.is_contiguous():
-            self.low, self.high = self.low.contiguous(), self.high.contiguous()
+def _costs(within: Constraints, n: int, encoder: Encoder) -> Tensor | None:
+    """(n, p) what a unit of features costs; None where all cost 1."""
+    given = list(each(within.costs, n, "costs", Mapping))
+    if not given and not bool((encoder.costs != 1.0).any()):
+        return None
+    out = encoder.costs.repeat(n, 1)
+    for rows, costs in given:
+        for name, j in zip(costs, _index(encoder.schema, costs, "costs"), strict=True):
+            out[rows, j] = costs_of(name, costs[name], len(out[rows]))
+    return out
 
 
 def _are_names(value: Any) -> bool:
@@ -291,9 +238,17 @@ def _index(schema: Schema, names: Iterable[str], where: str) -> tuple[int, ...]:
     return schema.index(names)
 
 
-def _flag(feature: Feature, name: str) -> Feature:
-    """One of the columns of a feature."""
-    return next(each for each in feature.dummies if each.name == name)
+def _column(feature: Feature, name: str) -> Feature:
+    """A feature, or one of its columns, by name."""
+    return next((each for each in feature.dummies if each.name == name), feature)
+
+
+def _by_column(feature: Feature, name: str, may: Tensor) -> Tensor:
+    """(..., l) bool, the levels of a feature, of which it or one of its columns is restricted."""
+    if name == feature.name:
+        return may
+    own = torch.tensor([each.name == name for each in feature.dummies])
+    return torch.where(own, may[..., 1:], may[..., :1])
 
 
 def _feature_bounds(feature: Feature, resolution: Resolution) -> tuple[float, float]:

@@ -1,10 +1,11 @@
-"""Formulas: one relation or lookup of a schema; rows in, whether it holds and what repairs it."""
+"""Formulas: the relations and lookups of a schema as rules."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,95 +14,100 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.grid import Grid
 from dear_plugin.data.relations import Lookup, Relation
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.rule import Cells, Rule
 
 
-class Formula(Protocol):
-    """What holds between some features."""
-
-    @property
-    def members(self) -> tuple[int, ...]:
-        """The features, in the order in which they are repaired."""
-
-    def hold(self, rows: Tensor) -> Tensor:
-        """(...) bool: whether it holds in rows, (..., p), or a member has no value there."""
-
-    def solved(self, j: int, x: Tensor, rows: Tensor) -> Tensor:
-        """(q,) the values of member j with which it holds, as far as one is known.
-
-        Args:
-            j: the feature.
-            x: (q, p) the factual rows.
-            rows: (q, p) rows in which it is broken.
-        """
-
-
-def formula(encoder: Encoder, relation: Relation | Lookup) -> Formula:
-    """The formula of a relation or lookup."""
+def formula(encoder: Encoder, relation: Relation | Lookup) -> Rule:
+    """The rule of a relation or lookup."""
     if isinstance(relation, Lookup):
         return _table(encoder, relation)
-    members = encoder.schema.index(relation.members)
-    return (
-        Order(members[::-1], encoder.grid)
-        if relation.is_order
-        else Sum(members, encoder.grid, relation)
-    )
+    if not relation.is_order:
+        return Sum(relation)
+    return Order(relation, encoder.schema.index(relation.members[::-1]), encoder.grid)
 
 
 @dataclass(frozen=True)
-class Order:
-    """The lower number is at most the upper one; members are (lower, upper)."""
+class Order(Rule):
+    """The lower number is at most the upper one; members are (lower, upper).
 
-    members: tuple[int, ...]
+    Attributes:
+        relation: the order.
+        at: the positions of the lower and the upper number.
+        grid: the decimals of numbers.
+    """
+
+    relation: Relation
+    at: tuple[int, ...]
     grid: Grid
 
-    def hold(self, rows: Tensor) -> Tensor:
-        """See `Formula`."""
-        lower, upper = rows[..., self.members[0]], rows[..., self.members[1]]
-        out: Tensor = (lower <= upper) | is_special(upper)
-        return out
+    @property
+    def members(self) -> Sequence[str]:
+        """The lower number and the upper one."""
+        return self.relation.members[::-1]
 
-    def solved(self, j: int, x: Tensor, rows: Tensor) -> Tensor:
+    @property
+    def text(self) -> str:
+        """See `Rule`."""
+        return self.relation.text
+
+    def holds(self, rows: Cells) -> Tensor:
+        """See `Rule`."""
+        lower, upper = self.members
+        return ~(rows[lower] > rows[upper])
+
+    def repair(self, rows: Cells, before: Cells, member: str) -> Tensor:
         """The factual value if it is possible beside the other number, else the nearest one."""
         lower, upper = self.members
-        other = rows[:, upper if j == lower else lower]
-        least, most = self.grid.inward(other, other, j)
-        fits = x[:, j] <= other if j == lower else x[:, j] >= other
-        return torch.where(fits & ~is_special(x[:, j]), x[:, j], most if j == lower else least)
+        other, own = rows[upper if member == lower else lower], before[member]
+        least, most = self.grid.inward(other, other, self.at[member == upper])
+        if member == lower:
+            return torch.where(own <= other, own, most)
+        return torch.where(own >= other, own, least)
 
 
 @dataclass(frozen=True)
-class Sum:
+class Sum(Rule):
     """A number is a sum or product of others, within bounds; members begin with it."""
 
-    members: tuple[int, ...]
-    grid: Grid
     relation: Relation
 
-    def hold(self, rows: Tensor) -> Tensor:
-        """See `Formula`; sums of -inf and inf, as of products of zero, hold."""
-        each, y, total = self.relation, rows[..., self.members[0]], self._total(rows)
+    @property
+    def members(self) -> Sequence[str]:
+        """The number and the others."""
+        return self.relation.members
+
+    @property
+    def text(self) -> str:
+        """See `Rule`."""
+        return self.relation.text
+
+    @property
+    def forces(self) -> bool:
+        """Whether it holds in all rows."""
+        return self.relation.is_definition
+
+    def holds(self, rows: Cells) -> Tensor:
+        """See `Rule`; sums of -inf and inf, as of products of zero, hold."""
+        each, y, total = self.relation, rows[self.members[0]], self._total(rows)
         low, high = (self._number(total + end, 0) for end in (each.low, each.high))
         size = y.clamp(min=0.0) if self._is_log(0) else y
         outside = (size < low - each.error) | (size > high + each.error)
         if each.mixed:
             outside &= (y > 0.0) & total.isfinite()
-        holds: Tensor = ~outside | is_special(y)
-        return holds
+        return ~outside
 
-    def solved(self, j: int, x: Tensor, rows: Tensor) -> Tensor:
+    def repair(self, rows: Cells, before: Cells, member: str) -> Tensor:
         """The value with which the residual is the factual one; of a definition there is none."""
-        at, wanted = self.members.index(j), torch.zeros(len(x), dtype=x.dtype)
+        at = self.members.index(member)
+        wanted = torch.zeros_like(rows[member])
         if not self.relation.is_definition:
-            own = self._part(x, 0) - self._total(x)
+            own = self._part(before, 0) - self._total(before)
             wanted = own.where(own.isfinite(), (self.relation.low + self.relation.high) / 2.0)
         if not at:
-            return self.grid.round(self._number(self._total(rows) + wanted, 0), j)
+            return self._number(self._total(rows) + wanted, 0)
         weight = self.relation.weights[at - 1]
         others = self._total(rows, without=at)
-        return self.grid.round(
-            self._number((self._part(rows, 0) - wanted - others) / weight, at), j
-        )
+        return self._number((self._part(rows, 0) - wanted - others) / weight, at)
 
     def _is_log(self, at: int) -> bool:
         """Whether the logarithm of a member counts."""
@@ -112,18 +118,18 @@ class Sum:
         shift = self.relation.shift or 0.0
         return part.exp() - shift * (at > 0) if self._is_log(at) else part
 
-    def _part(self, rows: Tensor, at: int) -> Tensor:
+    def _part(self, rows: Cells, at: int) -> Tensor:
         """(...) a member's number or logarithm in rows; NaN for none, -inf for that of 0."""
-        cells = rows[..., self.members[at]]
-        cells = cells.masked_fill(is_special(cells), math.nan)
+        cells = rows[self.members[at]]
         if not self._is_log(at):
             return cells
         logs: Tensor = (cells + (self.relation.shift or 0.0)).clamp(min=0.0).log()
         return logs
 
-    def _total(self, rows: Tensor, without: int = 0) -> Tensor:
+    def _total(self, rows: Cells, without: int = 0) -> Tensor:
         """(...) the constant and the weighted parts of all other members."""
-        total = torch.full(rows.shape[:-1], self.relation.constant, dtype=rows.dtype)
+        constant = self.relation.constant
+        total = torch.full(rows.rows.shape[:-1], constant, dtype=rows.rows.dtype)
         for at, weight in enumerate(self.relation.weights, 1):
             if at != without:
                 total = total + weight * self._part(rows, at)
@@ -131,34 +137,44 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Rule):
     """A feature is a function of another one; members are (it, the other one).
 
     Attributes:
+        lookup: both, with labels.
         keys: (l,) ascending, row values of the other one.
         values: (l,) those of the feature.
     """
 
-    members: tuple[int, ...]
+    lookup: Lookup
     keys: Tensor
     values: Tensor
 
-    def hold(self, rows: Tensor) -> Tensor:
-        """See `Formula`; a level that no training row has may have any value."""
-        y, x = (rows[..., j] for j in self.members)
+    @property
+    def members(self) -> Sequence[str]:
+        """The feature and the other one."""
+        return self.lookup.members
+
+    @property
+    def text(self) -> str:
+        """See `Rule`."""
+        return self.lookup.text
+
+    def holds(self, rows: Cells) -> Tensor:
+        """See `Rule`; a level that no training row has may have any value."""
+        y, x = (rows[name] for name in self.members)
         known, value = self._found(x)
-        out: Tensor = ~known | (value == y) | is_special(y)
+        out: Tensor = ~known | (value == y) | y.isnan()
         return out
 
-    def solved(self, j: int, x: Tensor, rows: Tensor) -> Tensor:
+    def repair(self, rows: Cells, before: Cells, member: str) -> Tensor:
         """The value of the level, or the only level with the value."""
-        name, other = self.members
-        if j == name:
-            known, value = self._found(rows[:, other])
-            return torch.where(known, value, rows[:, name])
-        same = rows[:, name, None] == self.values
-        only = same.sum(1) == 1
-        return torch.where(only, self.keys[same.int().argmax(1)], rows[:, other])
+        y, x = (rows[name] for name in self.members)
+        if member == self.members[0]:
+            known, value = self._found(x)
+            return torch.where(known, value, y)
+        same = y[:, None] == self.values
+        return torch.where(same.sum(1) == 1, self.keys[same.int().argmax(1)], x)
 
     def _found(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Whether the table has row values, (...), and what it says of them."""
@@ -173,7 +189,8 @@ def _table(encoder: Encoder, lookup: Lookup) -> Table:
     pairs = [(_row_value(other, x), _row_value(name, y)) for x, y in lookup.table]
     keys, values = torch.tensor(sorted(pairs), dtype=torch.float64).view(-1, 2).T.contiguous()
     known = ~(keys.isnan() | values.isnan())
-    return Table(at, keys[known], encoder.grid.round(values[known], at[0]))
+    values = encoder.grid.round(values[known], at[0])
+    return Table(lookup, keys[known], values)
 
 
 def _row_value(feature: Feature, cell: Any) -> float:

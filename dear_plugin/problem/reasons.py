@@ -27,7 +27,7 @@ class Reason(StrEnum):
     ACCEPTED = "already accepted"
 
     # No action was found.
-    NOTHING_ADMISSIBLE = "nothing admissible to act on"
+    NOTHING_ADMISSIBLE = "nothing may be acted on"
     UNREACHED = "no change of {} was found that reaches the target"
     CLOSEST = "{}; acting on {} comes closest"
     EXCLUDED = "actions are left out that create values that never occur together"

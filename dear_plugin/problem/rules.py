@@ -1,73 +1,173 @@
-"""Rules: what holds between the columns of a row, and must hold in its counterfactual."""
+"""Rules: the rules of a schema; rows in, which of them hold, and rows in which they do, out."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import compress
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin._threads import users_threads
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.errors import SchemaError
-from dear_plugin.problem.relations import Relations
+from dear_plugin.data.rule import Cells, Rule, Stated
+from dear_plugin.data.special_values import is_special
+from dear_plugin.problem.formulas import Order, formula
+from dear_plugin.problem.limits import observed_values
+
+# The repair of one rule may break another.
+ROUNDS = 4
+# (q, p) each: which features are free, and their least and greatest values.
+Bounds = tuple[Tensor, Tensor, Tensor]
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The r relations between numbers and u rules of the user of a schema.
+    """The r rules of a schema in their order: its relations and lookups, then the user's.
 
     Attributes:
-        encoder: converts rows to frames.
-        relations: numbers that are nearly a function of others, and orders.
+        encoder: of the rows.
+        every: the rules.
     """
 
     encoder: Encoder
-    relations: Relations
+    every: tuple[Rule, ...]
 
     @classmethod
     def of(cls, encoder: Encoder) -> Rules:
         """The rules of a schema, which may have none."""
-        return cls(encoder, Relations.of(encoder))
+        schema = encoder.schema
+        related = [formula(encoder, each) for each in schema.relations]
+        stated = [each if isinstance(each, Rule) else Stated(each) for each in schema.rules]
+        return cls(encoder, (*related, *stated))
+
+    def __len__(self) -> int:
+        """The number of rules (r)."""
+        return len(self.every)
 
     @lazy
-    def near(self) -> Tensor:
-        """(r + u) bool, the relations that hold nearly always but define nothing."""
-        schema = self.encoder.schema
-        near = [not (each.is_order or each.is_definition) for each in schema.relations]
-        return torch.tensor([*near, *[False] * len(schema.rules)], dtype=torch.bool)
-
-    def satisfied(self, rows: Tensor) -> Tensor:
-        """(m, r + u) bool: the relations and rules that rows satisfy."""
-        return torch.cat([self.relations.hold(rows), self._user_rules(rows)], 1)
+    def forces(self) -> Tensor:
+        """(r,) bool, the rules that an action alone must keep, too."""
+        return torch.tensor([rule.forces for rule in self.every], dtype=torch.bool)
 
     @property
     def names(self) -> list[str]:
-        """(r + u) the names of the relations and rules."""
-        schema = self.encoder.schema
-        names = [each.text for each in schema.relations]
-        return names + [getattr(rule, "__name__", repr(rule)) for rule in schema.rules]
+        """(r,) what messages call the rules."""
+        return [rule.text for rule in self.every]
+
+    def hold(self, rows: Tensor) -> Tensor:
+        """(m, r) bool: the rules that hold in rows, (m, p), or have no value there."""
+        return self._hold(rows, range(len(self)))
 
     def broken_text(self, rows: Tensor, required: Tensor) -> list[str]:
-        """(m,) the names of what is required, (m, r + u) bool, and violated by rows."""
-        broken = (required & ~self.satisfied(rows)).tolist()
+        """(m,) the names of what is required, (m, r) bool, and broken in rows."""
+        broken = (required & ~self.hold(rows)).tolist()
         return [", ".join(compress(self.names, row)) for row in broken]
 
-    def _user_rules(self, rows: Tensor) -> Tensor:
-        """(m, u) bool: the user-defined rules that rows, (m, p), satisfy."""
-        rules = self.encoder.schema.rules
-        if not rules or not len(rows):
-            return torch.ones(len(rows), len(rules), dtype=torch.bool)
-        frame = self.encoder.frame(rows)
-        with users_threads():
-            results = [np.asarray(rule(frame.copy())) for rule in rules]
-        for rule, result in zip(rules, results, strict=True):
-            if result.shape != (len(rows),) or result.dtype.kind not in "bO":
-                raise SchemaError(
-                    f"a rule must return {len(rows)} truth values for a frame of {len(rows)} rows,"
-                    f" got shape {result.shape} of {result.dtype} from {rule!r}"
-                )
-        return torch.from_numpy(np.stack(results, 1).astype(bool))
+    def repair(
+        self,
+        x: Tensor,
+        reached: Tensor,
+        free: Tensor,
+        bounds: tuple[Tensor, Tensor],
+        required: Tensor,
+    ) -> Tensor:
+        """(m, c, p) rows of which free features are set so that broken rules hold again.
+
+        The rules come in their order, up to `ROUNDS` times, as one may break another. What a row
+        becomes depends on that row alone. What changes here is forced by the action.
+
+        Args:
+            x: (m, p) the factual rows.
+            reached: (m, c, p) the rows to repair.
+            free: (m, p) bool, features that are not acted on.
+            bounds: (m, p) each, the least and greatest value of the features.
+            required: (m, r) bool, the rules that hold in the factual rows.
+        """
+        out, known = reached, [k for k, rule in enumerate(self.every) if rule.members]
+        for _ in range(ROUNDS if known else 0):
+            broken = required[:, None, known] & ~self._hold(out, known)
+            which = broken.flatten(0, 1).any(0).nonzero()[:, 0].tolist()
+            out = out.clone() if which and out is reached else out
+            for k in which:
+                rule = self.every[known[k]]
+                row, at = broken[..., k].nonzero(as_tuple=True)
+                still = ~rule.holds(self._cells(out[row, at]))
+                row, at = row[still], at[still]
+                limits = free[row], bounds[0][row], bounds[1][row]
+                out[row, at] = self._repaired(rule, x[row], out[row, at], limits)
+            if not which:
+                break
+        return out
+
+    @lazy
+    def _at(self) -> dict[str, int]:
+        """The position of each feature."""
+        return {name: j for j, name in enumerate(self.encoder.schema.names)}
+
+    @lazy
+    def _observed(self) -> dict[int, Tensor]:
+        """See `observed_values`."""
+        return observed_values(self.encoder.schema)
+
+    @lazy
+    def _orders(self) -> Tensor:
+        """(2, r) the positions of the lower and upper numbers of orders; 0 for other rules."""
+        pairs = [each.at if isinstance(each, Order) else (0, 0) for each in self.every]
+        return torch.tensor(pairs, dtype=torch.int64).view(-1, 2).T
+
+    def _cells(self, rows: Tensor) -> Cells:
+        return Cells(rows, self._at, self.encoder.frame)
+
+    def _hold(self, rows: Tensor, some: range | list[int]) -> Tensor:
+        """(..., q) bool, which of some rules hold in rows, (..., p)."""
+        lower, upper = self._orders[:, list(some)]
+        above = rows[..., upper]  # all orders at once: there may be hundreds
+        out: Tensor = (rows[..., lower] <= above) | is_special(above)
+        cells = self._cells(rows)
+        for i, k in enumerate(some):
+            if not isinstance(self.every[k], Order):
+                out[..., i] = self.every[k].holds(cells)
+        return out
+
+    def _repaired(self, rule: Rule, x: Tensor, rows: Tensor, bounds: Bounds) -> Tensor:
+        """Rows, (q, p), that break a rule, with the first of some tries in which it holds."""
+        out, done = rows, torch.zeros(len(rows), dtype=torch.bool)
+        for tried in self._tries(rule, x, rows, bounds):
+            holds = rule.holds(self._cells(tried)) & ~done
+            out, done = torch.where(holds[:, None], tried, out), done | holds
+            if bool(done.all()):
+                break
+        return out
+
+    def _tries(self, rule: Rule, x: Tensor, rows: Tensor, bounds: Bounds) -> Iterator[Tensor]:
+        """Rows, (q, p), with one free member set; with several, to their ends; with none moved."""
+        (free, low, high), members = bounds, [self._at[name] for name in rule.members]
+        for name, j in zip(rule.members, members, strict=True):
+            value = self._value(rule, x, rows, name)
+            fits = ((value >= low[:, j]) & (value <= high[:, j])) | (value == x[:, j])
+            yield self._with(j, value, rows, fits & free[:, j])
+        several = rows
+        for name, j in zip(rule.members, members, strict=True):
+            value = self._value(rule, x, several, name).clamp(low[:, j], high[:, j])
+            several = self._with(j, value, several, free[:, j])
+            yield several
+        undone = rows.clone()
+        undone[:, members] = torch.where(free, x, rows)[:, members]
+        yield undone
+
+    def _value(self, rule: Rule, x: Tensor, rows: Tensor, name: str) -> Tensor:
+        """(q,) the value of a member with which a rule holds, on the grid or the factual one."""
+        value, j = rule.repair(self._cells(rows), self._cells(x), name), self._at[name]
+        rounded: Tensor = self.encoder.grid.round(value, j)
+        out: Tensor = value.where(value == x[:, j], rounded)
+        return out
+
+    def _with(self, j: int, value: Tensor, rows: Tensor, where: Tensor) -> Tensor:
+        """Rows, (q, p), with a number, (q,), as feature j where it may be set."""
+        if j in self._observed:
+            where = where & torch.isin(value, self._observed[j])
+        where = where & value.isfinite() & ~is_special(value)
+        column = torch.where(where, value, rows[:, j])
+        return rows.index_copy(1, torch.tensor([j]), column[:, None])

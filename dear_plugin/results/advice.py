@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dear_plugin.data import kinds
 from dear_plugin.data.exclusion import DOWN, UP, Exclusion
-from dear_plugin.data.special_values import is_special, without_special
+from dear_plugin.data.special_values import without_special
 from dear_plugin.results.result import Result
 from dear_plugin.results.values import amount_of
 from dear_plugin.search.settings import CRITERIA
@@ -74,12 +74,16 @@ def _changes(
 ) -> Iterator[tuple[str, tuple[Any, Any] | None, Tensor]]:
     """The changes of feature j, (m,) values each: what it is called, its levels, its rows."""
     feature = result.encoder.schema.features[j]
-    if feature.is_number:
-        special, rises = is_special(before) | is_special(after), after > before
-        each = {UP: rises & ~special, DOWN: ~rises & ~special, SPECIAL: special}
+    codes = kinds.of(feature).changes(before, after)
+    if not feature.categories:
+        amounts = (codes < 0).all(1)
+        each = {
+            UP: amounts & (after > before),
+            DOWN: amounts & (after < before),
+            SPECIAL: ~amounts,
+        }
         yield from ((name, None, mask) for name, mask in each.items() if bool(mask.any()))
         return
-    codes = torch.stack([before, after], 1).long()
     for pair in codes.unique(dim=0):
         old, new = (feature.categories[int(code)] for code in pair)
         called = [feature.called_level(each) or each for each in (old, new)]
@@ -140,10 +144,10 @@ def _follows(result: Result, at: Tensor) -> str:
     moved = result.proposal.rows[at] - result.x[at]
     sure = result.proposal.direct | (result.proposal.rows == result.alone)
     moved = moved.masked_fill(sure[at], 0.0)
-    numbers, shares = result.encoder.is_number.tolist(), []
+    shares: list[tuple[float, str]] = []
     for j, feature in enumerate(result.encoder.schema):
         up, down = ((moved[:, j] * sign > 0.0).double().mean().item() for sign in (1.0, -1.0))
-        if numbers[j]:
+        if not feature.categories:
             shares += [(up, f"{feature.called} {UP}"), (down, f"{feature.called} {DOWN}")]
         else:
             shares += [(up + down, f"{feature.called} changes")]

@@ -80,7 +80,7 @@ def is_choice(result: Result, at: int, line: Line) -> bool:
     """Whether the applicant may act on what changes: it is a choice, and does not just happen."""
     (j,) = result.encoder.schema.index([line.feature])
     question = result.question
-    return bool(question.method._acts[j] & ~question.case.feasible.not_actionable[at, j])
+    return bool(question.method._acts[j] & ~question.case.feasible.limits.not_actionable[at, j])
 
 
 def _draft(result: Result, at: int, digits: int | None, most: int) -> list[Line]:
@@ -89,13 +89,16 @@ def _draft(result: Result, at: int, digits: int | None, most: int) -> list[Line]
     acts = [_farther(known[line.feature], line, digits) for line in lines if line.kind == "direct"]
     must = [_bound(known[line.feature], line, digits) for line in needs(result, at)[:most]]
     bound = {line.feature for line in must}
+    effects = result.encoder.schema.causal_order.is_stated
+    named = {f.called for f in known.values() if f.label} or {f.called for f in known.values()}
     usual = [
         line._replace(
             new=_usual(known[line.feature], line, digits or USUAL_DIGITS, line.feature in bound),
             least=line.old,
         )
         for line, size in followers(result, at).items()
-        if size >= LEAST_NAMED and not is_open(line) and not is_choice(result, at, line)
+        if effects and size >= LEAST_NAMED and line.label in named
+        if not (is_open(line) or is_choice(result, at, line))
     ]
     return [*acts, *must, *usual[:MOST_USUAL]]
 
@@ -144,7 +147,7 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
         _write(least[i], reached[i], [(line, line.least) for line in musts], result)
         needed[i, list(result.encoder.schema.index(line.feature for line in musts))] = True
     least = result.repaired(least, needed)
-    good, feasible = torch.ones(len(x), dtype=torch.bool), result.question.case.feasible
+    good, feasible = torch.ones(len(x), dtype=torch.bool), result.question.case.feasible.limits
     for i, j in (direct & (least != reached)).nonzero().tolist():
         one = torch.tensor([j]), torch.tensor([i])
         good[i] &= feasible.admits(least[i : i + 1, [j]], *one)[0, 0]

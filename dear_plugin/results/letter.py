@@ -31,6 +31,9 @@ MOST_WORDS = 80
 MOST_WAYS, LOOKED_AT = 3, 4
 # Amounts, and numbers without a unit, have a separator between thousands from here on.
 LONG_AMOUNT, LONG = 1_000, 10_000
+# Changes of amounts of more than this share are no advice: of the usual range in all, or of the
+# own value where the change has more than so many steps.
+FAR, FEW = 0.5, 10
 # An old amount is shown with as many decimals as leave this share of the change.
 SHOWN = 0.01
 FOLDER = Path(__file__).parent / "letters"
@@ -123,7 +126,7 @@ class LetterTemplate:
 
     def _text(self, lines: Sequence[Line], schema: Schema, place: int) -> str:
         """The sentences of a way; with its place among several."""
-        effects, known = schema.causal_order.is_stated, {f.name: f for f in schema}
+        known = {feature.name: feature for feature in schema}
 
         def parts(names: tuple[str, str, str], end: str, some: Iterable[Line]) -> str:
             each = [
@@ -135,18 +138,17 @@ class LetterTemplate:
         forced = [line for line in lines if line.kind == "forced"]
         musts = [line for line in lines if is_needed(line)]
         usual = [line for line in lines if line.kind == "indirect" and line not in musts]
-        moves = ("becomes", "rises", "falls") if effects else ("being", "about", "about")
         actions = parts(("changed", "raised", "lowered"), "new", acts)
         sets = parts(("sets", "sets_at_least", "sets_at_most"), "alone", forced)
         bounds = parts(("being", "at_least", "at_most"), "least", musts)
-        along = parts(moves, "new", usual)
+        follow = parts(("becomes", "rises", "falls"), "new", usual)
         first = self["way" if place else "advice"].format(
             number=place, actions=_capital(actions) if place else actions
         )
         told = [
             self["by_definition"].format(changes=sets) if sets else "",
             "" if sets or bounds else self["enough"],
-            self["follows" if effects else "along"].format(changes=along) if along else "",
+            self["follows"].format(changes=follow) if follow else "",
             self["only_with"].format(bounds=bounds) if bounds else "",
         ]
         return " ".join(filter(None, [first, *map(_capital, told)]))
@@ -224,7 +226,7 @@ def letters(
 def advisable(result: Result, at: int) -> bool:
     """Whether an answer may be told as advice: it is credible, and nothing that it needs is open.
 
-    The model clearly favours its direction, it goes to no value that hardly anybody has, no part
+    The model clearly favours its direction, it goes neither far nor to rare values, no part
     of what follows undoes it, and what must follow has a known direction, and is an effect or a
     choice of the applicant.
     """
@@ -232,7 +234,8 @@ def advisable(result: Result, at: int) -> bool:
         return False
     if result.proposal.searched:
         good = bool(result.credibility.credible[at])
-        if not good or unclear_changes(result, at) or rare_values(result, at):
+        unfit = unclear_changes(result, at) or rare_values(result, at) or far_changes(result, at)
+        if not good or unfit:
             return False
     return not (unsure_needs(result, at) or _is_undone(result, at))
 
@@ -250,6 +253,26 @@ def rare_values(result: Result, at: int) -> list[str]:
         for j in [known[line.feature]]
         if bool((rows[j] > torch.max(high[j], x[j])) | (rows[j] < torch.min(low[j], x[j])))
     ]
+
+
+def far_changes(result: Result, at: int) -> list[str]:
+    """What an answer acts on, where that goes farther than most people can, in words.
+
+    Amounts count, but not those of few values: half of the usual range in all, or half of what
+    there was in more than a few steps.
+    """
+    known = {feature.name: feature for feature in result.encoder.schema}
+    some = [
+        line
+        for line in result.lines[at]
+        if line.kind == "direct" and not math.isnan(line.low) and not known[line.feature].observed
+    ]
+    own = (
+        abs(line.low) > max(FAR * abs(line.old), FEW * known[line.feature].usual_step)
+        for line in some
+    )
+    too_far = sum(abs(line.size) for line in some) > FAR or any(own)
+    return [line.label for line in some] if too_far else []
 
 
 def unsure_needs(result: Result, at: int) -> list[str]:
@@ -309,28 +332,38 @@ def _without_advice(result: Result, at: int, words: LetterTemplate) -> list[str]
         return [words["unsure" if bool(result.success[at]) else "refused"]]
     if result.question.accepted[at] and not result.acts[at]:
         return [words["accepted"]]
+    return [words["none"], hindrance(result, at, words), words["ask"]]
+
+
+def hindrance(result: Result, at: int, words: LetterTemplate) -> str:
+    """What stands in the way of telling an answer as advice, in a sentence."""
     name, some = _hindrance(result, at)
-    return [words["none"], words[name].format(features=words.listed(some or [""])), words["ask"]]
+    return words[name].format(features=words.listed(some or [""]))
 
 
 def _hindrance(result: Result, at: int) -> tuple[str, list[str]]:
     """What stands in the way of advice: the name of a sentence, and features in words."""
     known = {feature.name: feature for feature in result.encoder.schema}
-    fixed = [name for name in result.obstacles.iloc[at].split(" + ") if name]
-    if fixed:
-        return "fixed", [known[name].called for name in fixed]
+    named = {f.called for f in known.values() if f.label} or {f.called for f in known.values()}
+    fixed = [known[name] for name in result.obstacles.iloc[at].split(" + ") if name]
+    # What is immutable, such as an age, is no matter of advice.
+    told = [f.called for f in fixed if not f.immutable and f.called in named]
+    if told:
+        return "fixed", told
     acted = [line.label for line in result.lines[at] if line.kind == "direct"]
-    if not (bool(result.success[at]) and acted):
+    if fixed or not (bool(result.success[at]) and acted):
         return "nothing", []
     lacks = {CRITERIA[c] for c in result.credibility.lacks[at].nonzero()[:, 0].tolist()}
     follow = [line.label for line in result.lines[at] if line.kind == "indirect"]
+    depends = [label for label in unsure_needs(result, at) or follow if label in named]
     for name, some in (
         ("rare", rare_values(result, at) or (acted if "plausibility" in lacks else [])),
+        ("far", far_changes(result, at)),
         ("unclear", list(unclear_changes(result, at))),
-        ("depends", unsure_needs(result, at) or follow),
+        ("depends", depends[:MOST_WAYS]),
     ):
         if some:
-            return name, list(dict.fromkeys(some))[:MOST_WAYS]
+            return name, list(dict.fromkeys(some))
     return "unclear", acted
 
 

@@ -166,7 +166,7 @@ class Question:
         """(n,) bool, whether the user's model accepts rows, (n, p), that have an action alone."""
         every = torch.arange(len(self.case))
         after, seen = patch(self.method.encoder, self.frame, self.case.x, rows=rows)
-        lawful = self.case.feasible.satisfies_rules(seen, every, alone=True)
+        lawful = self.case.feasible.keeps_rules(seen, every, alone=True)
         return self.decided(after, seen, every)[1] & lawful
 
     def decided(self, frame: pd.DataFrame, seen: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -30,7 +30,7 @@ def record(result: Result) -> dict[str, Any]:
     return {
         "version": __version__,
         "hashes": {
-            "data": _hash(trained.rows.double().numpy().round(9).tobytes()),
+            "data": _hash((trained.rows + 0.0).numpy().tobytes()),
             "model": _hash(json.dumps(plain(trained.scores.double().numpy().round(PLACES) + 0.0))),
             "settings": _hash(json.dumps(settings)),
         },
@@ -84,7 +84,7 @@ def _criteria(result: Result) -> dict[str, Any]:
 
 def _limits(result: Result) -> dict[str, Any]:
     """What holds for the row, as the arguments of `Constraints`."""
-    case, schema = result.question.case.feasible, result.encoder.schema
+    case, schema = result.question.case.feasible.limits, result.encoder.schema
     still = (case.floor[0] == case.ceiling[0]).tolist()
     ranged, low, high = (each[0].tolist() for each in (case.ranged, case.low, case.high))
     ends = dict(zip(schema.names, zip(low, high, strict=True), strict=True))
@@ -95,8 +95,8 @@ def _limits(result: Result) -> dict[str, Any]:
         "categories": {},
     }
     for j, feature in enumerate(schema):
-        if case.allowed is not None and bool(case.blocks[j]):
-            start = int(case.starts[j])
+        if case.allowed is not None and bool(case.encoder.blocks[j]):
+            start = case.encoder.starts[j]
             may = case.allowed[0, start : start + len(feature.categories)].tolist()
             if not all(may):
                 limits["categories"][feature.name] = plain([*compress(feature.categories, may)])

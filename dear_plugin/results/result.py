@@ -58,7 +58,7 @@ class Result:
     def outcome(self) -> pd.DataFrame:
         """The columns of `actions` that do not say what an answer is worth."""
         question, proposal = self.question, self.proposal
-        costs = question.case.feasible.costs
+        costs = question.case.feasible.limits.costs
         direct, indirect = split(self.encoder, self.x, proposal.rows, proposal.direct, costs)
         columns: dict[str, Any] = {
             "success": self.success.numpy(),

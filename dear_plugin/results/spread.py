@@ -12,7 +12,7 @@ from dear_plugin.results.proposal import Batch
 
 # Resamples, of half of the rows, differ from an estimate sqrt(2) times as much as the truth does:
 # 95 % of the truths are between these quantiles of means; and 95 % of the people between those.
-OF_MEANS, OF_PEOPLE = 0.083, 0.025
+OF_MEANS, OF_PEOPLE = 0.166, 0.025
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,9 @@ class Ranges(Batch):
     high_one: Tensor
 
     @classmethod
-    def of(cls, x: Tensor, rows: Tensor, resampled: Tensor, numbers: Tensor) -> Ranges:
+    def of(
+        cls, x: Tensor, rows: Tensor, resampled: Tensor, numbers: Tensor, expected: Tensor
+    ) -> Ranges:
         """The ranges of answers over r resamples of q people each.
 
         Args:
@@ -80,16 +82,26 @@ class Ranges(Batch):
             rows: (m, p) the answers.
             resampled: (m, q, r, p) the counterfactuals under the resamples.
             numbers: (p,) bool, the numeric features.
+            expected: (m, e, p) the counterfactuals of e people in the sample itself.
         """
-        own = torch.where(_amounts(x, rows, numbers), rows - x, 0.0)
+        own = _steps(x, rows[:, None, None], numbers)[0][:, 0, 0]
         if not resampled.numel():
             return cls(own, own, own, own)
-        known = _amounts(x[:, None, None], resampled, numbers)
-        steps = torch.where(known, resampled - x[:, None, None], 0.0)
-        means = steps.sum(1) / known.sum(1).clamp_min(1)
-        found = (ends(means, OF_MEANS), ends(steps.flatten(1, 2), OF_PEOPLE))
-        both = ((low.minimum(own), high.maximum(own)) for low, high in found)
-        return cls(*(end for pair in both for end in pair))
+        one = ends(_steps(x, resampled, numbers)[0].flatten(1, 2), OF_PEOPLE)
+        means, middle = (_mean(x, each, numbers) for each in (resampled, expected[:, :, None]))
+        both = around(means, middle[:, 0]), one
+        found = ((low.minimum(own), high.maximum(own)) for low, high in both)
+        return cls(*(end for pair in found for end in pair))
+
+
+def around(values: Tensor, middle: Tensor) -> tuple[Tensor, Tensor]:
+    """(m, p) twice, the ends of the range of a mean that is about some middle, (m, p).
+
+    So far from the middle as the values, (m, r, p), of resamples are, on either side: as far as
+    they are biased, the middle may be (Hall 1988).
+    """
+    far = ends((values - middle[:, None]).abs(), OF_MEANS)[1]
+    return middle - far, middle + far
 
 
 def ends(values: Tensor, outer: float) -> tuple[Tensor, Tensor]:
@@ -109,7 +121,14 @@ def ends(values: Tensor, outer: float) -> tuple[Tensor, Tensor]:
     return low, high
 
 
-def _amounts(x: Tensor, rows: Tensor, numbers: Tensor) -> Tensor:
-    """Whether a number changes to another one, and is not special before or after it."""
-    found: Tensor = numbers & ~is_special(x) & ~is_special(rows)
-    return found
+def _mean(x: Tensor, rows: Tensor, numbers: Tensor) -> Tensor:
+    """(m, r, p) the mean changes over q people, (m, q, r, p), of those that are known."""
+    steps, known = _steps(x, rows, numbers)
+    return steps.sum(1) / known.sum(1).clamp_min(1)
+
+
+def _steps(x: Tensor, rows: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
+    """(m, q, r, p) the changes of numbers, 0 from or to a special value; and where not, bool."""
+    here = x[:, None, None]
+    known = numbers & ~is_special(here) & ~is_special(rows)
+    return torch.where(known, rows - here, 0.0), known

@@ -11,6 +11,7 @@ from numbers import Integral
 import torch
 from torch import Tensor
 
+from dear_plugin._progress import progress
 from dear_plugin._threads import one_thread
 from dear_plugin.data.columns import patch
 from dear_plugin.errors import InputError, shown
@@ -44,7 +45,7 @@ def write(
     every = len(rows) == len(case)
     scored = (after, seen) if every else (after.iloc[rows.numpy()], seen[rows])
     new, success = question.decided(*scored, rows)
-    lawful = case.feasible.satisfies_rules(seen[rows], rows)
+    lawful = case.feasible.keeps_rules(seen[rows], rows)
     proposal = replace(proposal, rows=seen)
     if not bool(lawful.all()):
         broken = case.feasible.broken_text(seen, rows[~lawful])
@@ -154,5 +155,6 @@ def proposed(
 
 @one_thread()
 def _searched(method: Method, case: Case, k: int) -> Sequence[Proposal]:
-    """The proposals for the rows of a case, one per rank."""
-    return method._alternatives(case, k)
+    """The proposals for the rows of a case, one per rank; without a bar each."""
+    with progress(False):
+        return method._alternatives(case, k)

@@ -44,9 +44,9 @@ class CandidatePool:
     @classmethod
     def of(cls, case: Case, classifier: Classifier) -> CandidatePool:
         """An empty pool."""
-        feasible, infinite = case.feasible, torch.full((len(case),), torch.inf)
+        feasible, infinite = case.feasible.limits, torch.full((len(case),), torch.inf)
         fixed = feasible.not_actionable | (feasible.low > feasible.high)
-        fixed |= feasible.levels.mask(case.x)
+        fixed |= feasible.encoder.levels.mask(case.x)
         return cls(case, classifier, fixed, case.x.clone(), infinite, -infinite)
 
     def select(self, idx: Tensor) -> CandidatePool:
@@ -68,7 +68,7 @@ class CandidatePool:
     @lazy
     def bounds(self) -> tuple[Tensor, Tensor]:
         """(m, d) the least and greatest value of every encoded column, the factual included."""
-        feasible, encoder = self.case.feasible, self.classifier.encoder
+        feasible, encoder = self.case.feasible.limits, self.classifier.encoder
         feature, x = encoder.feature_of, encoder.expand(self.case.x)
         numeric, fixed = ~encoder.blocks[feature], self.fixed[:, feature] | encoder.is_level
         most = torch.ones_like(x) if feasible.allowed is None else feasible.allowed.to(x.dtype)
@@ -88,10 +88,10 @@ class CandidatePool:
             owner: (m,) the position in the case of each row; None for all of them, in order.
         """
         idx = slice(None) if owner is None else owner
-        feasible, x = self.case.feasible, self.case.x[idx][:, None]
+        feasible, x = self.case.feasible.limits, self.case.x[idx][:, None]
         whole = feasible.snap_rows(moved, idx)
         stays = feasible.stays(x, moved) | feasible.stays(x, whole) | self.fixed[idx][:, None]
-        stays |= feasible.levels.mask(moved)
+        stays |= feasible.encoder.levels.mask(moved)
         return torch.where(stays | ~feasible.allows(whole, idx), x, whole)
 
     def feasible_mask(self, rows: Tensor) -> Tensor:
@@ -99,7 +99,7 @@ class CandidatePool:
 
         Identifiers are left out: those of the r rows are of other rows, and are not taken.
         """
-        feasible, x = self.case.feasible, self.case.x
+        feasible, x = self.case.feasible.limits, self.case.x
         m, everything = len(x), torch.arange(len(x))
         mask = torch.ones(m, len(rows), dtype=torch.bool)
         for j in self.classifier.encoder.shares.nonzero()[:, 0].tolist():
@@ -139,7 +139,7 @@ class CandidatePool:
         scores = self.classifier.scores(flat) if scores is None else scores
         margin = self.case.goal.margin(scores, idx)
         valid = margin >= self.case.aim[idx]
-        satisfied = self.case.feasible.satisfies_rules(flat, idx)
+        satisfied = self.case.feasible.keeps_rules(flat, idx)
         margin = margin.float().masked_fill(~satisfied, -torch.inf).view(m, c)
         valid = (valid & satisfied).view(m, c)
         if loss is None:

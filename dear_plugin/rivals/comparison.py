@@ -13,6 +13,7 @@ import pandas as pd
 from dear_plugin import _html
 from dear_plugin._lazy import lazy
 from dear_plugin._progress import bar
+from dear_plugin._progress import progress as showing
 from dear_plugin._threads import one_thread
 from dear_plugin.errors import SettingError, near
 from dear_plugin.methods.base import RecourseMethod
@@ -69,6 +70,7 @@ def compare(
     within: Constraints | None = None,
     reference: str | None = None,
     seed: int = 0,
+    n_jobs: int = 1,
     progress: bool = True,
 ) -> Comparison:
     """Recourse for the same n rows by several methods, side by side.
@@ -84,7 +86,8 @@ def compare(
         within: constraints of this call only, for every method.
         reference: the name of the method that the others are compared with; None for the first.
         seed: of the bootstrap.
-        progress: show a progress bar of the methods.
+        n_jobs: the processes that search the rows, as for `generate`; `seconds` are then unknown.
+        progress: show a bar of work of more than two seconds, in a terminal or a notebook.
 
     Raises:
         SettingError: methods are no mapping of names to `RecourseMethod`, or the reference is
@@ -111,11 +114,12 @@ def compare(
     if reference not in methods:
         raise SettingError(f"reference: {near([reference], methods)}")
     results, parts = {}, []
-    for name, method in bar([*methods.items()], "compare, methods", shown=progress):
-        start = time.process_time()
-        results[name] = method.generate(frame, target, within=within)
-        seconds = time.process_time() - start
-        parts.append(_tidy(name, method, results[name], seconds))
+    with showing(progress):
+        for name, method in bar([*methods.items()], "compare, methods"):
+            start = time.process_time()
+            results[name] = method.generate(frame, target, within=within, n_jobs=n_jobs)
+            seconds = time.process_time() - start if n_jobs == 1 else np.nan
+            parts.append(_tidy(name, method, results[name], seconds))
     return Comparison(pd.concat(parts, ignore_index=True), results, reference, seed)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.data.special_values import is_special
 from dear_plugin.search.outcomes import weights
 from dear_plugin.search.table import CHEAPER, Actions, Table, part_of, places
 from dear_plugin.search.values import FeatureValues, admitted
@@ -70,7 +69,7 @@ def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) ->
     unit = weights(problem, row, feature) / problem.classifier.encoder.unit[feature]
     pair, direct = row * s + sets, (value - x).abs() * unit
     order = torch.from_numpy(np.lexsort((value.numpy(), pair.numpy())))
-    order = order[~is_special(torch.minimum(value, x))[order]]
+    order = order[problem.classifier.encoder.amounts(value, x, at=feature)[order]]
     one, other = order[:-1], order[1:]
     outward = direct[other] > direct[one]
     near, far = torch.where(outward, one, other), torch.where(outward, other, one)
@@ -100,8 +99,8 @@ def back(table: Table, at: Tensor) -> Actions:
     """
     problem, row, sets, ends = table.problem, table.row[at], table.set[at], table.values[at]
     own, ends = problem.own(row, sets)[:, None], ends[:, None]
-    number = problem.is_number[problem.sets.positions[sets]][:, None]
-    number = number & ~is_special(torch.minimum(own, ends))
+    features = problem.sets.positions[sets][:, None]
+    number = problem.classifier.encoder.amounts(own, ends, at=features)
     moved = torch.where(number, torch.lerp(own, ends, SHARES[:, None].to(own)), ends)
     each = torch.eye(ends.shape[2]).bool()[:, None, None]
     ways = torch.cat([moved, *torch.where(each, moved, ends)], 1)

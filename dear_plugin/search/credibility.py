@@ -11,7 +11,6 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders import Decoder
 from dear_plugin.search.asking import Asking
 from dear_plugin.search.outcomes import alone, decide
@@ -158,7 +157,7 @@ def by_share(problem: SearchProblem, actions: Decoded) -> Asking[Shares]:
     before, gained = margin[:, count], margin[:, 0] - margin[:, count]
     helps = (gained >= -ROUNDING * before.abs()) & ~accepted[:, -1]
     alone = (torch.tensor(SHARES) == 0.0).repeat(m)
-    lawful = problem.feasible.satisfies_rules(
+    lawful = problem.feasible.keeps_rules(
         rows.view(-1, p), actions.rows.repeat_interleave(count), alone
     )
     accepted = accepted[:, :count] & lawful.view(m, count)
@@ -170,7 +169,7 @@ def _partial(problem: SearchProblem, actions: Decoded) -> Tensor:
     """(m, 4, p) the rows of actions with the `SHARES` of their indirect changes."""
     x, whole = problem.x[actions.rows][:, None], actions.reached[:, None]
     shares = torch.tensor(SHARES)[:, None]
-    number = (problem.is_number & ~is_special(x)) & ~is_special(whole)
+    number = problem.classifier.encoder.amounts(x, whole)
     rows = torch.where(number, x + shares * (whole - x), torch.where(shares >= HALF, whole, x))
     rows = problem.feasible.project(x[:, 0], rows, actions.rows)
     rows = torch.where(problem.sets.masks[actions.sets][:, None], whole, rows)

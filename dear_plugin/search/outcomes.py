@@ -7,7 +7,6 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from dear_plugin.data.special_values import is_special
 from dear_plugin.search.asking import Asking, answered
 from dear_plugin.search.problem import SearchProblem
 
@@ -115,11 +114,11 @@ def margins_of(
         scores: (m, c) their scores.
         reached: (m, p) the counterfactuals.
         rows: (m,) the factual row of each.
-        alone: (m,) bool, those with an action alone, see `FeasibleSet.satisfies_rules`.
+        alone: (m,) bool, those with an action alone, see `Admissible.keeps_rules`.
     """
     margin = problem.goal.margin(scores, rows)
-    if problem.feasible.has_rules:
-        satisfied = problem.feasible.satisfies_rules(reached, rows, alone)
+    if len(problem.feasible.rules):
+        satisfied = problem.feasible.keeps_rules(reached, rows, alone)
         margin = margin.masked_fill(~satisfied, -torch.inf)
     return margin.float()
 
@@ -128,7 +127,10 @@ def _cost(
     problem: SearchProblem, x: Tensor, reached: Tensor, rows: Tensor, acted: Tensor
 ) -> Tensor:
     """(m,) the l1 cost of counterfactuals, (m, p), of what is acted on, (m, p) bool."""
-    distance, costs = problem.classifier.encoder.distance(reached, x), problem.feasible.costs
+    distance, costs = (
+        problem.classifier.encoder.distance(reached, x),
+        problem.feasible.limits.costs,
+    )
     if costs is not None or problem.indirect_weight != 1.0:
         own = torch.ones(()) if costs is None else costs[rows]
         distance = distance * own.where(acted, problem.indirect_weight)
@@ -151,7 +153,7 @@ def alone(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) ->
 
 def weights(problem: SearchProblem, rows: Tensor, features: Tensor) -> Tensor:
     """(...) what a unit of features, (...), counts where rows, (...), act on them."""
-    shares, costs = problem.classifier.encoder.shares[features], problem.feasible.costs
+    shares, costs = problem.classifier.encoder.shares[features], problem.feasible.limits.costs
     return shares if costs is None else shares * costs[rows, features]
 
 
@@ -159,7 +161,7 @@ def direct_cost(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tens
     """(m, c) the cost of values, (m, c, w), without indirect changes, a bound of the cost."""
     positions = problem.sets.positions[sets]
     own = problem.x[rows[:, None], positions][:, None]
-    number = problem.is_number[positions][:, None] & ~is_special(values) & ~is_special(own)
+    number = problem.classifier.encoder.amounts(values, own, at=positions[:, None])
     scaled = (values - own).abs().div_(problem.classifier.encoder.unit[positions][:, None])
     change = torch.where(number, scaled, (values != own).double())
     change *= weights(problem, rows[:, None], positions)[:, None]

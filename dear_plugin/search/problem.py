@@ -13,8 +13,9 @@ from dear_plugin.data.grid import in_steps
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
+from dear_plugin.problem.admissible import Admissible
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.feasible import FeasibleSet
+from dear_plugin.problem.limits import Limits
 from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.problem.target import Goal
 
@@ -32,7 +33,7 @@ class SearchProblem:
     Attributes:
         x: (n, p) factual rows.
         goal: the targets of the rows.
-        feasible: the feasible sets of the rows.
+        feasible: what is admissible of the rows.
         sets: the s action sets.
         decoders: g(v, x_S) of every set.
         classifier: the model.
@@ -45,7 +46,7 @@ class SearchProblem:
 
     x: Tensor
     goal: Goal
-    feasible: FeasibleSet
+    feasible: Admissible
     sets: ActionSets
     decoders: Decoders
     classifier: Classifier
@@ -61,7 +62,7 @@ class SearchProblem:
     ) -> SearchProblem:
         """The problem of the rows of a case on some sets."""
         seen = replace(case.feasible, seen_pairs=decoders.sample.shared(_seen_pairs))
-        may_act = case.feasible.may_act(sets)
+        may_act = case.feasible.limits.may_act(sets)
         return cls(case.x, case.goal, seen, sets, decoders, classifier, may_act)
 
     def __len__(self) -> int:
@@ -79,10 +80,10 @@ class SearchProblem:
         return self.classifier.encoder.schema.causal_order.is_stated
 
     @lazy
-    def acting(self) -> FeasibleSet:
+    def acting(self) -> Limits:
         """What actions may set."""
-        central = self.classifier.encoder.central
-        return self.feasible.without_extremes(self.x, central) if self.in_steps else self.feasible
+        limits = self.feasible.limits
+        return limits.without_extremes(self.x) if self.in_steps else limits
 
     @lazy
     def held(self) -> Tensor:
@@ -150,7 +151,7 @@ class SearchProblem:
         return self.project(moved, rows, sets)
 
     def project(self, moved: Tensor, rows: Tensor, sets: Tensor) -> Tensor:
-        """(m, c, p) decoded rows, projected onto A_d; arguments as of `FeasibleSet.project`."""
+        """(m, c, p) decoded rows, projected onto A_d; arguments as of `Admissible.project`."""
         held = self.held[sets] if self.has_order else None
         x = self.x.index_select(0, rows)
         return self.feasible.project(x, moved, rows, self.sets.masks[sets], held)
@@ -168,7 +169,7 @@ class SearchProblem:
 
     def with_sets(self, sets: ActionSets) -> SearchProblem:
         """The same rows with other action sets."""
-        may_act = self.feasible.may_act(sets)
+        may_act = self.feasible.limits.may_act(sets)
         return replace(self, sets=sets, actionable=may_act, latents_by_set={})
 
     def extended(self, sets: ActionSets) -> SearchProblem:

@@ -63,6 +63,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from dear_plugin._progress import Bar
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.search.answers import best, ranked
 from dear_plugin.search.between import Between
@@ -131,12 +132,13 @@ class SearchRun:
         for goal in dict.fromkeys((1, k)):
             if goal > self.k:
                 self.k = goal
-                self._run()
+                with Bar(len(self.aim), "searching, rows") as done:
+                    self._run(done)
                 self._settle()
                 self._first = ranked(self.table, 1)[0] if goal == 1 else self._first
         return ranked(self.table, k, self._first if k > 1 else None)
 
-    def _run(self) -> None:
+    def _run(self, done: Bar) -> None:
         """Rounds: each row vets, looks beside what is good, or goes on to its next stage."""
         table, rounds, last, turns = self.table, self._rounds, len(self._stages), len(VETTED)
         start, stage = 0, torch.full((len(self.aim),), -1)
@@ -145,6 +147,7 @@ class SearchRun:
             start, stage = FURTHER, last * (~table.has(table.passed)).long()
         turn = torch.full_like(stage, start)
         while bool((stage < last).any()):
+            done.at(int((stage >= last).sum()))
             busy = (stage >= 0) & (stage < last)
             late = busy & (turn >= torch.where(stage == 0, PATIENCE, turns)) & (stage < last - 1)
             busy &= turn < turns

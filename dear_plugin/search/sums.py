@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.data.special_values import is_special
 from dear_plugin.search.asking import Asking
 from dear_plugin.search.outcomes import judged
 from dear_plugin.search.table import Table, places
@@ -101,7 +100,7 @@ def _predicted(table: Table, sums: Sums) -> Asking[tuple[Tensor, Tensor]]:
     one, other = table.decoded(at).reached[which].chunk(2)
     x, sets = problem.x[row], (table.set[sums.first], table.set[sums.second])
     acted = problem.sets.masks[sets[0]] | problem.sets.masks[sets[1]]
-    number = problem.is_number & ~is_special(torch.minimum(torch.minimum(one, other), x))
+    number = problem.classifier.encoder.amounts(one, other, x)
     moved = torch.where(number, one + other - x, torch.where(one != x, one, other))
     wanted = sums.values(table)
     moved = torch.where(acted, wanted, moved)[:, None]

@@ -16,9 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import in_steps
-from dear_plugin.data.special_values import is_special, row_value, without_special
+from dear_plugin.data.special_values import row_value
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.table import Actions
 
@@ -51,17 +52,11 @@ class FeatureValues:
     @classmethod
     def of(cls, rows: Tensor, encoder: Encoder, *, steps: bool = False) -> FeatureValues:
         """The values of training rows, (n, p), or multiples of steps."""
-        known = []
+        known, tried = [], []
         for j, feature in enumerate(encoder.schema):
-            values = torch.arange(len(feature.categories)).to(rows)
-            if encoder.is_number[j]:
-                values = without_special(rows[:, j]).unique()
-                values = _multiples(values, j, encoder) if steps and encoder.step[j] else values
-            known.append(values)
-        numbers = encoder.is_number.tolist()
-        tried = [
-            places(k, MANY) if number else k for k, number in zip(known, numbers, strict=True)
-        ]
+            values = kinds.of(feature).values(feature, rows[:, j])
+            known.append(_multiples(values, j, encoder) if steps and encoder.step[j] else values)
+            tried.append(known[j] if feature.categories else places(known[j], MANY))
         return cls(tuple(known), tuple(tried))
 
     def near(self, j: int, x: Tensor) -> Tensor:
@@ -141,7 +136,7 @@ def _values_of(
     parts = [(places(tried, FEW) if number else tried).expand(len(rows), -1)]
     if number and len(known.known[j]):
         # A bound at the factual comes from a direction, one at the end from the observed values.
-        least, most = (end[j] for end in feasible.ends)
+        least, most = (end[j] for end in (feasible.encoder.low, feasible.encoder.high))
         ends = low.where(low > least, own[:, None]), high.where(high < most, own[:, None])
         parts += [known.near(j, own), *ends]
     first = sum(part.shape[1] for part in parts)
@@ -149,7 +144,9 @@ def _values_of(
     # A value outside of the range is no candidate: the end is.
     values = values.where((values >= low) & (values <= high), own[:, None])
     values = problem.snapped(rows, every, values[..., None])
-    special = int(feasible.levels.counts[j]) if bool(feasible.levels.enter[j]) else 0
+    special = (
+        int(feasible.encoder.levels.counts[j]) if bool(feasible.encoder.levels.enter[j]) else 0
+    )
     extra = values.new_tensor([row_value(level) for level in range(special)])
     return torch.cat([extra[:, None].expand(len(rows), -1, -1), values], 1), special + first
 
@@ -229,6 +226,6 @@ def combinations(
         values[at, :, place] = found.where((size > 0) & ~held.T[place], x[:, None])
     # Values on the way to the first of them: a list may have no value near the factual.
     own, first = problem.own(rows, sets)[:, None], values[:, :WITH_WAYS]
-    number = problem.is_number[positions][:, None] & ~is_special(torch.minimum(own, first))
+    number = problem.classifier.encoder.amounts(own, first, at=positions[:, None])
     ways = [torch.where(number, torch.lerp(own, first, share), first) for share in SHARES]
     return admitted(problem, rows, sets, torch.cat([values, *ways], 1))

@@ -158,7 +158,7 @@ def costs_are_finite_add_up_and_belong_to_changes(subject: Subject) -> None:
     _require(np.allclose(total, costs["cost"], atol=TOLERANCE), "costs do not add up")
     before, after = encoder.encode(subject.query), encoder.encode(result.counterfactuals)
     change, direct = (after - before).abs() * encoder.weights, result.proposal.direct
-    stated = result.question.case.feasible.costs
+    stated = result.question.case.feasible.limits.costs
     paid = torch.where(direct, 1.0 if stated is None else stated, 1.0)
     distance = (change * paid[:, encoder.feature_of]).sum(1)
     _require(np.allclose(distance, costs["cost"], atol=TOLERANCE), "the cost of another row")

@@ -170,7 +170,7 @@ class TestWhatItDoes:
         values = problem.snapped(rows, sets, values[:, None])
         bound = direct_cost(problem, rows, sets, values)[:, 0]
         cost, _ = evaluate(problem, rows, sets, values[:, 0])
-        assert isinstance(question.case.feasible.costs, torch.Tensor)
+        assert isinstance(question.case.feasible.limits.costs, torch.Tensor)
         assert (bound > 0.0).sum() > 20
         assert (bound <= cost * (1.0 + 1e-6)).all()
 

@@ -12,7 +12,7 @@ from dear_plugin.data.columns import resolutions
 from dear_plugin.datasets import load_adult, load_loan
 from dear_plugin.demo.classifiers import Recipe, trained
 from dear_plugin.methods.base import Case
-from dear_plugin.problem.constraints import feasible_set
+from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.target import goal_of
 from dear_plugin.results.writing import PAST
 from dear_plugin.search import SearchProblem
@@ -24,7 +24,7 @@ SINGLE, PAIR = 300, 24
 def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.Tensor:
     """(n,) bool: whether any value of any set reaches the target."""
     x = dear.encoder.rows(frame)
-    feasible = feasible_set(None, x, dear.encoder, resolutions(dear.schema, frame))
+    feasible = admissible(None, x, dear.encoder, resolutions(dear.schema, frame))
     goal = goal_of(target, len(x), dear.classifier.classes, dear.classifier.output)
     goal = goal.bind(dear.classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
     case = Case(x, goal, feasible, goal.aim(PAST[0]))

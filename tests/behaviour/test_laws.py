@@ -55,7 +55,7 @@ def black_box(study, model, decide=None, wanted=1, **rest):
     predict = decide or study.pipeline.predict
 
     def accepts(frame, encoder):
-        return predict(frame[list(encoder.schema.names)]) == wanted
+        return predict(frame[list(encoder.schema.column_names)]) == wanted
 
     return Judge(model, accepts, **rest)
 
@@ -378,16 +378,16 @@ def test_a_frame_of_other_types_and_labels_is_answered_in_its_own_form(reader, n
     pd.testing.assert_frame_equal(before.iloc[:0], after.iloc[:0], check_exact=True)
     pd.testing.assert_frame_equal(query, before, check_exact=True)
     pd.testing.assert_index_equal(result.actions.index, before.index)
-    for feature in reader.method.schema:
+    for feature in reader.method.schema.columns:
         obeys(feature, query[feature.name], after[feature.name])
-    others = [c for c in query.columns if c not in reader.method.schema.names]
+    others = [c for c in query.columns if c not in reader.method.schema.column_names]
     pd.testing.assert_frame_equal(query[others], after[others], check_exact=True)
     assert result.actions["success"].tolist() == reader.accepts(after).tolist()
     assert result.support.index.equals(result.factuals.index)
     assert all(result.describe_row(i) for i in range(len(result)))
     if name in SAME_VALUES:
         expected = reader.result.counterfactuals.iloc[: len(query)]
-        for feature in reader.method.schema.names:
+        for feature in reader.method.schema.column_names:
             got = after[feature].astype(object).tolist()
             assert got == expected[feature].astype(object).tolist()
 
@@ -424,9 +424,9 @@ class TestAlternatives:
 
     def test_the_schema_is_obeyed(self, usual, table):
         before = usual.query.loc[table["index"]].reset_index(drop=True)
-        for feature in usual.method.schema:
+        for feature in usual.method.schema.columns:
             obeys(feature, before[feature.name], table[feature.name])
 
     def test_dtypes_are_those_of_the_query(self, usual, table):
-        for name in usual.method.schema.names:
+        for name in usual.method.schema.column_names:
             assert table[name].dtype == usual.query[name].dtype

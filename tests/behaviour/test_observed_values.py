@@ -81,7 +81,7 @@ def test_a_range_ends_at_observed_values(dear: DEAR, refused: pd.DataFrame) -> N
     assert set(dear.generate(row, within=within).counterfactuals["status"]) <= {111, 112}
     within = Constraints(act_on=["status"], ranges={"status": (113, 119)})
     (reason,) = dear.generate(row, within=within).actions["reason"]
-    assert reason == "nothing admissible to act on: no observed value is in the range of status"
+    assert reason == "nothing may be acted on: no observed value is in the range of status"
 
 
 def test_an_action_to_another_value_is_refused(dear: DEAR, refused: pd.DataFrame) -> None:

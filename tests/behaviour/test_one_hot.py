@@ -203,6 +203,15 @@ def test_what_is_said_of_one_column_excludes_its_level_or_holds_for_all() -> Non
         Schema.infer(PEOPLE, increasing=["job_civil"])
 
 
+def test_labels_of_columns_are_those_of_levels_or_of_the_feature() -> None:
+    one = Schema.infer(PEOPLE, labels={"job_civil": "civil servant"}).features[1]
+    assert (one.called, one.called_level("civil"), one.called_level("cook")) == (
+        *("job", "civil servant", ""),
+    )
+    every = Schema.infer(PEOPLE, labels=dict.fromkeys(COLUMNS, "the work"))
+    assert every.features[1].called == "the work"
+
+
 def test_an_action_names_the_level_or_a_column(dear: DEAR, refused: pd.DataFrame) -> None:
     row = refused[refused["job_other"] == 1].head(1)
     by_level = dear.apply(row, {"job": "civil"}).counterfactuals

@@ -170,6 +170,8 @@ class TestWhatAnActionNeeds:
         for label in needs.index[needs]:
             text, letter = result.describe(label), result.letter(label)
             assert "visits must rise to" in text and "squared must" not in text
+            if letter.startswith(NONE):
+                continue
             told = re.search(r"only with visits at (\d+) or more\.", letter)
             assert told and "squared" not in letter
             pay, visits = re.search(r"pay from \d+ to (\d+)", letter)[1], int(told[1])
@@ -221,7 +223,7 @@ class TestAnActionThatDoesNotHelp:
 
 
 class TestLetters:
-    def test_what_goes_along_is_told_whatever_the_typing_errors(self):
+    def test_what_goes_along_is_described_whatever_the_typing_errors(self):
         rng = np.random.default_rng(0)
         high = rng.normal(130, 17, 4000).round()
         low = (high * 0.6 + 4 + rng.normal(0, 4, 4000)).round()
@@ -234,8 +236,10 @@ class TestLetters:
         result = dear.generate(frame[(high > 150) & ~wrong].head(30))
         fell = result.actions["credible"] & (frame["low"] - result.counterfactuals["low"] >= 15)
         assert fell.sum() > 10
+        assert result.describe()[fell].str.contains("then expect low to fall").all()
         letters = result.letter()[fell]
-        assert letters.str.contains("In our records this usually goes along with low at ab").all()
+        # Without an order of causes no letter says that anything follows.
+        assert not letters.str.contains("low").any()
         assert not letters.str.replace("will be decided anew", "").str.contains(" will ").any()
 
     def test_a_direction_that_resamples_leave_open_is_not_told(self):
@@ -288,6 +292,8 @@ class TestLetters:
     def test_with_tiers_what_must_follow_is_an_effect_and_a_condition(self, loans):
         data, asked = loans
         _, letters = asked(["loan_amount"], tiers=data.tiers)
+        letters = letters[letters.str.contains("To get the decision")]
+        assert len(letters) > 3
         assert letters.str.contains(r"This is enough only with duration at \d+ or less\.").all()
         assert letters.str.contains("duration will usually fall to about").any()
 

@@ -107,6 +107,47 @@ def test_a_list_is_no_level_of_an_order():
     assert reasons == {1: "column 'x' has ['M'], expected one of ['S', 'M', 'L']"}
 
 
+class TestWhatTheSearchAsks:
+    """The values that actions may set, and the kinds of change that are compared."""
+
+    frame = pd.DataFrame(
+        {
+            "x": [3.0, 1.0, np.nan, 2.0],
+            "size": levels([*SIZES, "S"]),
+            "town": ["a", "b", "c", "a"],
+        }
+    )
+
+    @pytest.fixture
+    def encoder(self):
+        return Encoder(Schema.infer(self.frame, immutable=["town"]))
+
+    def test_a_number_takes_its_amounts_an_order_its_places_a_category_its_levels(self, encoder):
+        rows = encoder.rows(self.frame)
+        found = [
+            kinds.of(feature).values(feature, rows[:, j]).tolist()
+            for j, feature in enumerate(encoder.schema)
+        ]
+        assert found == [[1.0, 2.0, 3.0], [0.0, 1.0, 2.0], [0.0, 1.0, 2.0]]
+
+    def test_amounts_are_neither_labels_nor_missing(self, encoder):
+        rows = encoder.rows(self.frame)
+        assert encoder.amounts(rows)[1:3].tolist() == [[True, True, False], [False, True, False]]
+        assert encoder.amounts(rows, rows[[2]]).any(0).tolist() == [False, True, False]
+
+    def test_a_change_is_up_or_down_or_between_levels(self, encoder):
+        rows = encoder.rows(self.frame)
+        x, _, town = (kinds.of(feature) for feature in encoder.schema)
+        assert x.changes(rows[:3, 0], rows[[1, 0, 0], 0]).tolist() == [[-1, -2], [-2, -1], [0, -1]]
+        assert town.changes(rows[:1, 2], rows[1:2, 2]).tolist() == [[0, 1]]
+
+    def test_special_levels_are_set_or_left_only_where_an_action_may(self, encoder):
+        feature = encoder.schema.features[0]
+        assert not len(numbers.levels(feature))
+        schema = encoder.schema.replace("x", enter_special=True)
+        assert len(numbers.levels(schema.features[0])) == 1
+
+
 def test_a_number_is_asked_for_as_such():
     root = Path(dear_plugin.__file__).parents[1]
     for path in [*root.glob("dear_plugin/**/*.py"), *root.glob("adapters/**/*.py")]:

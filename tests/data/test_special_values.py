@@ -115,14 +115,14 @@ class TestEnterAndLeaveSpecial:
 
     def test_the_reason_of_a_row_whose_features_are_all_special_names_leave_special(self, reasons):
         assert reasons(["months", "income"]) == {
-            "nothing admissible to act on: special values (codes, missing values) are kept of"
+            "nothing may be acted on: special values (codes, missing values) are kept of"
             " income, months: allow actions to leave them with schema.replace('income',"
             " leave_special=True)"
         }
 
     def test_leave_special_is_not_named_where_a_feature_is_frozen_besides(self, reasons):
         frozen = Constraints(frozen=["months"])
-        assert reasons(["months"], frozen) == {"nothing admissible to act on"}
+        assert reasons(["months"], frozen) == {"nothing may be acted on"}
 
     def test_an_action_enters_a_code(self, table, model, schema):
         frame = table[0][["savings", "months"]]

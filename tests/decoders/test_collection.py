@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,3 +67,10 @@ def test_resamples_are_bounded_as_well(
         dear.decoders.resample((j,), rows, rows[:, j, None] + 0.1, torch.arange(1, 17))
         assert _in_memory(dear) <= room
     assert 0 < len(dear.decoders._fitted) < COLUMNS
+
+
+def test_the_log_of_a_fit_says_about_how_long_a_row_will_take(many, caplog):
+    with caplog.at_level("INFO", "dear_plugin.methods.dear"):
+        _fitted(many)
+    told = caplog.messages[-1]
+    assert re.search(r"12 action sets .* 600 rows in .* s; a row alone will take about .* s", told)

@@ -46,6 +46,17 @@ def test_wrong_arguments_are_errors(saved, change, message):
         subject(Explore(**{**saved, "model": "scoring:model", **change}))
 
 
+def test_it_says_at_once_what_it_does_and_where(monkeypatch, capsys):
+    def _training(_):
+        assert "Trains a model of loan; the page will answer at http://localhost:5006" in (
+            capsys.readouterr().out
+        )
+        raise InputError("this test needs no model")
+
+    monkeypatch.setattr("dear_plugin.demo.explore.subject", _training)
+    assert main(["explore", "--port", "5006"]) == 2
+
+
 def test_the_command_serves_refused_applicants_of_a_data_set(monkeypatch):
     pytest.importorskip("panel")
     from dear_plugin.page import Explorer

@@ -221,6 +221,14 @@ def test_a_fit_warns_of_columns_that_the_model_was_not_trained_on(caplog):
     assert "the model was not trained on ['b']: Schema.infer(frame, target" in caplog.text
 
 
+def test_a_fit_knows_one_hot_columns_that_the_model_was_trained_on(caplog):
+    frame = pd.get_dummies(pd.Series(["one", "two", "three"] * 20, name="job")).astype(int)
+    frame = frame.add_prefix("job_").assign(a=np.arange(60.0))
+    model = LogisticRegression().fit(frame, frame["a"] > 30)
+    Nearest(model, Schema.infer(frame)).fit(frame)
+    assert "not trained on" not in caplog.text
+
+
 @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [False, True], [0, 1, 2]])
 def test_a_fit_refuses_the_decision_among_the_features_and_the_ways_out_run(labels):
     decision = np.array(labels)[np.arange(60) * len(labels) // 60]

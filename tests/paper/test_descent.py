@@ -27,7 +27,7 @@ from dear_plugin.errors import DearError, ModelError
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.paper.closed_forms import direct_action
 from dear_plugin.paper.descent import Objective, descend, descended
-from dear_plugin.problem.constraints import feasible_set
+from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.search import SearchProblem
 from dear_plugin.search.outcomes import evaluate
@@ -95,7 +95,7 @@ class World:
             model.bias.fill_(bias)
         decoders = Decoders(Linear(), Sample(encoder.rows(frame), encoder), self.sets.members)
         can_hold = resolutions(encoder.schema, frame)
-        feasible = feasible_set(Constraints(), FACTUAL, encoder, can_hold)
+        feasible = admissible(Constraints(), FACTUAL, encoder, can_hold)
         self.problem = SearchProblem(
             FACTUAL,
             Target.of_class(1).resolve(2, None),
@@ -103,7 +103,7 @@ class World:
             self.sets,
             decoders,
             Classifier(model.eval(), encoder),
-            feasible.may_act(self.sets),
+            feasible.limits.may_act(self.sets),
         )
         self.score = FACTUAL.float() @ WEIGHT + bias
         self.jacobian = [decoders.of(each).slopes for each in self.sets.members]

@@ -84,7 +84,7 @@ class TestNothingToShow:
         result = fitted.generate(refused, within=frozen)
         result.plot(result.factuals.index[0], ax=axes)
         said = " ".join(texts(axes)[0].split())
-        assert said == "no recourse found: nothing admissible to act on"
+        assert said == "no recourse found: nothing may be acted on"
         assert "→" not in written(axes)
         assert texts(result.plot())[0].startswith("no row has a recourse")
 

@@ -8,7 +8,7 @@ import torch
 from dear_plugin import ActionSets, Constraints, Encoder, Schema
 from dear_plugin.data.columns import resolutions
 from dear_plugin.errors import ConstraintError
-from dear_plugin.problem.constraints import feasible_set
+from dear_plugin.problem.constraints import admissible
 
 FACTUALS = pd.DataFrame(
     {
@@ -25,11 +25,10 @@ SCHEMA = Schema.infer(
 AGE, PAY, OWNER, JOB, SEX = range(5)
 
 
-def feasible(within=None, factuals=FACTUALS, schema=SCHEMA):
+def limits(within=None, factuals=FACTUALS, schema=SCHEMA):
     encoder = Encoder(schema)
-    return feasible_set(
-        within, encoder.rows(factuals), encoder, resolutions(encoder.schema, factuals)
-    )
+    rows, held = encoder.rows(factuals), resolutions(encoder.schema, factuals)
+    return admissible(within, rows, encoder, held).limits
 
 
 def project(moved, within=None):
@@ -39,7 +38,10 @@ def project(moved, within=None):
     moved_rows = x.clone()
     for j, value in moved.items():
         moved_rows[:, j] = torch.as_tensor(value)
-    return feasible(within).project(x, moved_rows[:, None], torch.arange(len(x)))[:, 0], x
+    held = resolutions(SCHEMA, FACTUALS)
+    every = torch.arange(len(x))
+    found = admissible(within, x, encoder, held).project(x, moved_rows[:, None], every)
+    return found[:, 0], x
 
 
 def same_for_all(*names):
@@ -82,46 +84,46 @@ class TestActions:
     @pytest.mark.parametrize("what", BOUNDS)
     def test_they_stay_inside_the_bounds(self, what):
         ranges, feature, low, high = BOUNDS[what]
-        feasible_rows = feasible(Constraints(ranges=ranges))
-        assert (feasible_rows.low[:, feature] == torch.tensor(low, dtype=torch.float64)).all()
-        assert (feasible_rows.high[:, feature] == torch.tensor(high, dtype=torch.float64)).all()
+        within_limits = limits(Constraints(ranges=ranges))
+        assert (within_limits.low[:, feature] == torch.tensor(low, dtype=torch.float64)).all()
+        assert (within_limits.high[:, feature] == torch.tensor(high, dtype=torch.float64)).all()
 
     def test_a_decreasing_feature_ends_at_its_own_value(self):
-        feasible_rows = feasible(schema=SCHEMA.replace("age", direction=-1))
-        assert feasible_rows.high[:, AGE].tolist() == [20.0, 40.0, 60.0, 30.0]
+        within_limits = limits(schema=SCHEMA.replace("age", direction=-1))
+        assert within_limits.high[:, AGE].tolist() == [20.0, 40.0, 60.0, 30.0]
 
     def test_integer_columns_have_whole_bounds(self):
         schema = SCHEMA.replace("pay", limits=(12.5, 49.5))
-        integers = feasible(factuals=FACTUALS.astype({"pay": int}), schema=schema)
+        integers = limits(factuals=FACTUALS.astype({"pay": int}), schema=schema)
         assert integers.low[:, PAY].tolist() == [13.0] * 4
         assert integers.high[:, PAY].tolist() == [49.0] * 4
 
     @pytest.mark.parametrize("what", NOT_ACTED)
     def test_they_leave_out(self, what):
         within, expected = NOT_ACTED[what]
-        held = feasible(Constraints(**within)).not_actionable
+        held = limits(Constraints(**within)).not_actionable
         assert [FACTUALS.columns[row].tolist() for row in held.numpy()] == expected
 
     def test_act_on_does_not_freeze_the_other_features(self):
-        feasible_rows = feasible(Constraints(act_on=["pay"]))
-        assert (feasible_rows.floor[:, AGE] < feasible_rows.ceiling[:, AGE])[:2].all()
+        within_limits = limits(Constraints(act_on=["pay"]))
+        assert (within_limits.floor[:, AGE] < within_limits.ceiling[:, AGE])[:2].all()
 
     def test_sets_need_actionable_features_only(self):
         sets = ActionSets.of(SCHEMA, ["age", "pay", ("age", "pay")])
-        admitted = feasible(Constraints(frozen=[["age"], [], [], []])).may_act(sets)
+        admitted = limits(Constraints(frozen=[["age"], [], [], []])).may_act(sets)
         assert admitted[0].tolist() == [False, True, False]
         assert admitted[1].all()
 
     def test_values_are_snapped_to_whole_steps_inside_the_bounds(self):
         rows, feature = torch.arange(4), torch.full((4,), AGE)
-        snapped = feasible().snap(torch.full((4, 1), 40.52).double(), feature, rows)
+        snapped = limits().snap(torch.full((4, 1), 40.52).double(), feature, rows)
         assert snapped[:, 0].tolist() == [41.0, 41.0, 60.0, 41.0]
 
     @pytest.mark.parametrize("empty", [(60.2, 60.8), (1e6, 1e7), (-9.0, -8.0)])
     def test_a_range_without_a_value_freezes_the_feature(self, empty):
-        feasible_rows = feasible(Constraints(ranges={"age": empty}))
-        assert (feasible_rows.low > feasible_rows.high)[:, AGE].all()
-        assert torch.equal(feasible_rows.floor[:, AGE], feasible_rows.ceiling[:, AGE])
+        within_limits = limits(Constraints(ranges={"age": empty}))
+        assert (within_limits.low > within_limits.high)[:, AGE].all()
+        assert torch.equal(within_limits.floor[:, AGE], within_limits.ceiling[:, AGE])
 
     @pytest.mark.parametrize(
         ("moved", "after"),
@@ -153,9 +155,9 @@ class TestActions:
         ids=["of three", "of two", "by row"],
     )
     def test_only_allowed_categories_may_be_taken(self, categories, feature, admitted):
-        feasible_rows = feasible(Constraints(categories=categories))
+        within_limits = limits(Constraints(categories=categories))
         every, rows = torch.arange(3.0).expand(4, 3), torch.arange(4)
-        found = feasible_rows.admits(every, torch.full((4,), feature), rows)
+        found = within_limits.admits(every, torch.full((4,), feature), rows)
         assert found.tolist() == admitted
 
 
@@ -215,7 +217,7 @@ class TestErrors:
     )
     def test_what_does_not_fit_the_schema_or_the_rows(self, within, match):
         with pytest.raises(ConstraintError, match=match):
-            feasible(Constraints(**within))
+            limits(Constraints(**within))
 
     @pytest.mark.parametrize(
         ("pair", "match"),
@@ -235,4 +237,4 @@ class TestErrors:
     )
     def test_invalid_ranges(self, pair, match):
         with pytest.raises(ConstraintError, match=rf"ranges\['age'\]: .*{match}"):
-            feasible(Constraints(ranges={"age": pair}))
+            limits(Constraints(ranges={"age": pair}))

@@ -9,7 +9,7 @@ import torch
 
 from dear_plugin import DEAR, Encoder, Schema
 from dear_plugin.data.relations import Relation
-from dear_plugin.problem.relations import Relations
+from dear_plugin.problem.rules import Rules
 
 N = 1500
 
@@ -74,7 +74,7 @@ def test_a_factor_may_become_zero_and_leave_zero():
     )
     product = Relation("y", ("a", "b"), 0.0, (1.0, 1.0), log=True, high=0.0, error=1e-6)
     schema = replace(Schema.infer(frame, numeric=["a", "b", "y"]), relations=(product,))
-    relations = Relations.of(Encoder(schema))
+    relations = Rules.of(Encoder(schema))
     x = torch.tensor([[0.0, 5.0, 0.0], [3.0, 7.0, 21.0]], dtype=torch.float64)
     reached = torch.tensor([[2.0, 5.0, 0.0], [0.0, 7.0, 21.0]], dtype=torch.float64)[:, None]
     free, required = x != x, torch.ones(2, 1, dtype=torch.bool)
@@ -92,7 +92,7 @@ def test_what_a_row_becomes_depends_on_that_row_alone():
     pairs = [("part", "total"), ("part", "rest"), ("rest", "total")]
     orders = tuple(Relation(upper, (lower,)) for lower, upper in pairs)
     schema = replace(Schema.infer(frame), relations=(band, *orders))
-    relations = Relations.of(Encoder(schema))
+    relations = Rules.of(Encoder(schema))
     x = torch.from_numpy(frame.to_numpy())
     reached = x[:, None] * torch.from_numpy(rng.uniform(0.1, 2.0, (200, 5, 3))).round(decimals=1)
     free = torch.from_numpy(rng.random((200, 3)) < 0.7)

@@ -8,10 +8,10 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from dear_plugin import DEAR, Encoder, RecourseMethod, Schema
+from dear_plugin import DEAR, Encoder, RecourseMethod, Rule, Schema
 from dear_plugin.data.relations import Relation
 from dear_plugin.errors import FileFormatError, SchemaError
-from dear_plugin.problem.relations import Relations
+from dear_plugin.problem.rules import Rules
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.rivals import NearestAccepted
 
@@ -178,5 +178,50 @@ def test_a_repair_that_breaks_an_order_is_followed_by_its_own():
     x, reached = torch.tensor([[4.0, 5.0, 8.0], [7.0, 9.0, 8.0]], dtype=torch.float64)[:, None]
     bounds = torch.zeros_like(x), torch.full_like(x, 39.0)
     free, required = torch.tensor([[False, True, True]]), torch.ones(1, 3, dtype=torch.bool)
-    repaired = Relations.of(encoder).repair(x, reached[None], free, bounds, required)
+    repaired = Rules.of(encoder).repair(x, reached[None], free, bounds, required)
     assert repaired.flatten().tolist() == [7.0, 7.0, 8.0]
+
+
+class Weeks(Rule):
+    """Weeks are four times months."""
+
+    members = ("weeks", "months")
+
+    def holds(self, rows):
+        return ~(rows["weeks"] != 4 * rows["months"])
+
+    def repair(self, rows, before, member):
+        return 4 * rows["months"] if member == "weeks" else rows["weeks"] / 4
+
+
+@pytest.fixture(scope="module")
+def by_weeks(table) -> DEAR:
+    frame = table[0].drop(columns="twin")
+    schema = Schema.infer(frame, rules=[Weeks()], definitions={}, orders=[])
+    score = lambda rows: (rows["weeks"] / 200).clip(0, 1)  # noqa: E731
+    return DEAR(score, schema, act_on=["months"]).fit(frame)
+
+
+class TestARuleOfTheUser:
+    """It sets what an action forces, as definitions do."""
+
+    def test_every_answer_keeps_it(self, by_weeks, table):
+        result = by_weeks.generate(table[0][table[0]["weeks"] < 80].head(30))
+        assert result.actions["success"].all()
+        assert doubled(result.counterfactuals).all()
+
+    def test_what_it_sets_is_forced(self, by_weeks, table):
+        row = table[0][table[0]["weeks"] == 80].head(1)
+        changes = by_weeks.apply(row, {"months": 30}).changes(row.index[0])
+        assert dict(zip(changes["feature"], changes["kind"], strict=True)) == {
+            "months": "direct",
+            "weeks": "forced",
+        }
+
+    def test_one_that_the_factual_breaks_is_not_required(self, by_weeks, table):
+        row = table[0].head(1).assign(weeks=7, months=3)
+        assert by_weeks.apply(row, {"months": 30}).counterfactuals["months"].item() == 30
+
+    def test_its_members_are_features(self, table):
+        with pytest.raises(SchemaError, match="rules, Weeks: unknown features: 'weeks'"):
+            Schema.infer(table[0][["months", "paid"]], rules=[Weeks()])

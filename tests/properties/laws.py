@@ -54,18 +54,18 @@ def per_row(value, m: int) -> list:
 def what_may_not_change_is_equal_bit_for_bit(world, method, result):
     after = result.counterfactuals
     frozen = per_row(world.within.frozen if world.within else (), len(world.query))
-    fixed = {f.name for f in world.schema if f.immutable}
+    fixed = {column.name for column in world.schema.columns if column.immutable}
     for i, names in enumerate(frozen):
         for name in fixed | set(names):
             assert after[name].iloc[[i]].equals(world.query[name].iloc[[i]])
             assert not result.proposal.direct[i, world.schema.index([name])].any()
-    others = [c for c in world.query if c not in world.schema.names]
+    others = [c for c in world.query if c not in world.schema.column_names]
     pd.testing.assert_frame_equal(world.query[others], after[others], check_exact=True)
 
 
 def ranges_of_the_schema_and_of_the_call_are_kept(world, method, result):
     ranges = per_row(world.within.ranges if world.within else None, len(world.query))
-    for feature in filter(lambda feature: feature.holds_numbers, world.schema):
+    for feature in filter(lambda feature: feature.holds_numbers, world.schema.columns):
         column = result.counterfactuals[feature.name]
         before, after = world.query[feature.name].astype(float), column.astype(float)
         for old, new, mine in zip(before, after, ranges, strict=True):
@@ -93,7 +93,7 @@ def said(end: float, places: int) -> float:
 
 def categories_are_allowed_and_keep_their_direction(world, method, result):
     kept = per_row(world.within.categories if world.within else None, len(world.query))
-    for feature in world.schema:
+    for feature in world.schema.columns:
         if feature.holds_numbers:
             continue
         known = feature.choices
@@ -126,8 +126,10 @@ def the_order_of_rows_does_not_matter(world, method, result):
 
 def what_is_true_by_definition_stays_true(world, method, result):
     solved = result.actions["success"].to_numpy()
+    label = world.schema.labelled
     for each in world.schema.relations:
-        before, after = (kept(each, rows) for rows in (world.query, result.counterfactuals))
+        frames = label(world.query), label(result.counterfactuals)
+        before, after = (kept(each, rows) for rows in frames)
         assert after[solved & before].all()
 
 

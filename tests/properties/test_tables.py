@@ -66,7 +66,7 @@ def what_is_missing_stays_missing_and_types_stay(table, dear, result, readable):
 
 
 def codes_are_neither_entered_nor_left_and_no_answer_lies_between(table, dear, result, readable):
-    for feature in table.schema:
+    for feature in table.schema.columns:
         if not feature.special or not feature.holds_numbers:
             continue
         old, new = (numbers(f, feature.name) for f in (table.query, result.counterfactuals))
@@ -82,7 +82,7 @@ def codes_are_neither_entered_nor_left_and_no_answer_lies_between(table, dear, r
 
 def orders_that_a_factual_keeps_hold_in_its_answer(table, dear, result, readable):
     done = readable & result.actions["success"].to_numpy()
-    kinds = {f.name: f for f in table.schema}
+    kinds = {f.name: f for f in table.schema.columns}
     frames_of = table.query, result.counterfactuals
     old, new = ({name: values(f, kind) for name, kind in kinds.items()} for f in frames_of)
     for a, b in table.schema.orders:
@@ -92,7 +92,7 @@ def orders_that_a_factual_keeps_hold_in_its_answer(table, dear, result, readable
 
 
 def success_is_the_model_of_the_returned_row(table, dear, result, readable):
-    rng = table.model.predict_proba(result.counterfactuals[list(table.schema.names)])
+    rng = table.model.predict_proba(result.counterfactuals[list(table.schema.column_names)])
     own = rng[:, 1] > rng[:, 0]
     assert result.actions["success"].to_numpy()[readable].tolist() == own[readable].tolist()
 
@@ -126,7 +126,11 @@ def test_the_laws_hold(table):
 @given(tables(), st.data())
 def test_a_row_that_cannot_be_read_fails_alone(table, data):
     # A new label of a feature that nothing acts on is passed to the model.
-    words = [name for name in table.schema.actionable if table.query[name].dtype == object]
+    words = [
+        c.name
+        for c in table.schema.columns
+        if c.actionable and table.query[c.name].dtype == object
+    ]
     if not words:
         return
     dear, m = table.fitted(), len(table.query)

@@ -246,7 +246,7 @@ def related_frames(draw) -> pd.DataFrame:
 def schemas(draw, frame: pd.DataFrame) -> Schema:
     """A schema of a frame, in which at least one feature may change."""
     plain = Schema.infer(frame)
-    mutable = plain.mutable
+    mutable = [c.name for f in plain if not f.immutable for c in f.dummies or (f,)]
     marked = [f.name for f in plain if f.kind is not Kind.CATEGORICAL]
     increasing = draw(some(marked))
     decreasing = draw(some([n for n in marked if n not in increasing]))
@@ -257,7 +257,7 @@ def schemas(draw, frame: pd.DataFrame) -> Schema:
         decreasing=decreasing,
         ranges={
             f.name: draw(intervals(f.bounds))
-            for f in plain
+            for f in plain.columns
             if f.name in draw(some(_numbers(plain)))
         },
         **draw(orders(plain)),
@@ -267,7 +267,7 @@ def schemas(draw, frame: pd.DataFrame) -> Schema:
 @st.composite
 def orders(draw, schema: Schema) -> dict[str, Any]:
     """No order of causes, some features in one or two tiers, or a graph."""
-    names = [*dict.fromkeys(schema.subjects)]
+    names = list(schema.names)
     if draw(st.booleans()):
         return {"causes": {name: draw(some(names[:i])) for i, name in enumerate(names)}}
     named = draw(some(names))
@@ -276,7 +276,7 @@ def orders(draw, schema: Schema) -> dict[str, Any]:
 
 
 def _numbers(schema: Schema) -> list[str]:
-    return [f.name for f in schema if f.holds_numbers]
+    return [column.name for column in schema.columns if column.holds_numbers]
 
 
 @st.composite
@@ -323,9 +323,9 @@ class Rules:
     """
 
     def __init__(self, frame: pd.DataFrame, schema: Schema, rng: np.random.Generator) -> None:
-        self.names = schema.names
-        self.steps = {f.name: self._step(frame, f, rng) for f in schema if f.holds_numbers}
-        levels = {f.name: f.choices for f in schema if not f.holds_numbers}
+        self.names, columns = schema.column_names, schema.columns
+        self.steps = {f.name: self._step(frame, f, rng) for f in columns if f.holds_numbers}
+        levels = {f.name: f.choices for f in columns if not f.holds_numbers}
         self.points = {
             name: dict(zip(known, rng.normal(0, 1, len(known)), strict=True))
             for name, known in levels.items()
@@ -429,13 +429,13 @@ def _wish(draw, shape, output, raw):
 def black_boxes(draw, frame, schema, rng) -> Judge:
     """Something that sees frames."""
     rules = Rules(frame, schema, rng)
-    rules.shift = quantile(draw, rules.score(frame[list(schema.names)]))
+    rules.shift = quantile(draw, rules.score(frame[list(schema.column_names)]))
     if draw(st.booleans()):
         return draw(deciders(rules))
     model = rules if draw(st.booleans()) else rules.predict_proba
 
     def accepts(people, encoder):
-        rng = rules.predict_proba(people[list(encoder.schema.names)])
+        rng = rules.predict_proba(people[list(encoder.schema.column_names)])
         return rng[:, 1] > rng[:, 0]
 
     return Judge(model, accepts)
@@ -452,7 +452,7 @@ def deciders(draw, rules: Rules) -> Judge:
     unsaid = column == 1 and set(classes) == {0, 1} and least is None
 
     def accepts(people, encoder):
-        seen = people[list(encoder.schema.names)]
+        seen = people[list(encoder.schema.column_names)]
         likely = model.predict_proba(seen)[:, column] >= (least or 0.0)
         if least is not None and least < 0.5:
             return likely
@@ -488,7 +488,7 @@ def constraints(draw, schema: Schema, query: pd.DataFrame) -> Constraints | None
     """What one call asks for: for all, or one by one."""
     if draw(st.booleans()):
         return None
-    names, m = schema.names, len(query)
+    names, m = schema.column_names, len(query)
 
     def each(one, ok=True):
         return (
@@ -510,7 +510,7 @@ def constraints(draw, schema: Schema, query: pd.DataFrame) -> Constraints | None
 def ranges(draw, schema: Schema) -> dict[str, tuple]:
     """Ranges of some of the numbers, perhaps open at one end."""
     out = {}
-    for feature in schema:
+    for feature in schema.columns:
         if feature.holds_numbers and draw(st.booleans()):
             low, high = draw(intervals(feature.bounds))
             out[feature.name] = draw(st.sampled_from([(low, high), (None, high), (low, None)]))
@@ -522,7 +522,7 @@ def levels(draw, schema: Schema) -> dict[str, list]:
     """Allowed values of some of the categories; those with an order are neighbours."""
     return {
         f.name: draw(some(f.categories, least=1) if f.categories else neighbours(f.levels))
-        for f in schema
+        for f in schema.columns
         if not f.holds_numbers and draw(st.booleans())
     }
 

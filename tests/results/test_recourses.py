@@ -209,20 +209,20 @@ class TestRanges:
             there = fitted.decoders.resample((1,), result.x, values, draws)
             there = result.question.case.feasible.project(result.x, there, torch.arange(8))
             steps.append(there[..., j] - result.x[:, [j]])
-        every = torch.stack(steps, 1)
-        for low, high, values, outer in (
-            ("low", "high", every.mean(1), 0.083),
-            ("low_one", "high_one", every.flatten(1), 0.025),
-        ):
-            ends = torch.from_numpy(
-                np.quantile(values, [outer, 1.0 - outer], axis=1, method="weibull")
-            )
-            for name, end, further in (
-                (low, ends[0], torch.minimum),
-                (high, ends[1], torch.maximum),
-            ):
-                found = getattr(result.ranges, name)[:, j]
-                np.testing.assert_allclose(found, further(end, own.to(end)), atol=1e-5)
+        every, own, ranges = torch.stack(steps, 1), own.double(), result.ranges
+        there = fitted.decoders.resample((1,), result.x, values, torch.arange(-15, 1))
+        there = result.question.case.feasible.project(result.x, there, torch.arange(8))
+        middle = (there[..., j] - result.x[:, [j]]).mean(1)
+        far = np.quantile((every.mean(1) - middle[:, None]).abs(), 0.834, axis=1, method="weibull")
+        outer = np.quantile(every.flatten(1), [0.025, 0.975], axis=1, method="weibull")
+        expected = {
+            "low": np.minimum(middle - far, own),
+            "high": np.maximum(middle + far, own),
+            "low_one": np.minimum(outer[0], own),
+            "high_one": np.maximum(outer[1], own),
+        }
+        for name, ends in expected.items():
+            np.testing.assert_allclose(getattr(ranges, name)[:, j], ends, atol=1e-4)
 
     def test_that_of_the_mean_is_narrower_where_people_differ(self, fitted, mixed):
         ranges = fitted.generate(mixed.refused(40)).ranges

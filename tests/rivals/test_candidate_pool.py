@@ -9,7 +9,7 @@ from dear_plugin import Constraints, Encoder, Schema, Target
 from dear_plugin.data.columns import resolutions
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.constraints import feasible_set
+from dear_plugin.problem.constraints import admissible
 from dear_plugin.rivals.candidate_pool import CandidatePool
 
 FRAME = pd.DataFrame(
@@ -39,7 +39,7 @@ def schema():
 def pool_of(schema, within=None, frame=FRAME):
     encoder = Encoder(schema)
     x = encoder.rows(frame)
-    feasible = feasible_set(within, x, encoder, resolutions(encoder.schema, frame))
+    feasible = admissible(within, x, encoder, resolutions(encoder.schema, frame))
     goal = Target.of_class(1).resolve(len(x), None)
     case = Case(x, goal, feasible, goal.aim(1e-4))
     return CandidatePool.of(case, Classifier(Income(), encoder))
@@ -61,7 +61,7 @@ def test_a_row_is_feasible_if_the_projection_does_not_change_it(schema, within):
     )
     rows = rows.double()
     kept = pool.project(rows.expand(3, -1, -1))
-    same = pool.case.feasible.stays(kept, rows).all(2)
+    same = pool.case.feasible.limits.stays(kept, rows).all(2)
     assert torch.equal(pool.feasible_mask(rows), same)
     assert pool.feasible_mask(pool.case.x).diagonal().all()
 

@@ -166,3 +166,12 @@ class TestArguments:
         other = NearestAccepted(mixed.pipeline, Schema.infer(half)).fit(half)
         with pytest.raises(SchemaError, match=r"scale features alike.*'income'"):
             compare({**methods, "half": other}, frame)
+
+
+def test_several_processes_give_the_same_answers_and_no_seconds(methods, frame):
+    rows = frame.head(18)
+    one, two = (compare(methods, rows, progress=False, n_jobs=jobs) for jobs in (1, 2))
+    assert two.table["seconds"].isna().all() and two.summary["cpu_ms"].isna().all()
+    pd.testing.assert_frame_equal(
+        one.table.drop(columns="seconds"), two.table.drop(columns="seconds")
+    )

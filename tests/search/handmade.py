@@ -12,7 +12,7 @@ from dear_plugin.data.columns import resolutions
 from dear_plugin.decoders import Decoder, Decoders, Sample
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.constraints import feasible_set
+from dear_plugin.problem.constraints import admissible
 from dear_plugin.search import Decoded, SearchProblem
 
 A, B, D, TOWN = range(4)
@@ -108,7 +108,7 @@ def make_world(margin, factuals, *, gains=None, within=None, frame=None):
     encoder = Encoder(schema)
     sets, x = ActionSets.of(schema, ACT_ON), encoder.rows(factuals)
     classifier = Classifier(Rule(margin), encoder)
-    feasible = feasible_set(within, x, encoder, resolutions(encoder.schema, factuals))
+    feasible = admissible(within, x, encoder, resolutions(encoder.schema, factuals))
     rows, decoder = encoder.rows(frame), Follows(() if gains is None else gains)
     problem = SearchProblem(
         x,
@@ -117,7 +117,7 @@ def make_world(margin, factuals, *, gains=None, within=None, frame=None):
         sets,
         Decoders(decoder, Sample(rows, encoder), sets.members),
         classifier,
-        feasible.may_act(sets),
+        feasible.limits.may_act(sets),
         resampled=gains is not None,
     )
     return World(problem, Trained(rows, classifier))

@@ -11,7 +11,7 @@ from dear_plugin.data.columns import resolutions
 from dear_plugin.decoders import Decoders, Sample, Transport
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.constraints import feasible_set
+from dear_plugin.problem.constraints import admissible
 from dear_plugin.search import SearchProblem
 from dear_plugin.search.outcomes import direct_cost, evaluate
 from dear_plugin.search.values import FeatureValues, admitted, combinations, singles
@@ -67,7 +67,7 @@ def problem(frame, encoder, world):
         categories=[{"town": ["A", "B", "C"]} if i % 3 else {} for i in range(300)],
         frozen=[["owner"] if i % 5 == 0 else [] for i in range(300)],
     )
-    feasible = feasible_set(within, x, encoder, resolutions(encoder.schema, factuals))
+    feasible = admissible(within, x, encoder, resolutions(encoder.schema, factuals))
     goal = Target.of_class(1).resolve(300, None)
     return SearchProblem.of(Case(x, goal, feasible, goal.aim(1e-4)), **world)
 
@@ -140,7 +140,7 @@ class TestCandidates:
             own = problem.x[row, positions]
             assert (some != own).any(1).all()
             for i, feature in enumerate(positions):
-                valid = problem.feasible.admits(some[None, :, i], feature[None], at)[0]
+                valid = problem.feasible.limits.admits(some[None, :, i], feature[None], at)[0]
                 assert (valid | (some[:, i] == own[i])).all()
 
     def test_a_number_of_few_values_has_each_once(self, problem, every):

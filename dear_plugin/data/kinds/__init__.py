@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import pandas as pd
+from torch import Tensor
 
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds import categories, numbers, ordered
@@ -36,6 +37,15 @@ class ColumnKind(Protocol):
 
     def column(self, feature: Feature, values: Array) -> pd.Series | Array:
         """Row values, (n,), as a column of the feature's dtype, or an array."""
+
+    def values(self, feature: Feature, column: Tensor) -> Tensor:
+        """(l,) ascending, the row values that an action may set, given training ones, (n,)."""
+
+    def levels(self, feature: Feature) -> Tensor:
+        """(l,) double, the row values that are no amounts and that an action may set or leave."""
+
+    def changes(self, before: Tensor, after: Tensor) -> Tensor:
+        """(m, 2) int64, the level before and after, (m,); of amounts -2 the less, -1 the more."""
 
 
 # In the order in which they are tried for a training column.

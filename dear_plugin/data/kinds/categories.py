@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
+from torch import Tensor
 
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, missing_of, typed
@@ -136,6 +138,21 @@ def column(feature: Feature, values: Array) -> pd.Series | Array:
     codes = _codes(feature)[values.astype(np.int64)]
     levels = list(feature.dtype_levels)
     return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=feature.ordered))
+
+
+def values(feature: Feature, column: Tensor) -> Tensor:
+    """(m,) the positions of all labels, whatever those of training rows, (n,), are."""
+    return levels(feature).to(column)
+
+
+def levels(feature: Feature) -> Tensor:
+    """(m,) double, the positions of all labels."""
+    return torch.arange(len(feature.categories), dtype=torch.float64)
+
+
+def changes(before: Tensor, after: Tensor) -> Tensor:
+    """(m, 2) int64, the positions of the labels before and after, (m,)."""
+    return torch.stack([before, after], 1).long()
 
 
 def positions(feature: Feature, column: pd.Series) -> Array:

@@ -146,7 +146,8 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
         excluded=tuple(v for v, f in zip(levels, own, strict=True) if f.name in barred),
         actionable=any(f.actionable for f in own),
         identifier=any(f.identifier for f in own),
-        label=labels.pop() if len(labels) == 1 else "",
+        label=own[0].label if len(labels) == 1 else "",
+        level_labels=tuple(f.label for f in own) if len(labels) > 1 else (),
         cost=max(costs, default=1.0),
         dummies=tuple(own),
     )
@@ -155,7 +156,7 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
 
 def stated(feature: Feature) -> Iterable[Feature]:
     """The columns of a feature, with what is stated of all of them."""
-    whole = {name: getattr(feature, name) for name in ("immutable", "cost", "label", "actionable")}
+    whole = {name: getattr(feature, name) for name in ("immutable", "cost", "actionable")}
     return [replace(each, **whole) for each in feature.dummies] or [feature]
 
 

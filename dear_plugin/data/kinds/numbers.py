@@ -8,13 +8,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
+from torch import Tensor
 
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.grid import ERROR, on_grid
 from dear_plugin.data.kinds.categories import NewLabels
 from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, typed, unboxed
 from dear_plugin.data.kinds.remedies import OTHERS, as_numbers, conversion, line
-from dear_plugin.data.special_values import SPECIAL, is_special, level_of, row_value
+from dear_plugin.data.special_values import (
+    SPECIAL,
+    is_special,
+    level_of,
+    row_value,
+    without_special,
+)
 from dear_plugin.errors import SchemaError
 
 MAX_DECIMALS = 6
@@ -103,6 +111,27 @@ def column(feature: Feature, values: Array) -> pd.Series | Array:
     if not feature.dtype.startswith("float") and not whole.all():
         return pd.Series(numbers)
     return typed(feature, numbers)
+
+
+def values(feature: Feature, column: Tensor) -> Tensor:
+    """(l,) ascending, the distinct amounts of training values, (n,)."""
+    out: Tensor = without_special(column).unique()
+    return out
+
+
+def levels(feature: Feature) -> Tensor:
+    """(l,) double, the special levels, where an action may enter or leave one."""
+    count = feature.special_levels if feature.enter_special or feature.leave_special else 0
+    return torch.tensor([row_value(level) for level in range(count)], dtype=torch.float64)
+
+
+def changes(before: Tensor, after: Tensor) -> Tensor:
+    """(m, 2) int64, the special level before and after, (m,); else -2 the less, -1 the more."""
+    ends = torch.stack([before, after], 1)
+    rises = (after > before).long()
+    order = torch.stack([-1 - rises, rises - 2], 1)
+    out: Tensor = torch.where(is_special(ends), level_of(ends).long(), order)
+    return out
 
 
 def ordinary_values(column: pd.Series, special: Sequence[float]) -> Array:

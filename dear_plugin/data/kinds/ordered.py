@@ -90,6 +90,9 @@ def as_stored(feature: Feature, column: pd.Series) -> Feature:
     return dataclasses.replace(changed, dtype=str(dtype), missing=missing_of(column))
 
 
+values, levels, changes = numbers.values, numbers.levels, numbers.changes
+
+
 def read(
     feature: Feature, column: pd.Series, new: NewLabels | None, accepted: Array | None
 ) -> Reading:

@@ -42,6 +42,8 @@ PARTS_OF_FEW, BEYOND = 64, 1.0
 # Nodes of a number: representative values, and evenly spaced ones.
 NODES, EVEN_NODES = 32, 24
 MIN_LEAF = 100
+# The share of the rows in outer bins, and their least rows.
+OUTER, OUTER_ROWS = 0.02, 60
 
 
 class Level(NamedTuple):
@@ -95,7 +97,8 @@ def _of_one(sample: Sample, j: int) -> Axis:
         few = len(value_counts(column)[0]) <= MAX_BINS
         part = len(column) // (PARTS_OF_FEW if few else PARTS)
         min_rows = max(MIN_ROWS, min(TARGET_ROWS, part))
-        nodes, (bins, centres), ordered = _nodes(column), cut(column, MAX_BINS, min_rows), True
+        nodes, ordered = _nodes(column), True
+        bins, centres = cut(column, MAX_BINS, min_rows, OUTER)
         heavy = heavy_values(column, share=VERY_HEAVY).tolist()
         apart = {value: int(bins[(column == value).nonzero()[0, 0]]) for value in heavy}
         mix = _mixed(nodes, centres, apart, BEYOND * few)
@@ -164,11 +167,14 @@ def _leaf(leaves: Leaves, encoder: Encoder, acted: list[int], values: Tensor) ->
     return leaves(encoder.expand(rows)[:, torch.isin(encoder.feature_of, torch.tensor(acted))])
 
 
-def cut(column: Tensor, max_bins: int, min_rows: int = MIN_ROWS) -> tuple[Tensor, Tensor]:
+def cut(
+    column: Tensor, max_bins: int, min_rows: int = MIN_ROWS, outer: float = 0.0
+) -> tuple[Tensor, Tensor]:
     """The bin of each row of a column, (n,) int64, and the sorted centres of the bins, (b,).
 
     Every heavy value of at least `min_rows` rows and every special level is a bin; the rest is cut
-    into up to `max_bins` quantile bins of at least `min_rows` rows; fewer rows are one bin.
+    into up to `max_bins` quantile bins of at least `min_rows` rows; fewer rows are one bin. Of
+    enough rows, an `outer` share on either side is a bin, too.
     """
     column = column.contiguous()
     special = column[is_special(column)]
@@ -177,7 +183,11 @@ def cut(column: Tensor, max_bins: int, min_rows: int = MIN_ROWS) -> tuple[Tensor
     is_heavy = torch.cat([heavy, heavy.new_tensor([torch.nan])])[own] == column
     rest = sorted_values(column[~is_heavy])
     count = min(max_bins, len(rest) // min_rows)
-    edges = rest[[(i * len(rest)) // count for i in range(1, count)]].unique_consecutive()
+    places = [(i * len(rest)) // count for i in range(1, count)]
+    beyond = int(outer * len(rest))
+    if beyond >= OUTER_ROWS:
+        places = [beyond, *places, len(rest) - beyond]
+    edges = rest[places].unique_consecutive()
     raw = torch.where(is_heavy, own, len(heavy) + torch.bucketize(column, edges, right=True))
     present, bins = raw.unique(return_inverse=True)
     starts = torch.tensor([0, *torch.searchsorted(rest, edges).tolist(), len(rest)])

@@ -52,7 +52,7 @@ class Cut(NamedTuple):
     def digits(self, rows: Tensor) -> Tensor:
         """(n,) the interval between cuts of the feature in each of some rows, (n, p)."""
         column = rows[:, self.feature]
-        if not len(self.rank):
+        if not self.rank.numel():
             return torch.bucketize(column.contiguous(), self.at)
         digits = torch.bucketize(self.rank[column.long().clamp(0, len(self.rank) - 1)], self.at)
         # A category that no training row has is in none of the cells that the feature cuts.
@@ -162,6 +162,10 @@ class Cells:
 
 def cells_of(sample: Sample, acted: Members, held: Members) -> Cells:
     """The cells of a set; those of held features of few values are computed once for all sets."""
+    return sample.shared(_cells, acted, held)
+
+
+def _cells(sample: Sample, acted: Members, held: Members) -> Cells:
     many = any(_is_number_of_many_values(sample.shared(_cut, j)) for j in held)
     if held and not many:
         uncut = sample.shared(Cells, (), held).uncut_shares

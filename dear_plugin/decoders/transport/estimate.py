@@ -35,7 +35,7 @@ from dear_plugin.decoders.transport.values import (
 )
 
 # The number of bootstrap samples that are estimated at a time, and how many times; further draws
-# are other people in the same samples, so many in each.
+# are other people in the same samples, so many in each, and from 0 down in the training rows.
 DRAWS, TIMES, PEOPLE = 16, 2, 8
 # The key of who becomes missing.
 LUCK = 1
@@ -142,6 +142,10 @@ class Estimate:
                 may_move[direct] = False
         return chains
 
+    def _chain(self, group: int) -> list[Lines]:
+        """What follows counted features in a group of samples."""
+        return self._chained[group] if group >= 0 else [point for _, point in self._chains]
+
     def _counts(self, weights: Tensor, by: Tensor | None = None) -> Counts:
         return Counts(*self._set, weights, by, self.axis)
 
@@ -210,7 +214,7 @@ class Estimate:
             generator: breaks ties at random; None takes the middle in the training rows, and in
                 each sample another place, since nobody knows a row's own.
         """
-        group = None if draws is None else _group(draws)
+        group, places = None if draws is None else _group(draws), _place(draws)
         tables, lines, draws = self._of(draws)
         at = self._cell(x, draws) * len(self.axis.mix)
         at = at + self.axis.node(x.index_select(1, self.acted))
@@ -218,7 +222,7 @@ class Estimate:
         if len(features := tables.features):
             tie = torch.full((1, 1, len(features)), 0.5)
             if group is not None:
-                tie = _places(group, self._keys)[draws, None]
+                tie = _places(group, self._keys)[places, None]
             if generator is not None:
                 drawn = torch.rand((1, len(x), len(features)), generator=generator)
                 tie = drawn[..., features.argsort().argsort()]
@@ -239,9 +243,9 @@ class Estimate:
             values: (m, c, w) the new values of x_S.
             draws: (r,) draws of one group, from 1 on; None: the training rows.
         """
-        group = None if draws is None else _group(draws)
+        group, places = None if draws is None else _group(draws), _place(draws)
         (m, c, _), (tables, lines, draws) = values.shape, self._of(draws)
-        luck = None if group is None else _places(group, [LUCK])[draws, 0].numpy()
+        luck = None if group is None else _places(group, [LUCK])[places, 0].numpy()
         out = x[:, None].repeat(len(draws), 1, c, 1)
         if len(features := tables.features):
             start, node = v[..., -1].long(), self.axis.node(values.flatten(0, 1)).view(m, c)
@@ -253,14 +257,14 @@ class Estimate:
             stays = is_special(out[..., features]) | is_special(x[:, None, features])
             moved = lines.move(x, v.index_select(2, features), values, draws)
             out.index_copy_(3, features, torch.where(stays, out[..., features], moved))
-        for chain in self._chained[_sampled(group)] if group is not None else ():
+        for chain in self._chain(_sampled(group)) if group is not None else ():
             moved = chain.follow(x, out[:, :, 0], values[:, 0], draws)
             out.index_copy_(3, chain.features, moved[:, :, None])
         if group is not None and len(features):
             # Nor does anybody know what a row was before it was rounded.
             keys, gaps = self._sample.shared(rounding)
             moved, keys = out[..., features], [keys[j] for j in features.tolist()]
-            within = (_places(group, keys)[draws] - 0.5) * gaps[features]
+            within = (_places(group, keys)[places] - 0.5) * gaps[features]
             moves = (moved != x[:, None, features]) & ~stays
             out[..., features] = moved + within[:, None, None].to(moved) * moves
         for j, i, slope in self._copies:
@@ -287,9 +291,9 @@ class Estimate:
 
     def _of(self, draws: Tensor | None) -> tuple[Tables, Lines, Tensor]:
         """What moves in some samples, and their places there."""
-        if draws is None:
-            return *self.point, torch.zeros(1, dtype=torch.int64)
-        return *self.drawn(_sampled(_group(draws))), (draws - 1) % DRAWS
+        if draws is None or draws[0] <= 0:
+            return *self.point, torch.zeros_like(_place(draws))
+        return *self.drawn(_sampled(_group(draws))), _place(draws)
 
     @lazy
     def _keys(self) -> list[int]:
@@ -317,9 +321,14 @@ def _group(draws: Tensor) -> int:
     return int(draws[0] - 1) // DRAWS
 
 
+def _place(draws: Tensor | None) -> Tensor:
+    """(r,) the places of draws in their group."""
+    return torch.zeros(1, dtype=torch.int64) if draws is None else (draws - 1) % DRAWS
+
+
 def _sampled(group: int) -> int:
-    """The group of bootstrap samples of a group of draws, see `Estimate.drawn`."""
-    return group if group < TIMES else TIMES + group % TIMES
+    """The group of bootstrap samples of a group of draws, see `Estimate.drawn`; -1 for none."""
+    return max(group, -1) if group < TIMES else TIMES + group % TIMES
 
 
 def _places(group: int, keys: Sequence[int]) -> Tensor:

@@ -24,7 +24,8 @@ class Leaves:
         regressor = DecisionTreeRegressor(
             min_samples_leaf=max(min_rows, 1), max_leaf_nodes=most, random_state=0
         )
-        self._tree = regressor.fit(x.float().numpy(), targets.numpy()).tree_
+        inputs = x.float().contiguous().numpy()
+        self._tree = regressor.fit(inputs, targets.numpy(), check_input=False).tree_
         self._leaf = torch.from_numpy(self._tree.children_left < 0).cumsum(0) - 1
 
     def __len__(self) -> int:

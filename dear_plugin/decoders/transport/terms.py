@@ -74,7 +74,7 @@ class Terms:
 
     def __call__(self, column: Tensor) -> Tensor:
         """(..., q) the columns of values, (...)."""
-        if not len(self.least):
+        if not self.least.numel():
             return (column[..., None] == self.shift).to(column.dtype)
         column = self._ordinary(column)
         return torch.maximum(column[..., None] - self.shift, self.least).to(column.dtype)
@@ -88,16 +88,16 @@ class Terms:
 
     def weighted(self, column: Tensor, weights: Tensor) -> Tensor:
         """(m,) the columns of values, (m,), times weights, (q,)."""
-        return self(column) @ weights if len(self.least) else _at(column, weights)
+        return self(column) @ weights if self.least.numel() else _at(column, weights)
 
     def factor(self, column: Tensor, weights: Tensor) -> Tensor:
         """(m,) a number, without special levels, or the weights of categories."""
-        return self._ordinary(column) if len(self.least) else _at(column, weights)
+        return self._ordinary(column) if self.least.numel() else _at(column, weights)
 
     @property
     def straight(self) -> Tensor:
         """(q,) bool, the columns without kinks."""
-        return ~self.least.isfinite() if len(self.least) else torch.ones_like(self.shift).bool()
+        return ~self.least.isfinite() if self.least.numel() else torch.ones_like(self.shift).bool()
 
 
 def phi(terms: Sequence[Terms], values: Tensor) -> Tensor:

@@ -27,8 +27,8 @@ class Training:
         rate: Adam's learning rate.
         patience: epochs without a lower held-out loss before the loop stops.
         most_steps: an upper limit on all steps, which bounds the time for very many rows.
-        progress: show a bar; `logging.getLogger("dear_plugin").setLevel("INFO")` shows those of
-            all work that takes over 3 seconds.
+        progress: show a bar at once, wherever stderr goes; others appear after two seconds, in a
+            terminal or a notebook.
         anneal: lower the rate to zero along a cosine over all steps; otherwise it is constant.
 
     Raises:

@@ -8,6 +8,7 @@ import torch
 from dear_plugin import Encoder, Schema, Transport
 from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders import Decoders, Sample
+from dear_plugin.decoders.transport.least_squares import LeastSquares
 from dear_plugin.errors import ConstraintError, NotFittedError
 
 EVERY = torch.arange(1, 17)
@@ -468,3 +469,20 @@ class TestOddTables:
         assert torch.equal(given.rows, again.rows)
         assert len(given.rows[:, 7].unique()) == 2000  # noise: no row is taken twice
         assert sample.at_most(3000) is sample
+
+
+def test_only_complete_rows_count_where_it_is_tested_whether_spreads_follow():
+    rng = np.random.default_rng(0)
+    n = 700  # no multiple of 64
+    x, held = rng.normal(size=n), rng.normal(size=n).round(1)
+    frame = pd.DataFrame({"x": x, "held": held, "y": x + rng.normal(size=n)})
+    frame.loc[:299, "held"] = np.nan
+    encoder = Encoder(Schema.infer(frame, immutable=["held"]))
+    sample = Sample(encoder.rows(frame), encoder)
+    moves = torch.tensor([False, False, True])
+    fit = LeastSquares(sample, (0,), (1,), moves, tested=1)
+    fit.lines(torch.ones(1, 1).double())
+    columns, values = (each[300:n] for each in fit._part(0))
+    logs = (values - columns @ fit._fit).abs().log()
+    found = fit._sizes(fit._part, torch.ones(1, 64).double())[1]
+    torch.testing.assert_close(found, logs.square().sum(0)[None])

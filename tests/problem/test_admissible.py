@@ -1,4 +1,4 @@
-"""FeasibleSet: one projection applies all of A_d, in the order that its docstring states."""
+"""Admissible: one projection applies all of A_d, in the order that its docstring states."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ import torch
 from dear_plugin import Constraints, Encoder, Schema
 from dear_plugin.data.columns import resolutions
 from dear_plugin.data.special_values import is_special
-from dear_plugin.problem.constraints import feasible_set
+from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.seen_pairs import SeenPairs
 
 N = 2000
@@ -36,13 +36,13 @@ def frame():
 
 @pytest.fixture(scope="module")
 def world(frame):
-    """A feasible set, the rows, and what other rows have: where a decoder might move them."""
+    """What is admissible, the rows, and what other rows have: where a decoder might move them."""
     schema = Schema.infer(frame, special={"months": [-7]}, increasing=["age"])
     schema = schema.replace("months", leave_special=True, enter_special=True)
     encoder = Encoder(schema)
     x = encoder.rows(frame)
     within = Constraints(frozen=["job_a"], ranges={"total": (5.0, 60.0)})
-    feasible = feasible_set(within, x, encoder, resolutions(schema, frame))
+    feasible = admissible(within, x, encoder, resolutions(schema, frame))
     pairs = SeenPairs.of(x, encoder)
     rng = torch.Generator().manual_seed(0)
     moved = torch.stack([column[torch.randperm(N, generator=rng)] for column in x.T], 1)
@@ -61,7 +61,7 @@ def test_everything_holds_at_once(world):
     schema, feasible, x, _ = world
     (total, paid, months, *_, age), every = range(len(schema)), torch.arange(N)
     out = projected(world)
-    assert feasible.satisfies_rules(out, every).all()
+    assert feasible.keeps_rules(out, every).all()
     assert (out[:, paid] <= out[:, total]).all()
     (job,) = schema.index(["job_a"])
     assert torch.equal(out[:, job], x[:, job])

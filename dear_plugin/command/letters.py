@@ -1,0 +1,228 @@
+"""Letters: files of rows, a model and training rows in; letters, answers and records out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dear_plugin._progress import bar
+from dear_plugin._version import __version__
+from dear_plugin.command.models import model_of, on_its_columns
+from dear_plugin.command.pages import page, print_page
+from dear_plugin.command.tables import by_case, read_table
+from dear_plugin.data import toml
+from dear_plugin.data.schema import Schema
+from dear_plugin.errors import InputError, unknown
+from dear_plugin.methods.dear import DEAR
+from dear_plugin.results.letter import LetterTemplate
+from dear_plugin.results.recourses import Recourses
+
+# Rows that are answered and written at once: an interrupted run goes on after them.
+ROWS_AT_ONCE = 50
+RUN, PAGE, PARTS, LETTERS, RECORDS = "run.json", "letters.html", "parts", "letters", "records"
+# The last one of some rows says that they are complete.
+TABLES = ("changes", "kinds", "actions")
+# What a letter says, by the sentence of the template that it then has.
+KINDS = {
+    "accepted": "accepted already",
+    "unreadable": "cannot be read",
+    "none": "without a way that we can recommend",
+}
+ADVICE = "with what to do"
+MOST_REASONS = 3
+CASE = "case"
+# Characters that a name of a file cannot have.
+UNSAFE = str.maketrans(dict.fromkeys('<>:"/\\|?*\0', "_"))
+# What the table "letters" of a schema file may state, in the place of options.
+STATED = ("act_on", "index", "want", "language")
+
+
+@dataclass(frozen=True)
+class Letters:
+    """The settings of `dear-plugin letters`.
+
+    Attributes:
+        rows: a file of the rows to answer.
+        model: a file of joblib, pickle or skops, or `module:attribute`.
+        out: the folder to write to.
+        trust: whether code of the model file may run.
+        train: a file of training rows, unless there is a saved DEAR.
+        schema: a file of `dear-plugin schema`; None infers it.
+        saved: the folder of a saved DEAR, in the place of `train` and `schema`.
+        act_on: the features to act on; none for all that may change.
+        index: the column of `rows` that has the cases; "" for the number of the row.
+        want: the wanted class; "" for class 1.
+        language: of the letters.
+        n_jobs: the number of processes.
+    """
+
+    rows: Path
+    model: str
+    out: Path
+    trust: bool = False
+    train: Path | None = None
+    schema: Path | None = None
+    saved: Path | None = None
+    act_on: Sequence[str] = ()
+    index: str = ""
+    want: str = ""
+    language: str = ""
+    n_jobs: int = 1
+
+    def completed(self) -> Letters:
+        """These settings, with those of the schema file where they are not given.
+
+        Raises:
+            InputError: it states something else.
+        """
+        tables = toml.read(self.schema).get(toml.OWN, {}) if self.schema else {}
+        if wrong := [key for key in tables if key not in STATED]:
+            raise InputError(f"{self.schema}: [{toml.OWN}]: {unknown('keys', wrong, STATED)}")
+        return replace(self, **{k: v for k, v in tables.items() if not getattr(self, k)})
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """What decides the answers: settings, and digests of the files."""
+        files = {"rows": self.rows, "train": self.train, "schema": self.schema}
+        files |= {"model": Path(self.model)}
+        named = {key: str(getattr(self, key)) for key in (*STATED, "model", "saved")}
+        digests = {k: _digest(path) for k, path in files.items() if path and path.is_file()}
+        return {"version": __version__, **named, **{f"{k} sha256": v for k, v in digests.items()}}
+
+
+def write_letters(settings: Letters) -> int:
+    """Write a letter, an answer and a record for every row; returns the exit status.
+
+    Returns:
+        0, or 1 where rows cannot be read.
+
+    Raises:
+        InputError: files that are missing or do not fit, or a folder with letters of another run.
+        DearError: what fitting and searching raise.
+    """
+    settings = settings.completed()
+    train = None if settings.train is None else read_table(settings.train, "--train")
+    rows = by_case(read_table(settings.rows, "rows", like=train), settings.index)
+    words, out = LetterTemplate.of(settings.language or "en"), settings.out
+    dear = _fitted(settings, train)
+    target = _class_of(dear, settings.want)
+    _claim(out, settings.signature)
+    starts = range(0, len(rows), ROWS_AT_ONCE)
+    todo = [start for start in starts if not _part(out, start, TABLES[-1]).exists()]
+    for start in bar(todo, "letters"):
+        some = rows.iloc[start : start + ROWS_AT_ONCE]
+        _write(dear.generate(some, target, n_jobs=settings.n_jobs), words, out, start)
+    kinds = _joined(out, starts)
+    _print(out, [*map(str, rows.index)], settings.language or "en")
+    print(f"{out}: {_in_words(kinds)}")
+    return int((kinds["letter"] == KINDS["unreadable"]).any())
+
+
+def _claim(out: Path, signature: Mapping[str, str]) -> None:
+    """Mark a folder as that of this run; an interrupted one goes on in it."""
+    for name in (PARTS, LETTERS, RECORDS):
+        (out / name).mkdir(parents=True, exist_ok=True)
+    if not (out / RUN).exists():
+        (out / RUN).write_text(json.dumps(signature, indent=1), encoding="utf8")
+    former = json.loads((out / RUN).read_text(encoding="utf8"))
+    if other := [k for k in {**former, **signature} if former.get(k) != signature.get(k)]:
+        raise InputError(
+            f"--out {out} has letters of another run, with another {' and '.join(other)}: expected"
+            " a new folder"
+        )
+
+
+def _fitted(settings: Letters, train: pd.DataFrame | None) -> DEAR:
+    """The method, on the training rows or from its folder."""
+    model = on_its_columns(model_of(settings.model, trust=settings.trust))
+    if settings.saved is not None:
+        return DEAR.load(settings.saved, model)
+    if train is None:
+        raise InputError("expected --train with training rows, or --saved with a saved DEAR")
+    schema = Schema.from_toml(settings.schema, train) if settings.schema else Schema.infer(train)
+    act_on = list(settings.act_on) or None
+
+    return DEAR(model, schema, act_on=act_on).fit(train)
+
+
+def _class_of(dear: DEAR, text: str) -> Any:
+    """The wanted class of the model by its text; None for class 1."""
+    known = {str(label): label for label in dear.classifier.classes or ()}
+    if text and text not in known:
+        raise InputError(f"--want: {unknown('classes', [text], known)}")
+    return known.get(text)
+
+
+def _file(folder: Path, case: str, suffix: str) -> Path:
+    return folder / f"{case.translate(UNSAFE)}{suffix}"
+
+
+def _part(out: Path, start: int, name: str) -> Path:
+    return out / PARTS / f"{start:09d}-{name}.csv"
+
+
+def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int) -> None:
+    """Write the answers of some rows; their last file says that they are complete."""
+    cases = answers.factuals.index
+    letters = answers.letter(template=words, case=cases.to_series())
+    for case, letter in letters.items():
+        _file(out / LETTERS, str(case), ".md").write_text(f"{letter}\n", encoding="utf8")
+        record = json.dumps(answers.record(case), indent=1, default=str)
+        _file(out / RECORDS, str(case), ".json").write_text(f"{record}\n", encoding="utf8")
+    kinds = pd.DataFrame(
+        {
+            "letter": [_kind(letter, words) for letter in letters],
+            "reason": answers.actions["reason"],
+        }
+    )
+    changes = answers.changes.rename(columns={"row": CASE}).set_index(CASE)
+    tables = {"changes": changes, "kinds": kinds, "actions": answers.actions}
+    for name in TABLES:
+        draft = out / PARTS / "draft"
+        tables[name].to_csv(draft, index_label=CASE)
+        draft.replace(_part(out, start, name))
+
+
+def _kind(letter: str, words: LetterTemplate) -> str:
+    """What a letter says, in words."""
+    found = (kind for sentence, kind in KINDS.items() if words[sentence] in letter)
+    return next(found, ADVICE)
+
+
+def _joined(out: Path, starts: Sequence[int]) -> pd.DataFrame:
+    """Write the tables of all rows, the parts of which stay; returns what kind each is."""
+    whole = {}
+    for name in TABLES:
+        parts = [pd.read_csv(_part(out, start, name)) for start in starts]
+        whole[name] = pd.concat(parts, ignore_index=True)
+    for name in ("changes", "actions"):
+        whole[name].to_csv(out / f"{name}.csv", index=False)
+    return whole["kinds"]
+
+
+def _print(out: Path, cases: Sequence[str], language: str) -> None:
+    """The letters as one page, and as a PDF if there is a browser."""
+    texts = {c: _file(out / LETTERS, c, ".md").read_text(encoding="utf8") for c in cases}
+    (out / PAGE).write_text(page(texts, "Letters", language), encoding="utf8")
+    print_page(out / PAGE, (out / PAGE).with_suffix(".pdf"))
+
+
+def _in_words(kinds: pd.DataFrame) -> str:
+    """How many letters say what, and the most frequent reasons of those without a way."""
+    counts = Counter(kinds["letter"])
+    parts = [f"{counts[kind]} {kind}" for kind in (ADVICE, *KINDS.values()) if counts[kind]]
+    without = kinds["letter"].isin([KINDS["none"], KINDS["unreadable"]])
+    reasons = Counter(kinds.loc[without, "reason"].dropna()).most_common(MOST_REASONS)
+    why = "".join(f"\n  {count}: {reason}" for reason, count in reasons)
+    return f"{len(kinds)} letters: {', '.join(parts)}{why}"
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,195 @@
+"""`dear-plugin letters`: from files to letters, tables and records."""
+
+import json
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from dear_plugin import DEAR, Schema
+from dear_plugin.__main__ import main
+from dear_plugin.command import letters as command
+
+PEOPLE = 12
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Training rows with missing values and case numbers, a model of some columns, people."""
+    folder = tmp_path_factory.mktemp("files")
+    rng, n = np.random.default_rng(0), 1_200
+    income = (rng.gamma(8, 400, n) / 10).round() * 10
+    frame = pd.DataFrame(
+        {
+            "case": [f"A/{at:05d}" for at in range(n)],
+            "income": income,
+            "loan": (income * rng.uniform(2, 9, n) / 100).round() * 100,
+            "years": np.where(rng.random(n) < 0.1, np.nan, rng.integers(0, 30, n)),
+            "town": rng.choice(["Ulm", "Bonn"], n),
+        }
+    )
+    odds = frame["income"] / 400 - frame["loan"] / 2_500 + frame["years"].fillna(5) / 10
+    frame["approved"] = (odds + rng.normal(0, 0.3, n) > odds.median()).astype(int)
+    names = ["income", "loan", "years"]
+    model = HistGradientBoostingClassifier(max_iter=30).fit(frame[names], frame["approved"])
+    refused = frame[model.predict(frame[names]) == 0].head(PEOPLE)
+    frame.to_csv(folder / "train.csv", index=False)
+    refused.drop(columns="approved").to_csv(folder / "people.csv", index=False)
+    joblib.dump(model, folder / "model.joblib")
+    main(["schema", str(folder / "train.csv"), "--target", "approved"])
+    return folder
+
+
+def run(files, out, *more, people="people.csv", schema="train.toml"):
+    command = ["letters", files / people, "--model", files / "model.joblib", "--trust"]
+    command += ["--train", files / "train.csv", "--schema", files / schema]
+    options = ["--out", out, "--index", "case", "--act-on", "income,loan", *more]
+    return main(list(map(str, [*command, *options])))
+
+
+@pytest.fixture(scope="module")
+def done(files, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out") / "letters"
+    assert run(files, out) == 0
+    return out
+
+
+def content(out):
+    """The bytes of what a run leaves, but for the PDF, which has a date."""
+    return {
+        path.relative_to(out).as_posix(): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and path.suffix != ".pdf"
+    }
+
+
+class TestWhatIsWritten:
+    def test_every_person_has_a_letter_a_record_and_a_line(self, files, done):
+        people = pd.read_csv(files / "people.csv")
+        names = people["case"].str.replace("/", "_").tolist()
+        assert sorted(path.stem for path in (done / "letters").iterdir()) == names
+        assert sorted(path.stem for path in (done / "records").iterdir()) == names
+        actions = pd.read_csv(done / "actions.csv")
+        assert actions["case"].tolist() == people["case"].tolist()
+
+    def test_they_are_the_answers_of_the_engine(self, files, done):
+        train = pd.read_csv(files / "train.csv")
+        model = joblib.load(files / "model.joblib")
+        schema = Schema.from_toml(files / "train.toml", train)
+        names = list(model.feature_names_in_)
+        dear = DEAR(
+            lambda rows: model.predict_proba(rows[names]), schema, act_on=["income", "loan"]
+        )
+        people = pd.read_csv(files / "people.csv")
+        answers = dear.fit(train).generate(people)
+        told = pd.read_csv(done / "actions.csv")
+        assert told["acted_on"].fillna("").tolist() == answers.actions["acted_on"].tolist()
+        assert told["credible"].tolist() == answers.actions["credible"].tolist()
+
+    def test_a_letter_names_its_case(self, done):
+        letter = next((done / "letters").iterdir()).read_text(encoding="utf8")
+        assert letter.startswith("Case A/")
+
+    def test_the_page_has_all_letters(self, done):
+        page = (done / "letters.html").read_text(encoding="utf8")
+        assert page.count("<article") == PEOPLE
+
+    def test_the_changes_are_those_of_the_cases(self, files, done):
+        changes = pd.read_csv(done / "changes.csv")
+        assert {"direct"} <= {*changes["kind"]} <= {"direct", "indirect", "forced"}
+        first = json.loads(next((done / "records").iterdir()).read_text(encoding="utf8"))
+        assert first["hashes"]
+
+    def test_the_last_line_says_how_many_got_a_way(self, files, tmp_path, capsys):
+        run(files, tmp_path / "out")
+        words = capsys.readouterr().out
+        assert f"{PEOPLE} letters: " in words
+        assert "with what to do" in words
+
+    def test_letters_in_german(self, files, tmp_path):
+        assert run(files, tmp_path / "out", "--language", "de") == 0
+        text = (tmp_path / "out" / "letters.html").read_text(encoding="utf8")
+        assert '<html lang="de">' in text
+        assert "Entscheidung" in text
+
+
+class TestAgain:
+    def test_an_interrupted_run_goes_on(self, files, done, tmp_path, monkeypatch):
+        monkeypatch.setattr(command, "ROWS_AT_ONCE", 5)
+        out, written = tmp_path / "out", command._write
+
+        def _interrupted(answers, words, out, start):
+            if start == 5:
+                raise KeyboardInterrupt
+            written(answers, words, out, start)
+
+        monkeypatch.setattr(command, "_write", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(files, out)
+        starts = []
+        monkeypatch.setattr(
+            command, "_write", lambda *given: starts.append(given[-1]) or written(*given)
+        )
+        assert run(files, out) == 0
+        assert starts == [5, 10]
+        whole = {k: v for k, v in content(out).items() if not k.startswith("parts")}
+        assert whole == {k: v for k, v in content(done).items() if not k.startswith("parts")}
+
+    def test_a_folder_of_another_run_is_left_alone(self, files, done, capsys):
+        before = content(done)
+        assert run(files, done, "--language", "de") == 2
+        assert "letters of another run, with another language" in capsys.readouterr().err
+        assert content(done) == before
+
+
+class TestSettings:
+    def test_the_schema_file_may_have_the_options(self, files, done, tmp_path):
+        text = (files / "train.toml").read_text(encoding="utf8")
+        table = '\n[letters]\nact_on = ["income", "loan"]\nindex = "case"\n'
+        (files / "own.toml").write_text(text + table, encoding="utf8")
+        command = ["letters", files / "people.csv", "--model", files / "model.joblib", "--trust"]
+        command += ["--train", files / "train.csv", "--schema", files / "own.toml"]
+        assert main(list(map(str, [*command, "--out", tmp_path / "out"]))) == 0
+        assert content(tmp_path / "out")["actions.csv"] == content(done)["actions.csv"]
+
+    def test_a_saved_dear_needs_no_training_rows(self, files, done, tmp_path):
+        train = pd.read_csv(files / "train.csv")
+        model = joblib.load(files / "model.joblib")
+        schema = Schema.from_toml(files / "train.toml", train)
+        names = list(model.feature_names_in_)
+        score = lambda rows: model.predict_proba(rows[names])  # noqa: E731
+        dear = DEAR(score, schema, act_on=["income", "loan"]).fit(train)
+        dear.save(tmp_path / "saved")
+        command = ["letters", files / "people.csv", "--model", files / "model.joblib", "--trust"]
+        command += ["--saved", tmp_path / "saved", "--index", "case", "--out", tmp_path / "out"]
+        assert main(list(map(str, command))) == 0
+        assert content(tmp_path / "out")["actions.csv"] == content(done)["actions.csv"]
+
+    def test_a_row_that_cannot_be_read_is_told_by_the_status(self, files, tmp_path, capsys):
+        people = pd.read_csv(files / "people.csv").head(3)
+        people.loc[1, "loan"] = np.nan
+        people.to_csv(files / "odd.csv", index=False)
+        assert run(files, tmp_path / "out", people="odd.csv") == 1
+        assert "1: column 'loan' has a missing value" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--index", "cases"], "did you mean 'case'"),
+        (["--index", "town"], "another case in each row"),
+        (["--act-on", "incme"], "did you mean 'income'"),
+        (["--want", "yes"], "unknown classes: 'yes'"),
+        (["--language", "fr"], "template must be"),
+        (["--schema", "absent.toml"], "absent.toml: expected a TOML file"),
+        (["--train", "absent.csv"], "--train absent.csv"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_before_anything_is_written(
+    files, tmp_path, capsys, more, message
+):
+    assert run(files, tmp_path / "out", *more) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
