@@ -213,7 +213,10 @@ class DiceDEAR(Importances):
         vary = self._interface.names if vary == "all" else vary
         check_vary(vary, self._interface)
         query, k = self._query(frame, vary, request), int(request.total_CFs)
-        results = Results.of(self._ranked(query, vary, request, k), query, self._host)
+        typed = query.dear.encoder.typed(query.numeric)
+        with self._host.knowing(typed, query.scores, query.outcomes):
+            ranked = self._ranked(query, vary, request, k)
+        results = Results.of(ranked, query, self._host)
         self.cfs_preds = results.outcomes[results.rows == len(frame) - 1]
         if unchanged := int((~results.acted.any(axis=1)).sum()):
             logger.warning(
@@ -240,7 +243,7 @@ class DiceDEAR(Importances):
         dear = self._last_engine
         outcomes = self._host.outcomes(dear.encoder.typed(numeric), scores)
         desired = self._desired(outcomes, scores.shape[1], request)
-        return Query(rows, numeric, dear, outcomes, desired)
+        return Query(rows, numeric, dear, scores, outcomes, desired)
 
     def _accepted(self, rows: pd.DataFrame) -> tuple[Schema, Scores]:
         """The schema of the first way of writing a query that the model takes, and the scores.

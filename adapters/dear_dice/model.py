@@ -42,6 +42,7 @@ class Host:
     def __init__(self, model_interface: Any, data_interface: Any, by_label: bool = False) -> None:
         self.by_label = by_label
         self.interface = copy.copy(model_interface)
+        self._known: tuple[pd.DataFrame, Scores, Outcomes] | None = None
         transformer = copy.copy(model_interface.transformer)
         transformer.kw_args = dict(transformer.kw_args or {})
         transformer.feed_data_params(data_interface)
@@ -82,6 +83,8 @@ class Host:
 
     def scores(self, frame: pd.DataFrame) -> Scores:
         """(m, c) the model's output as DiCE reads it, for rows in the user's own format."""
+        if (said := self._of_call(frame)) is not None:
+            return said[0]
         if not self.is_module:
             return _columns(self.interface.get_output(frame.copy()), len(frame))
         # DiCE does not move tensors, so the input goes to the module's own device.
@@ -91,6 +94,19 @@ class Host:
             return _columns(self.interface.get_output(x, out_tensor=True).cpu(), len(frame))
 
     __call__ = predict_proba = scores
+
+    @contextmanager
+    def knowing(self, frame: pd.DataFrame, scores: Scores, outcomes: Outcomes) -> Iterator[None]:
+        """What the model said of a query is not asked again in its call."""
+        self._known = frame, scores, outcomes
+        try:
+            yield
+        finally:
+            self._known = None
+
+    def _of_call(self, frame: pd.DataFrame) -> tuple[Scores, Outcomes] | None:
+        known = self._known
+        return known[1:] if known is not None and frame.equals(known[0]) else None
 
     @property
     def predict(self) -> Callable[[pd.DataFrame], Outcomes]:
@@ -124,6 +140,8 @@ class Host:
 
     def decisions(self, frame: pd.DataFrame) -> Outcomes:
         """(m,) class numbers that the model's `predict` gives."""
+        if (said := self._of_call(frame)) is not None:
+            return said[1]
         predicted = np.asarray(self.interface.get_output(frame.copy(), model_score=False))
         classes = getattr(self.interface.model, "classes_", range(MAX_CLASSES))
         known = {label: i for i, label in enumerate(np.asarray(classes).tolist())}

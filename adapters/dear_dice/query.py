@@ -108,6 +108,7 @@ class Query:
         rows: the features, in the user's values and dtypes.
         numeric: the same, without numbers that are text or objects.
         dear: the engine, whose schema writes labels as the rows do.
+        scores: (n, c) the model's output for the rows.
         outcomes: (n,) the outcomes of the rows.
         desired: what they should become.
     """
@@ -115,6 +116,7 @@ class Query:
     rows: pd.DataFrame
     numeric: pd.DataFrame
     dear: DEAR
+    scores: Scores
     outcomes: Outcomes
     desired: DesiredOutcome
 

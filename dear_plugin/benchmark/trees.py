@@ -43,6 +43,7 @@ from dear_plugin.results.writing import PAST
 from dear_plugin.search import FeatureValues, Search, SearchProblem, answered, criteria
 from dear_plugin.search import table as tried
 from dear_plugin.search.criteria import margins
+from dear_plugin.search.outcomes import direct_cost
 from dear_plugin.search.table import Actions, places
 from dear_plugin.search.values import admitted, singles
 
@@ -158,7 +159,7 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     limit = torch.from_numpy(known * (1.0 + search.prefer_alone)).float()
     others, _ = singles(problem, values)
     for row, sets, new in chain(_numbers(problem, dear.trained.rows), [others]):
-        some = problem.direct_cost(row, sets, new[:, None])[:, 0] < limit[row]
+        some = direct_cost(problem, row, sets, new[:, None])[:, 0] < limit[row]
         answered(problem.scores, table.trying((row[some], sets[some], new[some])))
     return _least_price(table)
 

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from dear_plugin.decoders import Decoder, DifferentiableDecoder
 from dear_plugin.errors import DearError
+from dear_plugin.search.outcomes import evaluate
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.settings import DescentSchedule
 
@@ -52,7 +53,7 @@ def descended(
                 return rows, sets, best
             r, s = rows[at], sets[at]
             values = problem.snapped(r, s, objective.values(action)[s, r][:, None])[:, 0]
-            margin = problem.evaluate(r, s, values)[1]
+            margin = evaluate(problem, r, s, values)[1]
             better = margin > most[at]
             best[at[better]], most[at[better]] = values[better], margin[better]
     return rows, sets, best

@@ -225,8 +225,9 @@ class Result:
         if not (self.proposal.searched and question.method.search.has_criteria):
             return out
         asked = ~worth.credible & ~question.accepted & (self.proposal.status != Status.NO_MORE)
-        # The others' reasons say it: what cannot be read, or nothing that may be acted on.
-        asked &= torch.from_numpy(self.proposal.reasons == "")
+        # The others' reasons say it: what cannot be read, or nothing that may be acted on. What is
+        # in the way of a further answer was not in the way of the first, or was said of it.
+        asked &= torch.from_numpy(self.proposal.reasons == "") & (self.ranking == 0)
         at_fault = worth.lacks[:, OF_ACTIONS].any(1) | (self.proposal.status == Status.NO_ADVICE)
         for swapped in (False, True):
             start = torch.where((at_fault ^ swapped)[:, None], self.x, self.proposal.rows)

@@ -79,6 +79,8 @@ def settled(question: Question, k: int = 1) -> Iterator[Result]:
     open_rows = ~(question.accepted | none.failed)
     searched = open_rows.nonzero()[:, 0]
     no_more = replace(none, status=none.status.masked_fill(open_rows, int(Status.NO_MORE)))
+    some = max(1, ROWS_WRITTEN // max(len(case), 1))
+    others: list[Result] = []
     for past in PAST:
         todo = open_rows.nonzero()[:, 0]
         if not len(todo):
@@ -92,14 +94,19 @@ def settled(question: Question, k: int = 1) -> Iterator[Result]:
                 (rank or no_more).merged(new or no_more.select(todo[at]), todo[at])
                 for rank, new in zip_longest(ranks, found)
             ]
-        if attempt.first is None:
+        others = []
+        if attempt.first is None and k > 1 and past == PAST[0]:
+            # With one call of the model; rows that fail are written again with the others.
+            whole, *others = _written(question, ranks[:some], searched, 0)
+            attempt.first = replace(whole, rank=None)
+        elif attempt.first is None:
             attempt.first = write(question, ranks[0], todo, first)
         first = attempt.first
         # Rows without a proposal are not tried again.
         open_rows = open_rows & ~(first.success | ranks[0].failed)
     yield first
-    some = max(1, ROWS_WRITTEN // max(len(case), 1))
-    for start in range(1, len(ranks), some):
+    yield from others
+    for start in range(1 + len(others), len(ranks), some):
         yield from _written(question, ranks[start : start + some], searched, start)
 
 

@@ -6,13 +6,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.search.outcomes import weights
 from dear_plugin.search.table import CHEAPER, Actions, Table, part_of, places
 from dear_plugin.search.values import FeatureValues, admitted
 
 # The cheapest sets of several features of a row whose actions are moved back.
 FEW_SETS = 4
-# The parts of the ways back to the factual.
-WAYS = (8, 64)
+# The shares of an action on the way to the factual.
+SHARES = 1.0 - torch.cat([torch.arange(1, 8) / 64, torch.arange(1, 9) / 8])
 
 
 class Between:
@@ -26,28 +27,20 @@ class Between:
     def __init__(self, table: Table, known: FeatureValues) -> None:
         self.table, self._known = table, known
         # Lines that were moved back.
-        self._moved = [table.row for _ in WAYS]
+        self._moved = table.row
 
     def of(self, good: Tensor, rows: Tensor, bound: Tensor) -> list[Actions]:
         """Actions beside good lines, (q,), of rows, (n,) bool, that may cost less than a bound."""
-        table, found = self.table, []
+        table = self.table
         # A dear action may lie beside a cheap one: indirect changes have steps.
         far = table.hits[(table.met[table.hits] < 0.0) | (table.met[table.hits] == torch.inf)]
         far = far[table.margin[far] >= table.need.view(-1)[table.pair(far)]]
         limit = bound / (1.0 + table.discount)
-        lines = on_lines(table, self._known, far[rows[table.row[far]]], limit)
-        for new in (lines, *self._back(good[rows[table.row[good]]])):
-            found.append(part_of(new, table.direct_cost(new) < bound[new[0]]))
-        return found
-
-    def _back(self, good: Tensor) -> list[Actions]:
-        """Actions from good lines on several features towards the factual, once for each line."""
-        found, cheapest = [], to_move_back(self.table, good)
-        for step, way in enumerate(WAYS):
-            at = cheapest[~torch.isin(cheapest, self._moved[step])]
-            self._moved[step] = torch.cat([self._moved[step], at])
-            found.append(back(self.table, at, way))
-        return found
+        at = to_move_back(table, good[rows[table.row[good]]])
+        at = at[~torch.isin(at, self._moved)]
+        self._moved = torch.cat([self._moved, at])
+        every = on_lines(table, self._known, far[rows[table.row[far]]], limit), back(table, at)
+        return [part_of(new, table.direct_cost(new) < bound[new[0]]) for new in every]
 
 
 def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) -> Actions:
@@ -73,7 +66,7 @@ def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) ->
     x, is_good = problem.x[row, feature], torch.cat([torch.isin(at, good), blank.bool()])
     value = torch.cat([table.values[at, 0], x[len(at) :]])
     cost, price = torch.cat([table.cost[at], blank]), torch.cat([table.price[at], blank])
-    unit = problem.weights(row, feature) / problem.classifier.encoder.unit[feature]
+    unit = weights(problem, row, feature) / problem.classifier.encoder.unit[feature]
     pair, direct = row * s + sets, (value - x).abs() * unit
     order = torch.from_numpy(np.lexsort((value.numpy(), pair.numpy())))
     order = order[problem.classifier.encoder.amounts(value, x, at=feature)[order]]
@@ -99,17 +92,16 @@ def to_move_back(table: Table, good: Tensor) -> Tensor:
     return at[places(table.row[at]) < FEW_SETS]
 
 
-def back(table: Table, at: Tensor, parts: int) -> Actions:
+def back(table: Table, at: Tensor) -> Actions:
     """Actions on the ways of lines on several features, (q,), to the factual.
 
-    All numbers move, or one of them; of the way, cut into parts, the nearest eight are tried.
+    All numbers move, or one of them.
     """
     problem, row, sets, ends = table.problem, table.row[at], table.set[at], table.values[at]
     own, ends = problem.own(row, sets)[:, None], ends[:, None]
     features = problem.sets.positions[sets][:, None]
     number = problem.classifier.encoder.amounts(own, ends, at=features)
-    shares = (1.0 - torch.arange(1, 9) / parts)[:, None].to(own)
-    moved = torch.where(number, torch.lerp(own, ends, shares), ends)
+    moved = torch.where(number, torch.lerp(own, ends, SHARES[:, None].to(own)), ends)
     each = torch.eye(ends.shape[2]).bool()[:, None, None]
     ways = torch.cat([moved, *torch.where(each, moved, ends)], 1)
     return admitted(problem, row, sets, ways, but=ends)

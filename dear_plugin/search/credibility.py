@@ -13,6 +13,7 @@ from torch import Tensor
 
 from dear_plugin.decoders import Decoder
 from dear_plugin.search.asking import Asking
+from dear_plugin.search.outcomes import alone, decide
 from dear_plugin.search.problem import SearchProblem
 
 # Shares of the indirect change; from the half on, categories change.
@@ -90,7 +91,7 @@ def confirmed(problem: SearchProblem, actions: Decoded, resampled: Tensor) -> As
     their share among the same resamples is too high. `resampled` is therefore of `unseen` ones.
     """
     m, r, _ = resampled.shape
-    asked = problem.decide(resampled.flatten(0, 1), actions.rows.repeat_interleave(r))
+    asked = decide(problem, resampled.flatten(0, 1), actions.rows.repeat_interleave(r))
     return (yield from asked)[1].view(m, r).double().mean(1)
 
 
@@ -107,7 +108,7 @@ def _resampled(
     parts = map(actions.part, torch.arange(m).split(max(1, CELLS_A_BATCH // (r * p))))
     each = [problem.resample(part.rows, part.sets, part.values, draws) for part in parts]
     owner = actions.rows.repeat_interleave(r)
-    margins, valid = yield from problem.decide(torch.cat(each).view(-1, p), owner)
+    margins, valid = yield from decide(problem, torch.cat(each).view(-1, p), owner)
     return margins.view(m, r), valid.view(m, r)
 
 
@@ -173,7 +174,7 @@ def _partial(problem: SearchProblem, actions: Decoded) -> Tensor:
     rows = problem.feasible.project(x[:, 0], rows, actions.rows)
     rows = torch.where(problem.sets.masks[actions.sets][:, None], whole, rows)
     rows = problem.repair(rows, actions.rows, actions.sets)
-    rows[:, 0] = problem.alone(actions.rows, actions.sets, actions.values)
+    rows[:, 0] = alone(problem, actions.rows, actions.sets, actions.values)
     return rows
 
 

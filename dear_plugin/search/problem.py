@@ -1,10 +1,9 @@
-"""SearchProblem: rows, action sets, decoder and model; actions in, their evaluation out."""
+"""SearchProblem: rows, action sets, decoder and model; actions in, the rows they reach out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -19,17 +18,12 @@ from dear_plugin.problem.case import Case
 from dear_plugin.problem.limits import Limits
 from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.problem.target import Goal
-from dear_plugin.search.asking import Asking, answered
 
 # Cells of rows in one evaluation: 4 MiB, large enough for the overhead of a call; 16 MiB of
 # encoded columns; and for a black box, frames long enough for their overhead per column.
 CELLS_A_BATCH = 1 << 19
 CELLS_EXPANDED = 1 << 22
 CELLS_A_FRAME = 1 << 21
-# Actions of a black box of which the margin without indirect changes is asked for at once.
-AT_ONCE = 2048
-# (n,) each: the least margin of a success, and of an answer.
-Least: TypeAlias = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -173,34 +167,6 @@ class SearchProblem:
         parts = rows.split(max(1, int(1.0 / share)))
         return torch.cat([self.classifier.scores(part) for part in parts])
 
-    def decide(self, reached: Tensor, rows: Tensor) -> Asking[tuple[Tensor, Tensor]]:
-        """(m,) the margins of counterfactuals, and (m,) bool, whether the goal accepts them.
-
-        Args:
-            reached: (m, p) the counterfactuals.
-            rows: (m,) the factual row of each.
-        """
-        scores = yield reached
-        margin = self.margins(scores, reached, rows)
-        return margin, self.goal.accepts(scores, rows) & (margin > -torch.inf)
-
-    def margins(
-        self, scores: Tensor, reached: Tensor, rows: Tensor, alone: Tensor | bool = False
-    ) -> Tensor:
-        """(m,) the margins of counterfactuals, -inf for those that break a rule.
-
-        Args:
-            scores: (m, c) their scores.
-            reached: (m, p) the counterfactuals.
-            rows: (m,) the factual row of each.
-            alone: (m,) bool, those with an action alone, see `Admissible.keeps_rules`.
-        """
-        margin = self.goal.margin(scores, rows)
-        if len(self.feasible.rules):
-            satisfied = self.feasible.keeps_rules(reached, rows, alone)
-            margin = margin.masked_fill(~satisfied, -torch.inf)
-        return margin.float()
-
     def with_sets(self, sets: ActionSets) -> SearchProblem:
         """The same rows with other action sets."""
         may_act = self.feasible.limits.may_act(sets)
@@ -220,91 +186,10 @@ class SearchProblem:
         """(m, w) the factual values of the sets' features; rows and sets are (m,)."""
         return self.x[rows[:, None], self.sets.positions[sets]]
 
-    def evaluate(self, rows: Tensor, sets: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """(m,) the cost and (m,) the margin of actions; see `evaluation`."""
-        asked = self.evaluation(rows, sets, values)
-        cost, margin, _ = answered(self.scores, asked)
-        return cost, margin
-
-    def evaluation(
-        self, rows: Tensor, sets: Tensor, values: Tensor, least: Least | None = None
-    ) -> Asking[tuple[Tensor, Tensor, Tensor]]:
-        """(m,) each, the cost, the margin and whether the action alone is enough; see `judged`.
-
-        Args:
-            rows: (m,) the row.
-            sets: (m,) the set acted on.
-            values: (m, w) the new values.
-            least: see `judged`.
-        """
-        reached = self.decode_actions(rows, sets, values[:, None])[:, 0]
-        alone = self.x[rows].scatter(1, self.sets.positions[sets], values)
-        still = self.sets.masks[sets], self.still(sets)
-        return (yield from self.judged(rows, reached, alone, still=still, least=least))
-
-    def judged(
-        self,
-        rows: Tensor,
-        reached: Tensor,
-        alone: Tensor,
-        *,
-        still: tuple[Tensor, Tensor],
-        least: Least | None,
-    ) -> Asking[tuple[Tensor, Tensor, Tensor]]:
-        """(m,) the cost and (m,) the margin of rows, -inf for what is excluded; (m,) bool, alone.
-
-        Margins have 11 bits: models round differently in batches of another size, and what a
-        search chooses must not depend on that.
-
-        Args:
-            rows: (m,) the factual row.
-            reached: (m, p) the counterfactuals.
-            alone: (m, p) the factuals with the action alone.
-            still: (m, p) bool, what is acted on, and what does not move with it besides.
-            least: (n,) the least margin of a success, and that from which on it is asked whether
-                the action alone, with what it forces, succeeds; None to ask for none.
-        """
-        x, m = self.x.index_select(0, rows), len(rows)
-        # A further call of a black box costs as much as many rows.
-        at_once = least is not None and m <= AT_ONCE and not self.classifier.is_module
-        frozen = self._forced(x, alone, still[1], rows) if at_once else alone[:0]
-        scores = yield torch.cat([reached, frozen])
-        margin = self.margins(scores[:m], reached, rows)
-        margin = margin.masked_fill(self.feasible.creates_impossible(x, reached), -torch.inf)
-        margin = (margin.view(torch.int32) & -(1 << 12)).view(torch.float32)
-        enough = torch.zeros(m, dtype=torch.bool)
-        if least is not None:
-            at = (margin >= least[1][rows]).nonzero()[:, 0]
-            frozen = (
-                frozen[at] if at_once else self._forced(x[at], alone[at], still[1][at], rows[at])
-            )
-            more = scores[m:][at] if at_once or not len(at) else (yield frozen)
-            if len(at):
-                enough[at] = self.margins(more, frozen, rows[at], True) >= least[0][rows[at]]
-        return self._cost(x, reached, rows, still[0]), margin, enough
-
-    def _cost(self, x: Tensor, reached: Tensor, rows: Tensor, acted: Tensor) -> Tensor:
-        """(m,) the l1 cost of counterfactuals, (m, p), of what is acted on, (m, p) bool."""
-        distance, costs = self.classifier.encoder.distance(reached, x), self.feasible.limits.costs
-        if costs is not None or self.indirect_weight != 1.0:
-            own = torch.ones(()) if costs is None else costs[rows]
-            distance = distance * own.where(acted, self.indirect_weight)
-        cost: Tensor = distance.sum(1).float()
-        return cost
-
-    def _forced(self, x: Tensor, alone: Tensor, still: Tensor, rows: Tensor) -> Tensor:
-        """(m, p) rows with actions alone, (m, p), and what these force."""
-        return self.feasible.repair(x, alone[:, None], still, rows, forced=True)[:, 0]
-
     def still(self, sets: Tensor) -> Tensor:
         """(m, p) bool, what is acted on, and what does not move with it."""
         acted = self.sets.masks[sets]
         return acted | self.held[sets] if self.has_order else acted
-
-    def alone(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
-        """(m, p) the factuals with actions alone, and what these force; see `evaluation`."""
-        alone = self.x[rows].scatter(1, self.sets.positions[sets], values)
-        return self._forced(self.x.index_select(0, rows), alone, self.still(sets), rows)
 
     def snapped(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m, c, w) values that actions may set: each snapped, or the factual where none is near.
@@ -331,23 +216,6 @@ class SearchProblem:
             repeated = (feature == positions[:, 0])[:, None]
             out[..., i] = torch.where(repeated, out[..., 0], out[..., i])
         return out
-
-    def weights(self, rows: Tensor, features: Tensor) -> Tensor:
-        """(...) what a unit of features, (...), counts where rows, (...), act on them."""
-        shares, costs = self.classifier.encoder.shares[features], self.feasible.limits.costs
-        return shares if costs is None else shares * costs[rows, features]
-
-    def direct_cost(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
-        """(m, c) the cost of values, (m, c, w), without indirect changes, a bound of the cost."""
-        positions = self.sets.positions[sets]
-        own = self.x[rows[:, None], positions][:, None]
-        number = self.classifier.encoder.amounts(values, own, at=positions[:, None])
-        scaled = (values - own).abs().div_(self.classifier.encoder.unit[positions][:, None])
-        change = torch.where(number, scaled, (values != own).double())
-        change *= self.weights(rows[:, None], positions)[:, None]
-        change[..., 1:] *= positions[:, None, 1:] != positions[:, None, :1]
-        cost: Tensor = change.sum(2).float()
-        return cost
 
 
 def by_set(sets: Tensor) -> Iterator[tuple[int, Tensor]]:

@@ -1,53 +1,58 @@
 """One search: for every row, up to k actions of low cost that meet all criteria.
 
-An *action* gives new values to the features of one set. Every action that was tried is a line of
-one `Table`, and all that is known of a row is read off its lines:
+Six nouns explain it:
 
-    tried     decoded and scored once, which gives its cost and its margin
-    accepted  the margin is at least `aim`
-    price     the cost; divided by 1 + `Search.prefer_alone` if the margin is at least `enough`,
-              and that of the action alone at least `aim`
-    vetted    accepted, and the criteria of `Search.stricter` were evaluated
-    answer    vetted, all criteria are met and the margin is at least `enough`
-    good      an answer; or to be vetted, with the margin that it needs and a price below the k-th
-              answer and the answers on its set and subsets. Where confidence or agreement fell
-              short, further actions of the same row and set need more margin
+    action    new values for the features of one set
+    line      an action that was tried of a row: decoded and scored once, which gives its cost and
+              its margin. All lines are one `Table`; what is known of a row is read off its lines
+    round     what all rows do at a time. All that is asked of the model, for all rows and
+              purposes, is one call (`asking`): a call costs as much as many rows
+    stage     what a row tries when its lines give it nothing to do (`stages`)
+    sum       two lines of a row on different features, taken as one action (`sums`)
+    way       the levels that an action sets, and whether it is enough by itself (`ways`)
 
-A search goes in *rounds*. In each, every row vets some good actions and tries new ones, and all
-that is asked of the model, for all rows and purposes, is one call (`asking`): a call costs as much
-as many rows. A row
+A line is
 
-    vets    at most as many as the round says, the cheapest first; of a set those at places 0, 1,
-            3, 7, ... by price; if the set has an answer, such places below it, and each quarter
-    tries   values of a number between a tried one and the next one outwards, if that is good, and
-            points from good actions of the four cheapest sets of several features towards the
-            factual (`between`); none whose direct cost is above the bound, which is 1 +
-            `prefer_alone` times the k-th least price of good actions over sets of which no subset
-            is cheaper
+    accepted  if its margin is at least `aim`
+    vetted    if it is accepted, and the criteria of `Search.stricter` were evaluated
+    answer    if it is vetted, all criteria are met, and its margin is at least `enough`
+    good      if it is an answer; or if it is to be vetted, has the margin that it needs, and costs
+              less than the k-th answer and the answers on its set and subsets. Where confidence or
+              agreement fell short, further lines of the same row and set need more margin
 
-A row with nothing to do goes on to its next *stage* (`stages`), and one without an answer does so
-after two rounds:
+Lines compare by *price*: the cost, divided by 1 + `Search.prefer_alone` if the margin is at least
+`enough`, and that of the action alone at least `aim`. In a round a row
 
-    singles       all values of single features (`values`), without criteria few at first and the
-                  others in later rounds where their direct cost is below the bound; 32
-                  combinations of given sets of several
-    sums of two   of rows with fewer than k answers: the model scores the rows that are expected
-                  of sums of two tried actions (`sums`); decoders are fitted, and sums tried, only
-                  of sets that promise an answer or are the best. More of them in a second step
-    combinations  256 on these sets, of rows with nothing accepted
-    3, 4, 5       the same with one feature more, of rows with nothing accepted
+    vets      some good lines, the cheapest first, and more in each round; of a set those at places
+              0, 1, 3, 7, ... by price; if the set has an answer, such places below it, and each
+              quarter
+    tries     values of a number between a tried one and the next one outwards, if that is good;
+              and, from the cheapest good lines of the four cheapest sets of several features,
+              points on the way to the factual (`between`); none whose direct cost is above
+              1 + `prefer_alone` times the k-th least price of good lines, over sets of which no
+              subset is cheaper
 
-Of an action on several features, each is left out in turn. If the rest has the margin and meets
-the criteria as reported (`Search`, other resamples), the rest replaces it. In the end, rows
-without an answer vet what is accepted by too small a margin.
+A row with nothing to do goes on to its next stage, and one without an answer does so after two
+rounds of the first stage:
 
-More answers continue the same table: the k-th answer is the bound, and rows that had no sums of
-two get them. Where fewer sets than k have an answer, other *ways* on these sets are vetted, too:
-other levels of categories, and actions that are enough by themselves (`ways`). *Ranks* are by
-size, any given set being 1, then price, then ways; the first for k = 1 stays first (`answers`).
-Without an answer: accepted actions by the criteria met; with nothing accepted, the largest margin.
-With `solver="paper"` `source` gives all actions. A row's answers do not depend on other rows, but
-for decoders of three or more features that are trained jointly.
+    1 feature   all values (`values`); without criteria few at first, and the others where they may
+                be cheaper; and 32 combinations on given sets of several
+    2 features  sums, of rows with fewer than k answers. What follows from a sum is expected to be
+                what follows from both parts: the model scores that, and decoders are fitted, and
+                sums tried, of sets that promise an answer, or are the best. More of them in a
+                second step; in a third 256 combinations, of rows with nothing accepted
+    3, 4, 5     the same with one feature more, of rows with nothing accepted
+
+Of an answer on several features each is left out in turn (`rounds`). If the rest has the margin
+and meets the criteria as reported (`Search`, other resamples), the rest replaces it. In the end,
+rows without an answer vet what is accepted by too small a margin.
+
+Further answers continue the table, of rows that have one, with the larger rounds; rows that had no
+sums of two get them. Where fewer sets than k have an answer, other ways on these sets are vetted.
+*Ranks* are by size, any given set being 1, then price, then ways; the first for k = 1 stays first
+(`answers`). Without an answer: accepted lines by the criteria met; with nothing accepted, the
+largest margin. With `solver="paper"` a `source` gives all actions. A row's answers do not depend
+on other rows, but for decoders of three or more features that are trained jointly.
 """
 
 from __future__ import annotations
@@ -74,6 +79,8 @@ from dear_plugin.search.ways import untried
 # Lines of a row that are vetted in each round, for each answer; and the rounds after which a row
 # without an answer goes on, and still vets what it has.
 VETTED, PATIENCE = (8, 32, 128, 256, 256), 2
+# The first of these rounds for further answers, which need not be as near to the cheapest.
+FURTHER = 2
 # Lines of other ways, of a row in each round, for each answer.
 WAYS = 4
 # Of the cheaper actions of a set with an answer, so many evenly spread ones are vetted.
@@ -134,8 +141,11 @@ class SearchRun:
     def _run(self, done: Bar) -> None:
         """Rounds: each row vets, looks beside what is good, or goes on to its next stage."""
         table, rounds, last, turns = self.table, self._rounds, len(self._stages), len(VETTED)
-        stage = torch.full((len(self.aim),), -1 if self.k == 1 else 0)
-        turn = torch.zeros_like(stage)
+        start, stage = 0, torch.full((len(self.aim),), -1)
+        if self.k > 1:
+            # Rows without an answer have been through all stages.
+            start, stage = FURTHER, last * (~table.has(table.passed)).long()
+        turn = torch.full_like(stage, start)
         while bool((stage < last).any()):
             done.at(int((stage >= last).sum()))
             busy = (stage >= 0) & (stage < last)
@@ -154,7 +164,7 @@ class SearchRun:
                 # Further stages are of use to rows with too few answers only.
                 enough = table.bound(self.k, table.passed) < torch.inf
                 stage[moving] = torch.where(enough, last, stage + 1)[moving]
-                turn[moving] = 0
+                turn[moving] = start
                 for i in stage[moving & (stage < last)].unique().tolist():
                     new += self._stages.at(i, moving & (stage == i), self.k)
                 moving = moving & (stage < last) & ~rounds.at_work(vets, new)
@@ -164,11 +174,12 @@ class SearchRun:
     def _settle(self) -> None:
         """Vet what is accepted by too small a margin; what is proposed needs each change."""
         table, rounds, kept = self.table, self._rounds, self.table.row[:0]
-        need, table.need = table.need, self.aim[:, None].expand(table.need.shape).clone()
-        alive = table.alive(self.k)
-        alive = alive[~table.has(table.passed)[table.row[alive]]]
-        rounds.run(vets=self._next(alive, torch.full((len(self.aim),), NEARER)))
-        table.need = torch.cat([need, table.need[:, need.shape[1] :]], 1)
+        if self.k == 1:
+            need, table.need = table.need, self.aim[:, None].expand(table.need.shape).clone()
+            alive = table.alive(1)
+            alive = alive[~table.has(table.passed)[table.row[alive]]]
+            rounds.run(vets=self._next(alive, torch.full((len(self.aim),), NEARER)))
+            table.need = torch.cat([need, table.need[:, need.shape[1] :]], 1)
         for _ in range(2 * table.values.shape[1]):
             if not len(rounds.open):
                 at = best(table, self.k)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from dear_plugin._validation.settings import (
     Named,
@@ -16,20 +16,12 @@ from dear_plugin._validation.settings import (
     validate,
     whole,
 )
-from dear_plugin.errors import SettingError
 
 # The criteria of answers, the cheapest to evaluate first.
 CRITERIA = (
     *("consistency", "plausibility", "gain", "reliance", "support", "agreement"),
     "confidence",
 )
-# Settings of earlier versions, and what to use in their place.
-REMOVED = {
-    **dict.fromkeys(("coarse", "deepen", "refine", "rescue"), "the resolution is fixed"),
-    "slack": "use margin=, or a Target with a threshold",
-    "groups": "use max_features=1 for single features only",
-    "k_neighbours": "the support is of 5 neighbours",
-}
 
 
 @dataclass(frozen=True)
@@ -111,7 +103,7 @@ class Search(Named):
         schedule: the settings of solver="paper".
 
     Raises:
-        SettingError: an invalid value of a setting, or one that is no setting any more.
+        SettingError: an invalid value of a setting.
 
     Example:
         >>> from dear_plugin import Search
@@ -134,12 +126,6 @@ class Search(Named):
     steps: bool = True
     max_features: int = 5
     schedule: DescentSchedule = field(default_factory=DescentSchedule)
-
-    def __new__(cls, *_: Any, **options: Any) -> Self:
-        """Refuse settings of earlier versions."""
-        for name in options.keys() & REMOVED.keys():
-            raise SettingError(f"Search has no setting {name!r} any more: {REMOVED[name]}")
-        return super().__new__(cls, **options)
 
     def __post_init__(self) -> None:
         """Validate the settings."""

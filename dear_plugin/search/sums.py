@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.search.asking import Asking
+from dear_plugin.search.outcomes import judged
 from dear_plugin.search.table import Table, places
 
 # The actions of each feature, the sets of a row, and the places of a set, by predicted cost, that
@@ -108,7 +109,7 @@ def _predicted(table: Table, sums: Sums) -> Asking[tuple[Tensor, Tensor]]:
     still = acted, acted if held is None else acted | held
     least = (table.aim, table.enough) if table.discount else None
     alone = torch.where(acted, wanted, x)
-    found = yield from problem.judged(row, reached, alone, still=still, least=least)
+    found = yield from judged(problem, row, reached, alone, still=still, least=least)
     cost, margin, enough = found
     return torch.where(enough, cost / (1.0 + table.discount), cost), margin
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from dear_plugin.search.asking import Asking
 from dear_plugin.search.credibility import Decoded, by_share
 from dear_plugin.search.criteria import Criterion, scoring
+from dear_plugin.search.outcomes import direct_cost, evaluation
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.settings import CRITERIA
 
@@ -38,8 +39,7 @@ class Table:
         values: (m, w) the new values of its features; a shorter set repeats the first.
         cost: (m,) the l1 cost, direct and indirect, as `Search.indirect_weight` counts it.
         margin: (m,) the goal's margin.
-        price: (m,) the cost by which actions are compared: discounted where no indirect change is
-            needed (`Search.prefer_alone`).
+        price: (m,) the cost, discounted where no indirect change is needed.
         met: (m,) double, -1 where the criteria are not evaluated; else see `scoring`.
         measured: (m, c) the criteria's values in the order of `CRITERIA`, NaN if unknown.
         hits: (q,) ascending, the lines that are accepted.
@@ -115,9 +115,7 @@ class Table:
     def direct_cost(self, actions: Actions) -> Tensor:
         """(q,) the cost of actions without what follows, a bound of their cost."""
         row, sets, values = actions
-        return self.problem.direct_cost(row, sets, values[:, None])[:, 0]
-
-    # What asks the model.
+        return direct_cost(self.problem, row, sets, values[:, None])[:, 0]
 
     def factual(self) -> Asking[None]:
         """The margins of the factuals, `before`."""
@@ -131,10 +129,9 @@ class Table:
         if not len(row):
             return row
         values, least = self.wide(values), (self.aim, self.enough) if self.discount else None
-        found = yield from self.problem.evaluation(row, sets, values, least)
-        cost, margin, alone = found
+        cost, margin, alone = yield from evaluation(self.problem, row, sets, values, least)
         self.row, self.set = torch.cat([self.row, row]), torch.cat([self.set, sets])
-        self.values = torch.cat([self.values, self.wide(values)])
+        self.values = torch.cat([self.values, values])
         self.cost, self.margin = torch.cat([self.cost, cost]), torch.cat([self.margin, margin])
         price = torch.where(alone, cost / (1.0 + self.discount), cost)
         self.price = torch.cat([self.price, price])
@@ -143,8 +140,7 @@ class Table:
         met[self.takes_all & self.problem.sets.single[sets]] = torch.inf
         self.met, self._passed = torch.cat([self.met, met]), None
         blank = torch.full((len(row), len(CRITERIA)), torch.nan)
-        self.measured = torch.cat([self.measured, blank])
-        lines = torch.arange(first, len(self))
+        self.measured, lines = torch.cat([self.measured, blank]), torch.arange(first, len(self))
         self.hits = torch.cat([self.hits, lines[margin >= self.aim[row]]])
         return lines
 
@@ -178,8 +174,6 @@ class Table:
         row, sets, values = self.row[at], self.set[at], self.values[at]
         reached = self.problem.decode_actions(row, sets, values[:, None])[:, 0]
         return Decoded(row, reached, sets, values)
-
-    # What is known.
 
     @property
     def passed(self) -> Tensor:

@@ -14,6 +14,7 @@ from dear_plugin.datasets import load_loan
 from dear_plugin.errors import ConstraintError, SchemaError
 from dear_plugin.rivals import NearestAccepted
 from dear_plugin.search import SearchProblem
+from dear_plugin.search.outcomes import direct_cost, evaluate
 
 ACT_ON = ["loan_amount", "duration", "savings", "income"]
 # The share by which a search leaves a dearer answer as it is.
@@ -167,8 +168,8 @@ class TestWhatItDoes:
         sets = torch.arange(len(ACT_ON)).repeat(10)
         values = problem.own(rows, sets) * torch.linspace(0.8, 1.2, 40)[:, None]
         values = problem.snapped(rows, sets, values[:, None])
-        bound = problem.direct_cost(rows, sets, values)[:, 0]
-        cost, _ = problem.evaluate(rows, sets, values[:, 0])
+        bound = direct_cost(problem, rows, sets, values)[:, 0]
+        cost, _ = evaluate(problem, rows, sets, values[:, 0])
         assert isinstance(question.case.feasible.limits.costs, torch.Tensor)
         assert (bound > 0.0).sum() > 20
         assert (bound <= cost * (1.0 + 1e-6)).all()

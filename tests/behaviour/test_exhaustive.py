@@ -16,6 +16,7 @@ from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.target import goal_of
 from dear_plugin.results.writing import PAST
 from dear_plugin.search import SearchProblem
+from dear_plugin.search.outcomes import evaluate
 
 SINGLE, PAIR = 300, 24
 
@@ -38,7 +39,7 @@ def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.
             values = _all_values(dear, members).expand(len(rows), -1, -1)
             values = problem.snapped(rows, sets, values)
             every = (each.repeat_interleave(values.shape[1]) for each in (rows, sets))
-            margin = problem.evaluate(*every, values.flatten(0, 1))[1].view(values.shape[:2])
+            margin = evaluate(problem, *every, values.flatten(0, 1))[1].view(values.shape[:2])
             solved[rows] |= (margin >= case.aim[rows, None]).any(1)
     return solved
 

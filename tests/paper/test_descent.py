@@ -30,6 +30,7 @@ from dear_plugin.paper.descent import Objective, descend, descended
 from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.search import SearchProblem
+from dear_plugin.search.outcomes import evaluate
 
 LITERAL = Search.cheapest(solver="paper", max_features=1)
 WEIGHT = torch.tensor([2.0, -1.0, 0.5])
@@ -116,7 +117,7 @@ class World:
         """The first success of each row and set, or where the descent comes nearest."""
         least = torch.full((2,), 1e-4)
         rows, sets, values = descended(self.problem, schedule, least)
-        cost, margin = self.problem.evaluate(rows, sets, values)
+        cost, margin = evaluate(self.problem, rows, sets, values)
         shape = 2, len(self.sets)
         return Found(values.view(*shape, -1), cost.view(shape), (margin >= 1e-4).view(shape))
 
@@ -148,8 +149,8 @@ class TestKnownAnswers:
         """The loss of the paper has its minimum below the boundary for s = 0."""
         world = World(["a"])
         on = DescentSchedule(step=0.01, weights=(0.1,), target=0.0, steps=2000)
-        assert not world.found(on).success.any()
-        assert world.found(replace(on, target=0.1)).success.all()
+        assert not world.found(on).solved.any()
+        assert world.found(replace(on, target=0.1)).solved.all()
 
     def test_a_large_step_overshoots_the_target(self):
         world = World(["a"])
@@ -177,14 +178,14 @@ class TestTheLoop:
     def test_later_weights_are_for_what_earlier_ones_do_not_solve(self):
         world = World(["a"])
         schedule = DescentSchedule(step=0.002, weights=(4.0, 0.01), steps=200)
-        assert not world.found(replace(schedule, weights=(4.0,))).success.any()
+        assert not world.found(replace(schedule, weights=(4.0,))).solved.any()
         found, alone = world.found(schedule), world.found(replace(schedule, weights=(0.01,)))
-        assert found.success.all()
+        assert found.solved.all()
         assert torch.equal(found.values, alone.values)
 
     def test_no_step_leaves_the_factual(self):
         found = World(["a"]).found(DescentSchedule(steps=0))
-        assert not found.success.any()
+        assert not found.solved.any()
         torch.testing.assert_close(found.values[:, 0, 0], FACTUAL[:, 0])
 
 

@@ -11,6 +11,7 @@ from dear_plugin import DEAR, Schema, Search
 from dear_plugin.search import FeatureValues, SearchRun
 from dear_plugin.search.answers import best
 from dear_plugin.search.criteria import Criterion
+from dear_plugin.search.outcomes import direct_cost, evaluate
 from dear_plugin.search.values import admitted, singles
 from tests.search.handmade import A, D, factual, make_world, training_frame
 
@@ -62,7 +63,7 @@ class TestCheapest:
         rows, sets = problem.actionable.nonzero(as_tuple=True)
         dense = torch.linspace(0.0, 1.0, 2001).double().expand(len(rows), -1)[..., None]
         row, sets, values = admitted(problem, rows, sets, dense)
-        cost, margin = problem.evaluate(row, sets, values)
+        cost, margin = evaluate(problem, row, sets, values)
         expected = torch.full((3,), torch.inf).scatter_reduce(
             0, row, torch.where(margin >= AIM, cost, torch.inf), "amin"
         )
@@ -84,10 +85,10 @@ class TestCheapest:
         problem = world.problem
         rows, sets = torch.zeros(2, dtype=torch.int64), torch.tensor([A, 1])
         values = torch.tensor([[0.6], [0.6]]).double()
-        direct = problem.direct_cost(rows, sets, values[:, None])[:, 0]
-        whole = problem.evaluate(rows, sets, values)[0]
+        direct = direct_cost(problem, rows, sets, values[:, None])[:, 0]
+        whole = evaluate(problem, rows, sets, values)[0]
         for weight in (0.0, 0.5, 1.0):
-            cost = replace(problem, indirect_weight=weight).evaluate(rows, sets, values)[0]
+            cost = evaluate(replace(problem, indirect_weight=weight), rows, sets, values)[0]
             torch.testing.assert_close(cost, direct + weight * (whole - direct))
         assert (whole > direct + 0.1).any()
 

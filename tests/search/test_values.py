@@ -13,6 +13,7 @@ from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import admissible
 from dear_plugin.search import SearchProblem
+from dear_plugin.search.outcomes import direct_cost, evaluate
 from dear_plugin.search.values import FeatureValues, admitted, combinations, singles
 
 SETS = ["few", "some", "many", "town", "owner", ("few", "many"), ("town", "few", "owner")]
@@ -164,8 +165,8 @@ class TestCandidates:
 
     def test_the_direct_cost_is_a_lower_bound_of_the_cost(self, problem, found):
         row, sets, values = found
-        cost, _ = problem.evaluate(row, sets, values)
-        assert (cost >= problem.direct_cost(row, sets, values[:, None])[:, 0] - 1e-5).all()
+        cost, _ = evaluate(problem, row, sets, values)
+        assert (cost >= direct_cost(problem, row, sets, values[:, None])[:, 0] - 1e-5).all()
 
     def test_an_action_of_size_zero_is_none(self, problem):
         rows = torch.arange(3)

@@ -53,12 +53,6 @@ def test_numpy_numbers_become_python_numbers():
     assert [type(v) for v in (s.max_features, s.margin, s.min_support)] == [int, float, float]
 
 
-@pytest.mark.parametrize(("name", "advice"), [("groups", "max_features=1"), ("slack", "margin")])
-def test_a_setting_of_earlier_versions_is_an_error_that_names_what_to_use(name, advice):
-    with pytest.raises(SettingError, match=f"no setting '{name}' any more: .*{advice}"):
-        Search(**{name: 0.1})
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_valid_settings_are_unchanged(kind):
     assert kind(**vars(kind())) == kind()
