@@ -293,7 +293,7 @@ FOLDED = {
 }
 # A group of dummies is one feature.
 GROUPS = {
-    *("OneHot", "Group", "one_hot.py", "subjects", "leveled", "keep_groups"),
+    *("OneHot", "Group", "one_hot.py", "subjects", "leveled", "keep_groups", "Resolution"),
     *("with_whole_groups", "_with_whole_groups", "infer_groups"),
 }
 FOLDED_FILES = {

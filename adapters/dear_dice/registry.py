@@ -72,7 +72,11 @@ def register(**options: Any) -> AbstractContextManager[object]:
 
 
 def unregister() -> None:
-    """Undo `register`; no effect if nothing is registered."""
+    """Undo `register`; no effect if nothing is registered.
+
+    Example:
+        >>> unregister()
+    """
     if isinstance(dice.decide, _Decide):
         dice.decide = dice.decide.original
 

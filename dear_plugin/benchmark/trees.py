@@ -33,7 +33,7 @@ from dear_plugin.benchmark.models import FORESTS, forest
 from dear_plugin.benchmark.runner import Option, Spec, grid
 from dear_plugin.benchmark.splits import data_split
 from dear_plugin.benchmark.tables import Row, Table
-from dear_plugin.data.columns import resolutions
+from dear_plugin.data.columns import column_limits
 from dear_plugin.data.special_values import without_special
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.problem.case import Case
@@ -184,7 +184,7 @@ def _case(dear: DEAR, frame: pd.DataFrame) -> Case:
     x = encoder.rows(frame)
     goal = goal_of(None, len(x), classifier.classes, classifier.output)
     goal = goal.bind(classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
-    feasible = admissible(None, x, encoder, resolutions(encoder.schema, frame))
+    feasible = admissible(None, x, encoder, column_limits(encoder.schema, frame))
     return Case(x, goal, feasible, goal.aim(PAST[0]))
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import math
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +13,10 @@ from torch import Tensor
 
 from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Feature, Schema
+from dear_plugin.data.grid import Grid
+from dear_plugin.data.kinds import numbers
+from dear_plugin.data.kinds.cells import ends_of, plain_dtype
+from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError
 
 Array = npt.NDArray[Any]
@@ -23,62 +24,24 @@ Array = npt.NDArray[Any]
 logger = logging.getLogger(__name__)
 
 
-class Resolution(NamedTuple):
-    """The numbers that a column can hold.
+def column_limits(schema: Schema, frame: pd.DataFrame) -> tuple[Tensor, Tensor, Grid]:
+    """(p,) the least and greatest value of each feature that the columns of a frame can hold.
 
-    Attributes:
-        decimals: the decimals that changes are rounded to; None: unrounded.
-        low: the least number of its dtype.
-        high: the greatest.
+    With the decimals of these columns. A dtype that cannot hold all observed values is logged.
     """
-
-    decimals: int | None
-    low: float
-    high: float
-
-    def is_too_narrow(self, feature: Feature) -> bool:
-        """Whether it cannot hold all observed numbers of a feature."""
-        low, high = feature.bounds
-        return feature.is_number and (low < self.low or self.high < high)
-
-
-def column_resolution(feature: Feature, dtype: Any) -> Resolution:
-    """The numbers of a feature that a column of a dtype can hold.
-
-    Integer columns have at most 0 decimals whatever the schema's precision.
-    """
-    plain, places = plain_dtype(dtype), feature.precision
-    if plain.kind in "iu":
-        places = min(0 if places is None else places, 0)
-    return Resolution(places, *(ends_of(plain) if plain.kind in "iuf" else (-math.inf, math.inf)))
-
-
-def plain_dtype(dtype: Any) -> np.dtype[Any]:
-    """The numpy dtype of a pandas or Arrow dtype; that of objects if there is none."""
-    own = getattr(dtype, "numpy_dtype", dtype)
-    return own if isinstance(own, np.dtype) else np.dtype(object)
-
-
-@lru_cache(maxsize=32)
-def ends_of(dtype: np.dtype[Any]) -> tuple[float, float]:
-    """The least and greatest float that a dtype of numbers can hold."""
-    info = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
-    low, high = float(info.min), float(info.max)
-    # The greatest 64-bit integer is not a float64; the next float above it would overflow.
-    return low, high if dtype.kind == "f" or int(high) <= info.max else math.nextafter(high, 0.0)
-
-
-def resolutions(schema: Schema, frame: pd.DataFrame) -> list[Resolution]:
-    """(p,) the decimals and the range that the columns of a frame can hold."""
-    found = [column_resolution(f, frame[f.name].dtype) for f in schema.columns]
-    narrow = [f.name for f, e in zip(schema.columns, found, strict=True) if e.is_too_narrow(f)]
+    dtypes = [frame[column.name].dtype for column in schema.columns]
+    pairs = list(zip(schema.columns, dtypes, strict=True))
+    narrow = [f.name for f, dtype in pairs if f.holds_numbers and numbers.is_narrow(f, dtype)]
     if narrow:
         logger.warning(
             "columns %s have dtypes too narrow for all observed values: candidates are limited to"
             " values that they can hold",
             narrow,
         )
-    return [found[k] for k in schema.spread.first]
+    own = [(f, dtypes[k]) for f, k in zip(schema, schema.spread.first, strict=True)]
+    low, high, places = zip(*(kinds.of(f).limits(f, dtype) for f, dtype in own), strict=True)
+    grid, ends = Grid.of(places), torch.tensor([low, high], dtype=torch.float64)
+    return *grid.inward(*ends), grid
 
 
 def patch(
@@ -107,7 +70,7 @@ def patch(
         column = out[feature.name]
         cells = kinds.of(feature).cells(feature, values[moved, j])
         if feature.holds_numbers:
-            places = column_resolution(feature, column.dtype).decimals
+            places = numbers.decimals_of(feature, column.dtype)
             cells = cells if places is None else np.round(cells, places)
         if column.dtype == object and feature.dtype == "int64" and feature.holds_numbers:
             cells = cells.astype(np.int64)

@@ -258,6 +258,10 @@ def decoder_class(name: str) -> type[Decoder]:
 
     Raises:
         FileFormatError: a class that is not registered.
+
+    Example:
+        >>> decoder_class("Transport").__name__
+        'Transport'
     """
     if name in LATER:
         resolve_name(LATER[name])  # which registers its class

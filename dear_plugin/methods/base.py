@@ -17,7 +17,7 @@ from dear_plugin import _html
 from dear_plugin._progress import progress as showing
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import Named, jobs, one_of, require_instance
-from dear_plugin.data.columns import resolutions
+from dear_plugin.data.columns import column_limits
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import NotFittedError, SettingError, shown
@@ -233,7 +233,7 @@ class RecourseMethod(Named, Parameters, ABC):
         unreadable[list(bad)] = list(bad.values())
         at = torch.from_numpy(np.flatnonzero(unreadable == ""))
         x[list(bad)] = 0.0
-        feasible = admissible(within, x, self.encoder, resolutions(self.schema, frame))
+        feasible = admissible(within, x, self.encoder, column_limits(self.schema, frame))
         goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
         # A copy: the caller may change the frame later.
         frame = frame.copy()

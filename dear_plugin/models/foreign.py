@@ -93,6 +93,10 @@ def isolated(seed: int | None = None) -> Iterator[None]:
     Args:
         seed: of Python's, numpy's and torch's global generators in the context; None leaves their
             state.
+
+    Example:
+        >>> with isolated(seed=0):
+        ...     print("hidden")
     """
     python, numpy = random.getstate(), np.random.get_state()
     try:
@@ -120,6 +124,10 @@ def logits_of(call: Callable[[], Any]) -> Any:
 
     Raises:
         ModelError: the output is that of a sigmoid or a softmax.
+
+    Example:
+        >>> logits_of(lambda: torch.nn.Linear(2, 1)(torch.zeros(3, 2))).shape
+        torch.Size([3, 1])
     """
     with _Recorder() as recorder:
         raw = call()

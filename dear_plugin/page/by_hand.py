@@ -52,6 +52,8 @@ class ByHand:
             self.told.object = _outcome(answer.tried, session.chance)
 
     def _try(self, name: str, value: Any) -> None:
+        if isinstance(value, float) and (places := self.session.known[name].precision) is not None:
+            value = round(value, places)
         self._shown = name, repr(value)
         self.choose(hand={**self.session.choices.hand, name: value})
 

@@ -98,7 +98,5 @@ def _note(answer: Answer) -> str:
     """What stands in the place of the cards."""
     if not answer.ways:
         return error(answer.error)
-    (first, *_) = (way.result for way in answer.ways)
-    if first.outcome["success"].all():
-        return f"<p>{ACCEPTED}</p>"
-    return f'<p>{NONE}</p><p class="small">{_html.cell(first.describe().iloc[0])}</p>'
+    why = answer.ways[0].why
+    return f'<p>{NONE}</p><p class="small">{_html.cell(why)}</p>' if why else f"<p>{ACCEPTED}</p>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,9 @@ def drawn(session: Session, answer: Answer, table: pd.DataFrame) -> Any:
     name = answer.feature
     feature, known = session.known[name], table.dropna(thresh=2)
     shown = known["value"]
+    named = partial(text_of, feature)
     if not feature.holds_numbers:
-        shown = shown.map(lambda value: text_of(feature, value))
+        shown = shown.map(named)
     score = "Score" if session.chance else "Predicted value"
     tips = [("value", "@value"), *((words, f"@{each}{{0.000}}") for each, words in WORDS.items())]
     more = {} if feature.holds_numbers else {"x_range": shown.tolist() or [""]}
@@ -55,13 +57,13 @@ def drawn(session: Session, answer: Answer, table: pd.DataFrame) -> Any:
     if feature.holds_numbers and (reach := session.reach(name)):
         left, right = reach
         figure.add_layout(models.BoxAnnotation(left=left, right=right, fill_alpha=0.12))
-    for value, fill in (
-        (session.row[name].iloc[0], "white"),
-        (session.choices.hand.get(name), DO),
-    ):
-        at = known["value"] == value
-        look = {"size": 12, "line_width": 3, "line_color": DO, "fill_color": fill}
-        figure.scatter(shown[at], known["with_what_follows"][at], **look)
+    points = known[known["value"] == session.row[name].iloc[0]].assign(fill="white")
+    if answer.tried is not None and (tried := answer.choices.hand.get(name)) is not None:
+        score = answer.tried.outcome["score_after"].iloc[0]
+        points.loc[len(known)] = {"value": tried, "with_what_follows": score, "fill": DO}
+    where = points["value"] if feature.holds_numbers else points["value"].map(named)
+    look = {"size": 12, "line_width": 3, "line_color": DO, "fill_color": points["fill"]}
+    figure.scatter(where, points["with_what_follows"], **look)
     if session.chance:
         figure.y_range = models.Range1d(0, 1.02)
         figure.yaxis.formatter = models.NumeralTickFormatter(format="0%")

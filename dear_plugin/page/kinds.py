@@ -60,13 +60,13 @@ class Kinds:
     def _text(self, line: Any) -> str:
         """How many are told it, from where to where it usually goes, and what follows."""
         feature, n = self.session.known.get(line.feature), len(self.session.rows)
-        parts = [f"{line.rows} of {n} applicants ({line.rows / n:.0%})"]
+        parts = [f"{line.rows} of {n} applicants ({100 * line.rows / n:.2g} %)"]
         if feature and feature.is_number and not pd.isna(line.new):
             old, new = (text_of(feature, value) for value in (line.old, line.new))
             by = f", by {line.goes} {feature.unit}".rstrip() if line.goes else ""
             parts.append(f"usually from about {old} to about {new}{by}")
         if line.at_edge > 0:
-            parts.append(f"{line.at_edge:.0%} of them to the end of the usual values")
+            parts.append(f"{100 * line.at_edge:.2g} % of them to the end of the usual values")
         if line.follows:
             parts.append(f"with it usually {line.follows}")
         return f"<p>{_html.cell('; '.join(parts))}.</p>"

@@ -19,6 +19,14 @@ STYLE: dict[str, Any] = {"stylesheets": [CSS], "sizing_mode": "stretch_width"}
 Ends = tuple[Any, Any]
 
 
+class Amount(pn.widgets.FloatInput):  # type: ignore[misc]
+    """An input of a number, empty where there is none."""
+
+    def _process_param_change(self, params: dict[str, Any]) -> dict[str, Any]:
+        # Panel writes NaN for None, which browsers show.
+        return {k: v for k, v in super()._process_param_change(params).items() if v == v}
+
+
 def html(text: str = "") -> Any:
     """A pane of HTML."""
     return pn.pane.HTML(text, **STYLE)
@@ -65,7 +73,10 @@ def entry(feature: Feature, label: str, value: Any, ends: Ends, act: Callable[[A
     low, high = ends
     how = {"start": low, "end": high, "value": value, "step": feature.action_step}
     how["step"] = how["step"] or feature.usual_step
-    return watched(pn.widgets.FloatInput(label=label, **how, **STYLE), act)
+    if feature.precision is not None:
+        how["format"] = "0[.]" * (feature.precision > 0) + "0" * max(feature.precision, 1)
+    how["value"] = value if is_amount(feature, value) else None
+    return watched(Amount(label=label, **how, **STYLE), act)
 
 
 def between(feature: Feature, ends: Ends) -> list[Any]:

@@ -62,7 +62,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Way:
-    """A way, its letter, and why there is no letter of it, "" where it can be told."""
+    """A way, or a failure; its letter; and why it is no advice, "" where it can be told."""
 
     result: Recourses
     letter: str
@@ -218,7 +218,11 @@ class Session:
         """Those that can be told first; of several only those that change something."""
         first, *others = self.dear.ways(row, k=MOST_WAYS, **asked)
         ways = [_way(way, self.template) for way in (first, *filter(_found, others))]
-        return sorted(ways, key=lambda way: bool(way.why))
+        ways.sort(key=lambda way: bool(way.why))
+        # Where none can be told, the letter says so.
+        if ways[0].why:
+            ways[0] = replace(ways[0], letter=_letter(ways[0].result, self.template))
+        return ways
 
     def _first(self, answer: Answer) -> str:
         """The feature that the first way acts on."""
@@ -260,10 +264,18 @@ class Session:
 
 
 def _way(result: Recourses, template: LetterTemplate) -> Way:
-    """A way with its letter, and why it is none to recommend: the only place that asks."""
-    label, weak = result.factuals.index[0], _found(result) and not advisable(result, 0)
-    why = hindrance(result, 0, template) if weak else ""
-    return Way(result, result.letter(label, template=template, case=label), why)
+    """A way with its letter, or why there is none: the only place that asks what may be told."""
+    accepted = bool(result.outcome["success"].all()) and not bool(result.acts.any())
+    if accepted or advisable(result, 0):
+        return Way(result, _letter(result, template), "")
+    if result.question.unreadable[0]:
+        return Way(result, "", result.describe().iloc[0])
+    return Way(result, "", hindrance(result, 0, template))
+
+
+def _letter(result: Recourses, template: LetterTemplate) -> str:
+    label = result.factuals.index[0]
+    return result.letter(label, template=template, case=label)
 
 
 def _number(feature: Feature, value: Any, otherwise: float) -> float:

@@ -67,6 +67,11 @@ def row(
         text: below it; in its middle if nothing changes.
         follows: the heading of the indirect changes.
         note: below a figure of its own.
+
+    Example:
+        >>> line = {"kind": "direct", "title": "loan", "values": "30 → 28", "size": -0.2}
+        >>> row(pd.DataFrame([line | {"low": -0.2, "high": -0.2}])).get_legend() is None
+        True
     """
     bars = min(max(len(changes), LEAST_BARS), MOST_BARS)
     axes = _own(8.4, REST + BAR * (2 + bars), note) if ax is None else ax

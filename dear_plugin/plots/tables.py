@@ -166,6 +166,11 @@ def entanglement(table: pd.DataFrame, axes: Axes) -> None:
     Args:
         table: `set` and `entanglement`, mean absolute `d2 g / dv dx_S`, one line per row and set.
         axes: where to draw.
+
+    Example:
+        >>> table = pd.DataFrame({"set": ["age", "age"], "entanglement": [0.1, 0.2]})
+        >>> figure, (axes,) = sheet(1)
+        >>> entanglement(table, axes)
     """
     boxes(table, axes, by="set", of="entanglement")
     axes.set_yticks(axes.get_yticks(), list(dict.fromkeys(table["set"])), **PLAIN)
@@ -179,6 +184,11 @@ def together(table: pd.DataFrame, axes: Axes) -> None:
     Args:
         table: `acted_on` and `moves_along`, one line per row; "" where nothing moves along.
         axes: where to draw.
+
+    Example:
+        >>> table = pd.DataFrame({"acted_on": ["loan"], "moves_along": ["term"]})
+        >>> figure, (axes,) = sheet(1)
+        >>> together(table, axes)
     """
     shares = table.groupby("acted_on")["moves_along"].value_counts(normalize=True).unstack()
     common = table["acted_on"].value_counts(normalize=True)

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from dear_plugin._validation.settings import Named
-from dear_plugin.data.columns import Resolution
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import Grid
 from dear_plugin.data.schema import Feature, Schema
@@ -76,7 +75,7 @@ def admissible(
     within: Constraints | None,
     x: Tensor,
     encoder: Encoder,
-    resolutions: Sequence[Resolution],
+    ends: tuple[Tensor, Tensor, Grid],
 ) -> Admissible:
     """What is admissible of n rows under the schema and the constraints of one call.
 
@@ -84,7 +83,7 @@ def admissible(
         within: the call's constraints, or None.
         x: (n, p) the factual rows.
         encoder: the encoder of the rows.
-        resolutions: (p,) what the columns can hold, from `columns.resolutions`.
+        ends: what the columns can hold, from `columns.column_limits`.
 
     Raises:
         ConstraintError: unknown features or categories, an empty range, a cost that is not above
@@ -92,7 +91,7 @@ def admissible(
     """
     within, rules = within or Constraints(), Rules.of(encoder)
     frozen, held = held_cells(within, len(x), encoder.schema)
-    limits = _limits(within, x, encoder, resolutions, (frozen | encoder.is_new(x), held))
+    limits = _limits(within, x, encoder, ends, (frozen | encoder.is_new(x), held))
     return Admissible(limits, rules, rules.hold(x))
 
 
@@ -123,15 +122,12 @@ def _limits(
     within: Constraints,
     x: Tensor,
     encoder: Encoder,
-    resolutions: Sequence[Resolution],
+    ends: tuple[Tensor, Tensor, Grid],
     held: tuple[Tensor, Tensor],
 ) -> Limits:
     """The limits of n rows; of arguments see `admissible` and `held_cells`."""
     schema, levels, (frozen, not_acted) = encoder.schema, encoder.levels, held
-    pairs = list(zip(schema, resolutions, strict=True))
-    grid = Grid.of(r.decimals if f.is_number else 0 for f, r in pairs)
-    ends = torch.tensor([_feature_bounds(*pair) for pair in pairs], dtype=torch.float64).T
-    low, high = (end.repeat(len(x), 1) for end in grid.inward(*ends))
+    (low, high), grid = (end.repeat(len(x), 1) for end in ends[:2]), ends[2]
     ranged = torch.tensor([f.limits is not None for f in schema]).repeat(len(x), 1)
     for rows, j, least, most in _ranges(within, low, encoder, grid):
         ranged[rows, j] = True
@@ -249,14 +245,3 @@ def _by_column(feature: Feature, name: str, may: Tensor) -> Tensor:
         return may
     own = torch.tensor([each.name == name for each in feature.dummies])
     return torch.where(own, may[..., 1:], may[..., :1])
-
-
-def _feature_bounds(feature: Feature, resolution: Resolution) -> tuple[float, float]:
-    """The least and greatest value of a feature by its schema and its column."""
-    if not feature.is_number:
-        return feature.ends
-    low, high = max(feature.bounds[0], resolution.low), min(feature.bounds[1], resolution.high)
-    if feature.limits is not None:
-        low, high = max(low, feature.limits[0]), min(high, feature.limits[1])
-    ends = among(feature, *torch.tensor([low, high], dtype=torch.float64))
-    return float(ends[0]), float(ends[1])

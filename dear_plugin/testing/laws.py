@@ -244,6 +244,12 @@ def obeys(feature: Feature, old: pd.Series, new: pd.Series) -> None:
 
     Raises:
         AssertionError: a value that the feature does not allow.
+
+    Example:
+        >>> from dear_plugin import Schema
+        >>> old = pd.Series([30.0, 40.0, 50.0], name="age")
+        >>> (age,) = Schema.infer(old.to_frame(), increasing=["age"])
+        >>> obeys(age, old, old.clip(lower=40.0))
     """
     if feature.immutable:
         pd.testing.assert_series_equal(old, new, check_exact=True)

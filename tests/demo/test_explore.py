@@ -1,5 +1,7 @@
 """The command `explore`: what it shows, and what it says of wrong arguments."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -53,7 +55,7 @@ def test_it_says_at_once_what_it_does_and_where(monkeypatch, capsys):
         )
         raise InputError("this test needs no model")
 
-    monkeypatch.setattr("dear_plugin.demo.explore.subject", _training)
+    monkeypatch.setattr(sys.modules["dear_plugin.demo.explore"], "subject", _training)
     assert main(["explore", "--port", "5006"]) == 2
 
 

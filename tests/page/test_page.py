@@ -94,7 +94,7 @@ class TestOneQuestionOneAnswer:
     def test_a_row_without_an_answer_says_so_in_plain_words(self, loans):
         views = view(*loans, within=Constraints(act_on=[]))
         assert "No way was found" in views.cards.note.object
-        assert "nothing may be acted on" in views.cards.note.object
+        assert "Nothing that you could change here is enough" in views.cards.note.object
         assert "we have no way that we can recommend" in views.letter.plain.value
         assert views.main.status == "no ways"
 
@@ -166,7 +166,7 @@ class TestWhatMayChange:
     def test_a_value_beyond_the_reach_says_so(self, loans):
         dear, rows = loans
         high = rows.assign(savings=dear.schema.features[-1].bounds[1] + 5.0)
-        views = view(dear, high, Target.of_range(high=0.2))
+        views = view(dear, high)
         assert "Nothing is left to act on" in views.reach.reaches["savings"][0].object
 
     def test_constraints_are_where_it_starts(self, loans):
@@ -223,6 +223,9 @@ class TestByHand:
             f"The decision is {'' if won else 'not '}the wanted one" in views.by_hand.told.object
         )
         assert views.by_hand.value[0] is field
+        points = views.by_hand.picture.object.renderers[-1].data_source.data
+        assert list(points["x"]) == [rows["savings"].iloc[0], 45.0]
+        assert list(points["y"])[-1] == result.outcome["score_after"].iloc[0]
 
     def test_the_axes_of_the_curve_have_titles_and_units(self, views):
         views._choose(feature="savings")
@@ -317,6 +320,9 @@ class TestKindsOfModelsAndFeatures:
                 views._choose(feature=name)
                 assert not views.session.answer.error
             assert "nan" not in views.choose.who.object
+            own = refused["debt"].iloc[views.session.labels[views.session.choices.applicant]]
+            views._choose(feature="debt")
+            assert views.by_hand.value[0].value == (None if np.isnan(own) else own)
         views._turn("All applicants")
         for kind in list(views.kinds.list):
             kind[0].value = []
@@ -330,6 +336,15 @@ class TestKindsOfModelsAndFeatures:
         assert "Predicted value" in text(views)
         assert "decision at" in text(views)
         assert view(value, rows, Target.of_range(low=90.0)).session.answer.ways
+
+    def test_an_applicant_who_is_accepted_or_cannot_be_read(self, loans):
+        dear, rows = loans
+        views = view(dear.with_model(lambda frame: np.full(len(frame), 0.9)), rows)
+        assert "has the wanted decision already" in views.cards.note.object
+        assert "You do not have to change anything" in views.letter.plain.value
+        views = view(dear, rows.assign(savings=np.nan))
+        assert "savings" in views.cards.note.object
+        assert "could not read" in views.letter.plain.value
 
     def test_an_error_of_the_model_is_shown(self, loans):
         dear, rows = loans

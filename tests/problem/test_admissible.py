@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dear_plugin import Constraints, Encoder, Schema
-from dear_plugin.data.columns import resolutions
+from dear_plugin.data.columns import column_limits
 from dear_plugin.data.special_values import is_special
 from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.seen_pairs import SeenPairs
@@ -42,7 +42,7 @@ def world(frame):
     encoder = Encoder(schema)
     x = encoder.rows(frame)
     within = Constraints(frozen=["job_a"], ranges={"total": (5.0, 60.0)})
-    feasible = admissible(within, x, encoder, resolutions(schema, frame))
+    feasible = admissible(within, x, encoder, column_limits(schema, frame))
     pairs = SeenPairs.of(x, encoder)
     rng = torch.Generator().manual_seed(0)
     moved = torch.stack([column[torch.randperm(N, generator=rng)] for column in x.T], 1)

@@ -212,7 +212,7 @@ class TestARuleOfTheUser:
 
     def test_what_it_sets_is_forced(self, by_weeks, table):
         row = table[0][table[0]["weeks"] == 80].head(1)
-        changes = by_weeks.apply(row, {"months": 30}).changes(row.index[0])
+        changes = by_weeks.apply(row, {"months": 30}).changes
         assert dict(zip(changes["feature"], changes["kind"], strict=True)) == {
             "months": "direct",
             "weeks": "forced",

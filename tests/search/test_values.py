@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
-from dear_plugin.data.columns import resolutions
+from dear_plugin.data.columns import column_limits
 from dear_plugin.decoders import Decoders, Sample, Transport
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Classifier
@@ -67,7 +67,7 @@ def problem(frame, encoder, world):
         categories=[{"town": ["A", "B", "C"]} if i % 3 else {} for i in range(300)],
         frozen=[["owner"] if i % 5 == 0 else [] for i in range(300)],
     )
-    feasible = admissible(within, x, encoder, resolutions(encoder.schema, factuals))
+    feasible = admissible(within, x, encoder, column_limits(encoder.schema, factuals))
     goal = Target.of_class(1).resolve(300, None)
     return SearchProblem.of(Case(x, goal, feasible, goal.aim(1e-4)), **world)
 

@@ -38,6 +38,12 @@ class ColumnKind(Protocol):
     def column(self, feature: Feature, values: Array) -> pd.Series | Array:
         """Row values, (n,), as a column of the feature's dtype, or an array."""
 
+    def limits(self, feature: Feature, dtype: Any) -> tuple[float, float, int | None]:
+        """The least and greatest row value of a column of a dtype, and its decimals.
+
+        By the schema, and as far as the dtype can hold it; None leaves values unrounded.
+        """
+
     def values(self, feature: Feature, column: Tensor) -> Tensor:
         """(l,) ascending, the row values that an action may set, given training ones, (n,)."""
 

@@ -140,6 +140,11 @@ def column(feature: Feature, values: Array) -> pd.Series | Array:
     return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=feature.ordered))
 
 
+def limits(feature: Feature, dtype: Any) -> tuple[float, float, int | None]:
+    """The first and the last position, whatever the dtype."""
+    return *feature.ends, 0
+
+
 def values(feature: Feature, column: Tensor) -> Tensor:
     """(m,) the positions of all labels, whatever those of training rows, (n,), are."""
     return levels(feature).to(column)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -78,6 +80,23 @@ def is_numeric(dtype: Any) -> bool:
     if isinstance(dtype, np.dtype):  # much faster than pandas' own test
         return dtype.kind in "iuf"
     return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+
+
+def plain_dtype(dtype: Any) -> np.dtype[Any]:
+    """The numpy dtype of a pandas or Arrow dtype; that of objects if there is none."""
+    own = getattr(dtype, "numpy_dtype", dtype)
+    return own if isinstance(own, np.dtype) else np.dtype(object)
+
+
+@lru_cache(maxsize=32)
+def ends_of(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The least and greatest float that a dtype can hold; infinite if it is none of numbers."""
+    if dtype.kind not in "iuf":
+        return -math.inf, math.inf
+    info = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    low, high = float(info.min), float(info.max)
+    # The greatest 64-bit integer is not a float64; the next float above it would overflow.
+    return low, high if dtype.kind == "f" or int(high) <= info.max else math.nextafter(high, 0.0)
 
 
 def unboxed(column: pd.Series) -> pd.Series:

@@ -14,7 +14,15 @@ from torch import Tensor
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.grid import ERROR, on_grid
 from dear_plugin.data.kinds.categories import NewLabels
-from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, typed, unboxed
+from dear_plugin.data.kinds.cells import (
+    Array,
+    Reading,
+    ends_of,
+    is_numeric,
+    plain_dtype,
+    typed,
+    unboxed,
+)
 from dear_plugin.data.kinds.remedies import OTHERS, as_numbers, conversion, line
 from dear_plugin.data.special_values import (
     SPECIAL,
@@ -111,6 +119,31 @@ def column(feature: Feature, values: Array) -> pd.Series | Array:
     if not feature.dtype.startswith("float") and not whole.all():
         return pd.Series(numbers)
     return typed(feature, numbers)
+
+
+def limits(feature: Feature, dtype: Any) -> tuple[float, float, int | None]:
+    """The least and greatest number of a column of a dtype, and its decimals.
+
+    Of few observed values it is the least and the greatest of those inside of the limits.
+    """
+    every = (ends_of(plain_dtype(dtype)), feature.bounds, feature.limits or feature.bounds)
+    low, high = max(ends[0] for ends in every), min(ends[1] for ends in every)
+    if feature.observed:
+        known = [value for value in feature.observed if low <= value <= high]
+        low, high = min(known, default=math.inf), max(known, default=-math.inf)
+    return low, high, decimals_of(feature, dtype)
+
+
+def decimals_of(feature: Feature, dtype: Any) -> int | None:
+    """The decimals of a column of a dtype: integers have at most 0 whatever the precision."""
+    places = feature.precision
+    return min(places or 0, 0) if plain_dtype(dtype).kind in "iu" else places
+
+
+def is_narrow(feature: Feature, dtype: Any) -> bool:
+    """Whether a column of a dtype cannot hold all observed numbers."""
+    low, high = ends_of(plain_dtype(dtype))
+    return feature.bounds[0] < low or high < feature.bounds[1]
 
 
 def values(feature: Feature, column: Tensor) -> Tensor:

@@ -90,7 +90,8 @@ def as_stored(feature: Feature, column: pd.Series) -> Feature:
     return dataclasses.replace(changed, dtype=str(dtype), missing=missing_of(column))
 
 
-values, levels, changes = numbers.values, numbers.levels, numbers.changes
+limits, values = numbers.limits, numbers.values
+levels, changes = numbers.levels, numbers.changes
 
 
 def read(
