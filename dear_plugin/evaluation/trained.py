@@ -106,23 +106,20 @@ class Neighbours:
         A product in float32 finds them, where neither its rounding error nor a tie can hide one;
         elsewhere a tree does. Their distances are then computed exactly.
         """
-        middle, known, squares = self._lowered
-        parts = torch.from_numpy(points).split(max(1, CELLS // len(known)))
-        found = [self._nearest(part, count, middle, known, squares) for part in parts]
-        distances, near = (torch.cat(each).numpy() for each in zip(*found, strict=True))
+        parts = torch.from_numpy(points).split(max(1, CELLS // len(self._known)))
+        found = zip(*(self._nearest(part, count) for part in parts), strict=True)
+        distances, near = (torch.cat(each).numpy() for each in found)
         return distances, near
 
-    def _nearest(
-        self, points: Tensor, count: int, middle: Tensor, known: Tensor, squares: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        moved = points - middle
-        low, near = torch.addmm(squares, moved.float(), known.T, alpha=-2.0).topk(
-            min(max(NEAR, count + 1), len(known)), largest=False
-        )
+    def _nearest(self, points: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        middle, known, squares = self._lowered
+        moved, most = points - middle, min(max(NEAR, count + 1), len(known))
+        products = torch.addmm(squares, moved.float(), known.T, alpha=-2.0)
+        low, near = products.topk(most, largest=False)
         distances, near = self._exact(points, near)
         own = moved.square().sum(1) * (1.0 - _rounding(known))
         hidden = distances[:, count - 1] ** 2 >= low[:, -1].double() + own
-        at = (hidden & (low.shape[1] < len(known))).nonzero()[:, 0]
+        at = (hidden & (most < len(known))).nonzero()[:, 0]
         distances, near = distances[:, :count], near[:, :count]
         if len(at):
             by_tree = torch.from_numpy(self._by_tree(points[at].numpy(), count)[1])

@@ -211,6 +211,22 @@ class TestContinued:
             assert not other.question.attempts
             pd.testing.assert_frame_equal(other.alternatives(3), table)
 
+    def test_rows_without_an_answer_are_not_searched_again(self, mixed):
+        calls = []
+
+        def model(frame):
+            calls.append(len(frame))
+            return mixed.pipeline.predict_proba(frame)
+
+        search = Search(min_plausibility=1.0, min_confidence=1.0)
+        dear = DEAR(model, mixed.schema, search=search).fit(mixed.frame)
+        actions = dear.generate(mixed.refused(40)).actions
+        rows = mixed.refused(40)[~actions["credible"] & actions["success"]].head(1)
+        result = dear.generate(rows)
+        first = len(calls)
+        result.alternatives(4)
+        assert len(calls) - first <= 8
+
     def test_a_second_call_for_as_many_asks_the_model_of_nothing_more(self, mixed):
         calls = []
 

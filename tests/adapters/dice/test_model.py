@@ -237,6 +237,23 @@ class TestSklearn:
         with pytest.raises(UserConfigValidationException, match=f"DEAR calls {lacks}, which"):
             loan.dear(model, loan.features, loan.labels, model_type=kind)
 
+    def test_the_rows_of_a_query_are_scored_once_in_a_call(self, loan, refused):
+        asked = []
+
+        def predict_proba(frame):
+            asked.append(frame.reset_index(drop=True))
+            likely = 1.0 / (1.0 + np.exp(35.0 - frame["savings"].astype(float)))
+            return np.stack([1.0 - likely, likely], 1)
+
+        explainer = loan.dear(
+            SimpleNamespace(predict_proba=predict_proba), loan.features, loan.labels
+        )
+        query = refused.nsmallest(1, "savings")
+        for _ in range(2):
+            asked.clear()
+            assert len(answers(explainer, query, 2, desired_class=1)[0]) > 0
+            assert sum(frame.equals(asked[0]) for frame in asked) == 1
+
     def test_a_decision_that_names_no_class_is_refused(self, loan):
         named = SimpleNamespace(
             predict_proba=lambda frame: np.full((len(frame), 2), 0.5),
