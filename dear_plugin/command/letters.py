@@ -176,12 +176,9 @@ def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int) -> 
         _file(out / LETTERS, str(case), ".md").write_text(f"{letter}\n", encoding="utf8")
         record = json.dumps(answers.record(case), indent=1, default=str)
         _file(out / RECORDS, str(case), ".json").write_text(f"{record}\n", encoding="utf8")
-    kinds = pd.DataFrame(
-        {
-            "letter": [_kind(letter, words) for letter in letters],
-            "reason": answers.actions["reason"],
-        }
-    )
+    both = zip(letters, answers.actions["reason"], strict=True)
+    found = [_kind(letter, reason, words) for letter, reason in both]
+    kinds = pd.DataFrame(found, cases, ["letter", "reason"])
     changes = answers.changes.rename(columns={"row": CASE}).set_index(CASE)
     tables = {"changes": changes, "kinds": kinds, "actions": answers.actions}
     for name in TABLES:
@@ -190,10 +187,12 @@ def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int) -> 
         draft.replace(_part(out, start, name))
 
 
-def _kind(letter: str, words: LetterTemplate) -> str:
-    """What a letter says, in words."""
-    found = (kind for sentence, kind in KINDS.items() if words[sentence] in letter)
-    return next(found, ADVICE)
+def _kind(letter: str, reason: str, words: LetterTemplate) -> tuple[str, str]:
+    """What a letter says, in words, and why where it has no advice."""
+    sentence = next((name for name in KINDS if words[name] in letter), "")
+    why = letter.partition(words["none"])[2].replace(words["ask"], "").strip()
+    whys = {"none": why, "unreadable": reason}
+    return KINDS.get(sentence, ADVICE), whys.get(sentence, "")
 
 
 def _joined(out: Path, starts: Sequence[int]) -> pd.DataFrame:
@@ -218,8 +217,7 @@ def _in_words(kinds: pd.DataFrame) -> str:
     """How many letters say what, and the most frequent reasons of those without a way."""
     counts = Counter(kinds["letter"])
     parts = [f"{counts[kind]} {kind}" for kind in (ADVICE, *KINDS.values()) if counts[kind]]
-    without = kinds["letter"].isin([KINDS["none"], KINDS["unreadable"]])
-    reasons = Counter(kinds.loc[without, "reason"].dropna()).most_common(MOST_REASONS)
+    reasons = Counter(kinds["reason"].dropna()).most_common(MOST_REASONS)
     why = "".join(f"\n  {count}: {reason}" for reason, count in reasons)
     return f"{len(kinds)} letters: {', '.join(parts)}{why}"
 

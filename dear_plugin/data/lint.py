@@ -240,7 +240,7 @@ def warn_of_names(features: Sequence[Feature], immutable: Sequence[str]) -> None
         if names := [f.name for f in features if f.name not in told and says(f.name, reason)]:
             told |= {*names}
             names_logger.warning(
-                "columns %s %s: immutable=%s keeps them fixed (immutable_features in Alibi)",
+                "columns %s %s: immutable=%s keeps them fixed",
                 *(names, reason, names),
             )
 
@@ -251,7 +251,7 @@ def warn_of_actions(features: Iterable[Feature]) -> None:
     if names := [f.name for f in some if f.limits is None and says(f.name, SENSITIVE)]:
         names_logger.warning(
             "act_on is not given, and columns %s %s: act_on=[...] lists the actionable features,"
-            " immutable=%s those that never change (immutable_features in Alibi)",
+            " immutable=%s those that never change",
             *(names, SENSITIVE, names),
         )
 

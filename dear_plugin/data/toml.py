@@ -223,4 +223,4 @@ def stated(feature: Feature) -> dict[str, Any]:
         lines["step"] = feature.step
     if feature.cost != 1.0:
         lines["cost"] = feature.cost
-    return lines if feature.actionable else {**lines, "actionable": False}
+    return lines if feature.actionable or feature.identifier else {**lines, "actionable": False}

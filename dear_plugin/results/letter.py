@@ -179,14 +179,15 @@ class LetterTemplate:
         places = next(
             (n for n in range(places, most + 1) if abs(own - round(own, n)) <= close), most
         )
-        texts = [self._amount(each, places, bool(feature.unit)) for each in (own, told)]
+        least = LONG_AMOUNT if feature.unit else LONG
+        long = max(abs(own), abs(told)) >= least
+        texts = [self._amount(each, places, long=long) for each in (own, told)]
         return texts[0], f"{texts[1]} {unit.removeprefix(self['thousand'])}".rstrip()
 
-    def _amount(self, value: float, places: int, has_unit: bool) -> str:
-        """A number with some decimals."""
+    def _amount(self, value: float, places: int, *, long: bool) -> str:
+        """A number with some decimals, and with separators of thousands where it is long."""
         if abs(value) >= LONGEST or places > 12:
             return number(value)
-        long = abs(value) >= (LONG_AMOUNT if has_unit else LONG)
         text = f"{value:,.{places}f}" if long else f"{value:.{places}f}"
         return text.translate({ord(","): self["separator"], ord("."): self["point"]})
 

@@ -241,6 +241,7 @@ class TestAmounts:
             (12, 13, 0, ("12", "13")),
             (0.0412, 0.05, None, ("0.0412", "0.0500")),
             (7.0, 7.03, 2, ("7.00", "7.03")),
+            (10_200, 6_200, 0, ("10,200", "6,200")),
         ],
     )
     def test_old_and_new_have_as_many_decimals(self, old, new, precision, told):

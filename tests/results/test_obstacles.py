@@ -83,6 +83,12 @@ def test_columns_of_a_group_are_named_by_the_group(debtors):
     assert (found == paid.name).mean() > 0.5
 
 
+def test_an_identifier_is_in_nobodys_way(debtors):
+    named = debtors.assign(case=[f"K-{at}" for at in range(len(debtors))])
+    found = dear_of(named).generate(named.head(60)).obstacles
+    assert {*found} == {"", "late"}
+
+
 def test_a_search_without_criteria_has_none(debtors):
     result = dear_of(debtors, Search.cheapest()).generate(debtors.head(40))
     assert (result.obstacles == "").all()
