@@ -8,7 +8,7 @@ import re
 import sys
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -296,26 +296,43 @@ def ways_of(letter):
     return [each for each in lines if re.match(r"To get the|Increase|Reduce|Change", each)]
 
 
+def distance(way, frame, after):
+    """How far what a way says to do is from an answer."""
+    said = told(ACTS, way, frame).items()
+    return sum(v != after[n] if isinstance(v, str) else abs(v - float(after[n])) for n, v in said)
+
+
 def readers(table):
     """The answers that act, with what is said of them, and the ways that are no answer's."""
     dear = DEAR(table.model, Schema.infer(table.frame, **table.schema), act_on=table.act_on)
     result = dear.fit(table.frame).generate(table.query)
     every, table_of = result.ranked(4), result.alternatives(4)
-    ways = {label: ways_of(letter) for label, letter in result.letter(ways=3).items()}
     lines = dict(tuple(every.changes.groupby(["row", "rank"])))
-    texts, found = every.describe(), []
+    texts, found, left = every.describe(), {}, []
     for i, action in enumerate(table_of.itertuples(index=False)):
         if not (action.success and action.acted_on):
             continue
         known = [frame.iloc[i].dropna().to_dict() for frame in (every.direct, every.forced)]
         rows = every.factuals.iloc[i], every.counterfactuals.iloc[i]
-        acted = {name for name, new in known[0].items() if new != rows[0][name]}
-        told_of = [way for way in ways[action.index] if set(told(ACTS, way, table.frame)) == acted]
-        ways[action.index] = [way for way in ways[action.index] if way not in told_of]
-        own = lines[action.index, action.rank]
-        said = texts.iloc[i], " ".join(told_of)
-        found.append(Reader(table, action.index, *rows, *known, *said, own))
-    return found, [way for left in ways.values() for way in left]
+        reader = Reader(
+            table, action.index, *rows, *known, texts.iloc[i], "", lines[action.index, action.rank]
+        )
+        found.setdefault(action.index, []).append(reader)
+    for label, letter in result.letter(ways=3).items():
+        for way in ways_of(letter):
+            acted, own = set(told(ACTS, way, table.frame)), found.get(label, [])
+            # Two answers may act on the same features: a way is of the nearer one.
+            near = [
+                (distance(way, table.frame, each.after), at)
+                for at, each in enumerate(own)
+                if each.acted == acted
+            ]
+            if not near:
+                left.append(way)
+                continue
+            at = min(near)[1]
+            own[at] = replace(own[at], letter=" ".join(filter(None, [own[at].letter, way])))
+    return [each for own in found.values() for each in own], left
 
 
 def audited(seed):

@@ -45,7 +45,8 @@ class Modifiers:
         rows = rows[:: -(-len(rows) // ROWS)]
         more = sample.shared(Balance, acted, held).more(rows)
         regression = Regression(more, sample.shared(plain, held, 2, ROWS))
-        others = [j for j in range(rows.shape[1]) if j not in {*acted, *held}]
+        still = {j for j, f in enumerate(sample.encoder.schema) if f.immutable or f.identifier}
+        others = [j for j in range(rows.shape[1]) if j not in {*acted, *held, *still}]
         own, rest = (
             regression(_standardised(sample, rows, each))[1] for each in (list(acted), others)
         )
