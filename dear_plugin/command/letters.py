@@ -60,6 +60,7 @@ class Letters:
         index: the column of `rows` that has the cases; "" for the number of the row.
         want: the wanted class; "" for class 1.
         language: of the letters.
+        ways: the most ways in one letter, 1 to 3.
         n_jobs: the number of processes.
     """
 
@@ -74,6 +75,7 @@ class Letters:
     index: str = ""
     want: str = ""
     language: str = ""
+    ways: int = 1
     n_jobs: int = 1
 
     def completed(self) -> Letters:
@@ -92,7 +94,7 @@ class Letters:
         """What decides the answers: settings, and digests of the files."""
         files = {"rows": self.rows, "train": self.train, "schema": self.schema}
         files |= {"model": Path(self.model)}
-        named = {key: str(getattr(self, key)) for key in (*STATED, "model", "saved")}
+        named = {key: str(getattr(self, key)) for key in (*STATED, "ways", "model", "saved")}
         digests = {k: _digest(path) for k, path in files.items() if path and path.is_file()}
         return {"version": __version__, **named, **{f"{k} sha256": v for k, v in digests.items()}}
 
@@ -118,7 +120,8 @@ def write_letters(settings: Letters) -> int:
     todo = [start for start in starts if not _part(out, start, TABLES[-1]).exists()]
     for start in bar(todo, "letters"):
         some = rows.iloc[start : start + ROWS_AT_ONCE]
-        _write(dear.generate(some, target, n_jobs=settings.n_jobs), words, out, start)
+        answers = dear.generate(some, target, n_jobs=settings.n_jobs)
+        _write(answers, words, out, start, ways=settings.ways)
     kinds = _joined(out, starts)
     _print(out, [*map(str, rows.index)], settings.language or "en")
     print(f"{out}: {_in_words(kinds)}")
@@ -168,10 +171,10 @@ def _part(out: Path, start: int, name: str) -> Path:
     return out / PARTS / f"{start:09d}-{name}.csv"
 
 
-def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int) -> None:
+def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, ways: int) -> None:
     """Write the answers of some rows; their last file says that they are complete."""
     cases = answers.factuals.index
-    letters = answers.letter(template=words, case=cases.to_series())
+    letters = answers.letter(template=words, ways=ways, case=cases.to_series())
     for case, letter in letters.items():
         _file(out / LETTERS, str(case), ".md").write_text(f"{letter}\n", encoding="utf8")
         record = json.dumps(answers.record(case), indent=1, default=str)

@@ -1,58 +1,58 @@
 """One search: for every row, up to k actions of low cost that meet all criteria.
 
-Six nouns explain it:
-
     action    new values for the features of one set
     line      an action that was tried of a row: decoded and scored once, which gives its cost and
               its margin. All lines are one `Table`; what is known of a row is read off its lines
-    round     what all rows do at a time. All that is asked of the model, for all rows and
-              purposes, is one call (`asking`): a call costs as much as many rows
+    round     what all rows do at a time. What they ask of the model is asked together (`asking`):
+              a few calls, since one criterion asks after another
     stage     what a row tries when its lines give it nothing to do (`stages`)
     sum       two lines of a row on different features, taken as one action (`sums`)
-    way       the levels that an action sets, and whether it is enough by itself (`ways`)
+    way       the levels of categories an action sets, and whether it succeeds alone (`ways`)
 
 A line is
 
     accepted  if its margin is at least `aim`
     vetted    if it is accepted, and the criteria of `Search.stricter` were evaluated
-    answer    if it is vetted, all criteria are met, and its margin is at least `enough`
-    good      if it is an answer; or if it is to be vetted, has the margin that it needs, and costs
-              less than the k-th answer and the answers on its set and subsets. Where confidence or
-              agreement fell short, further lines of the same row and set need more margin
+    answer    if all criteria are met, and its margin is at least `enough`
+    open      if it is not vetted, and has the margin that its row and set need: `enough`, or more
+              where confidence or agreement fell short
+    good      if it is an answer; or open, and cheaper than the k-th answer and the answers on its
+              set and subsets
 
-Lines compare by *price*: the cost, divided by 1 + `Search.prefer_alone` if the margin is at least
-`enough`, and that of the action alone at least `aim`. In a round a row
+*Price* is the cost, divided by 1 + `prefer_alone` if the margin is at least `enough` and that of
+the action alone at least `aim`, unless vetting shows that a part of what follows undoes it. The
+k-th is of sets of which no subset is cheaper. In a round a row
 
-    vets      some good lines, the cheapest first, and more in each round; of a set those at places
-              0, 1, 3, 7, ... by price; if the set has an answer, such places below it, and each
-              quarter
-    tries     values of a number between a tried one and the next one outwards, if that is good;
-              and, from the cheapest good lines of the four cheapest sets of several features,
-              points on the way to the factual (`between`); none whose direct cost is above
-              1 + `prefer_alone` times the k-th least price of good lines, over sets of which no
-              subset is cheaper
+    vets      good open lines, the cheapest first, up to `VETTED` times k. Of a set those at places
+              0, 1, 3, 7, ... by price; if it has an answer, at such places counted down from it,
+              and the last of each quarter
+    tries     numbers between a tried one and the next one outwards, if that is open or an answer,
+              and a lower price is expected; and, from the cheapest good line of each of the four
+              cheapest sets of several features, points on the way to the factual (`between`); none
+              whose direct cost is above 1 + `prefer_alone` times the k-th price of good lines
 
-A row with nothing to do goes on to its next stage, and one without an answer does so after two
-rounds of the first stage:
+A row with nothing to do stops if it has k answers; else it goes on to its next stage, if any. A
+stage lasts five rounds at most; the first, for a row without an answer, two. Stages are
 
-    1 feature   all values (`values`); without criteria few at first, and the others where they may
-                be cheaper; and 32 combinations on given sets of several
-    2 features  sums, of rows with fewer than k answers. What follows from a sum is expected to be
-                what follows from both parts: the model scores that, and decoders are fitted, and
-                sums tried, of sets that promise an answer, or are the best. More of them in a
-                second step; in a third 256 combinations, of rows with nothing accepted
+    1 feature   up to 128 values and some near the factual (`values`); without criteria and
+                `prefer_alone` few at first; and 32 combinations on given sets of several
+    2 features  three stages, of rows with fewer than k answers: sums on sets that promise an
+                answer, or are the best: the model first scores what both parts together should
+                lead to, then decoders are fitted; for k = 1 more sums; and 256 combinations on
+                these sets, of rows with nothing accepted
     3, 4, 5     the same with one feature more, of rows with nothing accepted
 
-Of an answer on several features each is left out in turn (`rounds`). If the rest has the margin
-and meets the criteria as reported (`Search`, other resamples), the rest replaces it. In the end,
-rows without an answer vet what is accepted by too small a margin.
+Of an answer on several features, a vetted pair, and at last the best misses, each feature is left
+out in turn (`rounds`). If the rest has the margin and meets as many criteria as reported (by
+`Search`, with other resamples), the whole is discarded. In the end, rows without an answer also
+vet what is accepted by too small a margin: to order misses. A search for k > 1 continues that for
+k = 1, of rows with an answer, from round `FURTHER` on; other ways are vetted where fewer than k
+sets have an answer.
 
-Further answers continue the table, of rows that have one, with the larger rounds; rows that had no
-sums of two get them. Where fewer sets than k have an answer, other ways on these sets are vetted.
 *Ranks* are by size, any given set being 1, then price, then ways; the first for k = 1 stays first
-(`answers`). Without an answer: accepted lines by the criteria met; with nothing accepted, the
-largest margin. With `solver="paper"` a `source` gives all actions. A row's answers do not depend
-on other rows, but for decoders of three or more features that are trained jointly.
+(`answers`). Misses: accepted lines by the criteria met, or the largest margin. With
+`solver="paper"` a `source` gives all actions but those with one left out. A row's answers do not
+depend on other rows, but for decoders of three or more features that are trained jointly.
 """
 
 from __future__ import annotations

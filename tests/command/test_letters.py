@@ -108,6 +108,11 @@ class TestWhatIsWritten:
         assert f"{PEOPLE} letters: " in words
         assert "with what to do" in words
 
+    def test_up_to_three_ways_in_a_letter(self, files, tmp_path):
+        assert run(files, tmp_path / "out", "--ways", "3") == 0
+        text = (tmp_path / "out" / "letters.html").read_text(encoding="utf8")
+        assert "\n2. " in text
+
     def test_letters_in_german(self, files, tmp_path):
         assert run(files, tmp_path / "out", "--language", "de") == 0
         text = (tmp_path / "out" / "letters.html").read_text(encoding="utf8")
@@ -120,17 +125,19 @@ class TestAgain:
         monkeypatch.setattr(command, "ROWS_AT_ONCE", 5)
         out, written = tmp_path / "out", command._write
 
-        def _interrupted(answers, words, out, start):
+        def _interrupted(answers, words, out, start, **how):
             if start == 5:
                 raise KeyboardInterrupt
-            written(answers, words, out, start)
+            written(answers, words, out, start, **how)
 
         monkeypatch.setattr(command, "_write", _interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(files, out)
         starts = []
         monkeypatch.setattr(
-            command, "_write", lambda *given: starts.append(given[-1]) or written(*given)
+            command,
+            "_write",
+            lambda *given, **how: starts.append(given[-1]) or written(*given, **how),
         )
         assert run(files, out) == 0
         assert starts == [5, 10]
