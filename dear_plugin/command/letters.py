@@ -21,6 +21,7 @@ from dear_plugin.data import toml
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError, unknown
 from dear_plugin.methods.dear import DEAR
+from dear_plugin.methods.saving import FILE
 from dear_plugin.results.letter import LetterTemplate
 from dear_plugin.results.recourses import Recourses
 
@@ -93,7 +94,7 @@ class Letters:
     def signature(self) -> dict[str, str]:
         """What decides the answers: settings, and digests of the files."""
         files = {"rows": self.rows, "train": self.train, "schema": self.schema}
-        files |= {"model": Path(self.model)}
+        files |= {"model": Path(self.model), "saved": self.saved and self.saved / FILE}
         named = {key: str(getattr(self, key)) for key in (*STATED, "ways", "model", "saved")}
         digests = {k: _digest(path) for k, path in files.items() if path and path.is_file()}
         return {"version": __version__, **named, **{f"{k} sha256": v for k, v in digests.items()}}

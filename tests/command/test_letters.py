@@ -173,6 +173,8 @@ class TestSettings:
         command += ["--saved", tmp_path / "saved", "--index", "case", "--out", tmp_path / "out"]
         assert main(list(map(str, command))) == 0
         assert content(tmp_path / "out")["actions.csv"] == content(done)["actions.csv"]
+        DEAR(score, schema, act_on=["income"]).fit(train).save(tmp_path / "saved")
+        assert main(list(map(str, command))) == 2  # its answers would be mixed with the others
 
     def test_a_row_that_cannot_be_read_is_told_by_the_status(self, files, tmp_path, capsys):
         people = pd.read_csv(files / "people.csv").head(3)
