@@ -244,7 +244,7 @@ class Trained:
     def deviations(self) -> Tensor:
         """(p,) their standard deviations in units of cost, whatever the extreme values."""
         found = [central / NORMAL or deviation for central, deviation in map(_spread, self.rows.T)]
-        return torch.tensor(found) / self.classifier.encoder.unit
+        return torch.tensor(found, dtype=torch.float64) / self.classifier.encoder.unit
 
     @lazy
     def cutoffs(self) -> Tensor | None:
@@ -292,4 +292,6 @@ def _spread(column: Tensor) -> tuple[float, float]:
     """The range of the central nine tenths of a column, (n,), and its standard deviation."""
     values = without_special(column).numpy()
     low, high = np.quantile(values, CENTRAL)
-    return float(high - low), float(values.std())
+    # The square of a large number may overflow.
+    largest = float(np.abs(values).max()) or 1.0
+    return float(high - low), float((values / largest).std()) * largest

@@ -137,6 +137,12 @@ class TestUnits:
         units = robust_units(encoder.rows(frame), encoder)
         assert units.tolist() == pytest.approx([0.9, 90.0 / 1e6], rel=1e-3)
 
+    def test_numbers_whose_squares_overflow_have_a_deviation(self):
+        frame = pd.DataFrame({"x": np.repeat(np.linspace(-1e299, 1e299, 20), 3)})
+        encoder = Encoder(Schema.infer(frame))
+        (deviation,) = facts(encoder.rows(frame), encoder).deviations
+        assert 0.0 < float(deviation) < 1.0
+
 
 class TestManyRows:
     def test_a_fixed_subsample_is_used(self):
