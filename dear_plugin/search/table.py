@@ -115,7 +115,7 @@ class Table:
     def direct_cost(self, actions: Actions) -> Tensor:
         """(q,) the cost of actions without what follows, a bound of their cost."""
         row, sets, values = actions
-        return direct_cost(self.problem, row, sets, values[:, None])[:, 0]
+        return direct_cost(self.problem, row, sets, self.wide(values)[:, None])[:, 0]
 
     def factual(self) -> Asking[None]:
         """The margins of the factuals, `before`."""

@@ -75,6 +75,15 @@ class TestCheapest:
         single = (table.set[:, None] == table.problem.sets.single.nonzero()[:, 0]).any(1)
         assert 0 < int(single.sum()) < len(row)
 
+    def test_values_of_one_feature_have_a_cost_where_sets_have_several(self, world):
+        table = searched(world.problem)
+        table.sets_of([(0, 1)], 2)
+        pairs = table.row, table.set, table.wide(table.values)
+        cost = table.direct_cost(pairs)
+        table.sets_of([(0, 1, 2)], 3)
+        assert table.problem.sets.positions.shape[1] == 3 > pairs[2].shape[1]
+        assert torch.equal(table.direct_cost(pairs), cost)
+
     def test_no_action_is_tried_twice(self, world):
         table = searched(world.problem)
         keys = torch.cat([table.row[:, None], table.set[:, None], table.values], 1)
