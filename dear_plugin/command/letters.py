@@ -178,7 +178,7 @@ def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, 
     letters = answers.letter(template=words, ways=ways, case=cases.to_series())
     for case, letter in letters.items():
         _file(out / LETTERS, str(case), ".md").write_text(f"{letter}\n", encoding="utf8")
-        record = json.dumps(answers.record(case), indent=1, default=str)
+        record = json.dumps(answers.record(case), indent=1)
         _file(out / RECORDS, str(case), ".json").write_text(f"{record}\n", encoding="utf8")
     both = zip(letters, answers.actions["reason"], strict=True)
     found = [_kind(letter, reason, words) for letter, reason in both]
@@ -227,4 +227,5 @@ def _in_words(kinds: pd.DataFrame) -> str:
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

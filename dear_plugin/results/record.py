@@ -48,7 +48,7 @@ def record(result: Result) -> dict[str, Any]:
         "assumed": {
             "tiers": plain(schema.tiers),
             "causes": {name: list(causes) for name, causes in schema.causes},
-            "relations": [relation.to_dict() for relation in schema.relations],
+            "relations": [plain(relation.to_dict()) for relation in schema.relations],
             "rules": list(question.case.feasible.rules.names),
             "costs": {feature.name: feature.cost for feature in schema if feature.cost != 1.0},
             "settings": settings,
