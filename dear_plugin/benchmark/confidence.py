@@ -101,7 +101,7 @@ CONFIDENCE = Spec(
     "do answers that need what follows come true in systems with traits",
     {
         "systems": Option("systems", ("a flag between, as it is",), CHOICES),
-        "seeds": Option("draws of each system", 1, preset=3),
+        "seeds": Option("draws of each system", 1, preset=2),
         "refused": Option("refused people", 20, preset=150),
     },
     lambda options: grid(
