@@ -52,7 +52,7 @@ PACKAGES = {"dice_ml": "dice-ml", "alibi": "alibi"}
 CALL, HOST_ROWS = 10, 100
 FEWER = {("adult", "DiCE genetic"): 10, ("adult", "DiCE gradient"): 10}
 # The share of the training steps of Alibi's method that the smaller data set takes.
-STEPS = {"adult": 1.0, "loan": 0.5}
+STEPS = {"adult": 1.0, "loan": 0.3}
 
 
 def asked(data: Dataset) -> dict[str, Any]:

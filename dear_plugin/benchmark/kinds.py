@@ -31,8 +31,9 @@ KINDS: Mapping[str, str] = {
     "boosted trees": TREES,
     "linear, a scikit-learn pipeline": PIPELINE,
 }
-# Rows of the drawn frame; rows that are explained one a call; repeats of a call.
-DRAWN, SINGLE_ROWS, REPEATS = 5_000, 3, 1
+# Rows of a call, rows that are explained one a call, repeats of a call; rows of the drawn frame.
+KIND_ROWS, SINGLE_ROWS, REPEATS = 200, 3, 1
+DRAWN = 5_000
 
 
 def drawn(count: int) -> Dataset:

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from dear_plugin.benchmark.fits import BASELINES, baseline
-from dear_plugin.benchmark.kinds import FRAMES, KINDS, of_kind
+from dear_plugin.benchmark.kinds import FRAMES, KIND_ROWS, KINDS, of_kind
 from dear_plugin.benchmark.meter import Meter, busy_cores, in_fresh_process, median_s
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
 from dear_plugin.benchmark.splits import CELLS, DataSplit, ScoredModel, case_of
@@ -33,7 +33,7 @@ from dear_plugin.search import Search
 
 # Rows that are also explained one per call, and repeats of a call of a baseline.
 SINGLE_ROWS, REPEATS, FEW = 20, 3, 1
-FEWER_ROWS = 200
+FEWER_ROWS = 100
 # Rows of a call beside busy cores.
 BESIDE_ROWS = 40
 # Up to so many rows a call is repeated, and baselines are measured.
@@ -85,7 +85,8 @@ def cells(options: Namespace) -> Iterator[Cell]:
             yield from grid(part=[SIZES], method=[method], rows=[rows], **common)
     few = [min(options.rows, FEWER_ROWS)]
     yield from grid(part=[WIDE_DATA], method=options.wide, rows=few, cell=[""])
-    yield from grid(part=[MODELS], method=options.kinds, rows=few, cell=options.frames)
+    rows = [min(options.rows, KIND_ROWS)]
+    yield from grid(part=[MODELS], method=options.kinds, rows=rows, cell=options.frames)
 
 
 def measure(folder: Path, *, part: str, method: str, rows: int, cell: str) -> pd.DataFrame:
@@ -237,7 +238,7 @@ SPEED = Spec(
     "CPU seconds and memory of fit and generate",
     {
         "methods": Option("methods", QUICK, ALL),
-        "sized": Option("methods with increasing numbers of rows", QUICK[:1], ALL, ALL[:2]),
+        "sized": Option("methods with increasing numbers of rows", QUICK[:1], ALL, ALL[:1]),
         "wide": Option("wide data", (), WIDE),
         "kinds": Option("kinds of models", (), KINDS),
         "frames": Option("frames of these models", ("loan",), FRAMES),
