@@ -38,7 +38,7 @@ OWN: Mapping[str, tuple[Search, bool]] = {
 }
 METHODS = (*OWN, *BASELINES)
 # Where enough rows have answers of both that meet the requirement for a verdict.
-USUAL_CELLS = ("compas lr", "compas ann", "gmc ann", "adult-own ann", "loan lr")
+USUAL_CELLS = ("adult ann", "compas lr", "compas ann", "gmc ann", "adult-own ann", "loan lr")
 KEPT = ["row", "success", "cost", "direct_cost", "indirect_cost", "confidence", "plausibility"]
 KEPT += ["support", "seconds"]
 
