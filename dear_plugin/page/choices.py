@@ -83,8 +83,8 @@ def read(
         given = json.loads(text)
     except ValueError as error:
         raise InputError(f"this case is not JSON ({error}): {REMEDY}") from None
-    keys = list(given) if isinstance(given, dict) else given
-    _refuse([("this case", keys, keys == [*TYPES], f"an object with {', '.join(TYPES)}")])
+    keys = sorted(given) if isinstance(given, dict) else given
+    _refuse([("this case", keys, keys == sorted(TYPES), f"an object with {', '.join(TYPES)}")])
     choices = Choices(**given)
     _refuse(_types(choices))
     _refuse(_parts(choices, list(applicants), states, features))

@@ -12,7 +12,7 @@ const plain = value => value instanceof Safe ? value.text
   : String(value ?? "").replace(/[&<>"']/g, each => `&#${each.charCodeAt(0)};`);
 const html = (parts, ...values) => new Safe(String.raw({raw: parts}, ...values.map(plain)));
 const on = (is, name) => new Safe(is ? name : "");
-const error = text => text ? html`<p class="error" role="alert">${text}</p>` : "";
+const error = text => text ? html`<p class="problem" role="alert">${text}</p>` : "";
 const small = text => text ? html`<p class="small">${text}</p>` : "";
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 const inside = (value, [low, high]) => Math.min(Math.max(value, low), high);
@@ -25,9 +25,8 @@ export function render({model, el}) {
     <div id="views" role="radiogroup" aria-label="View"></div>
     <div id="all"></div>
     <div id="one"><div id="left"><div id="who"></div>
-      <label for="search">Search for an applicant</label>
-      <input id="search" placeholder="A case, or values" autocomplete="off">
-      <div id="found"></div>
+      <div id="searched"><label for="search">Search for an applicant</label>
+      <input id="search" placeholder="A case, or values" autocomplete="off"><div id="found"></div></div>
       <p><button id="previous" data-do="step" data-to="-1">Previous</button>
       <button id="next" data-do="step" data-to="1">Next</button></p>
       <h2>What may change</h2><div id="may"></div>
@@ -106,7 +105,7 @@ export function render({model, el}) {
 
   const draw = () => {
     const now = model.shown;
-    if (!busy()) choices = {...now.choices, everyone: choices.everyone};
+    if (!busy()) choices = {...now.choices};
     find("status").textContent = busy() ? "Computing" : now.status;
     root.classList.toggle("busy", busy());
     put("views", Object.entries(VIEWS).map(([words, all], at) => html`<label><input type="radio" name="view" id="view-${at}"
@@ -160,7 +159,7 @@ export function render({model, el}) {
       another(people[(at + Number(to) + people.length) % people.length]);
     },
     choose: name => {
-      find("search").value = text = "";
+      searched("");
       find("search").focus();
       another(name);
     },
@@ -216,7 +215,9 @@ export function render({model, el}) {
     const [name, ...rest] = (target.dataset.set || "").split(":");
     if (name && !drawing) SET[name](target, rest.join(":"));
   });
-  find("search").addEventListener("input", ({target}) => { text = target.value; draw(); });
+  const searched = value => { find("search").value = text = value; draw(); };
+  find("search").addEventListener("input", ({target}) => searched(target.value));
+  find("searched").addEventListener("keydown", ({key}) => key === "Escape" && searched(""));
   model.on("shown", draw);
   draw();
 }

@@ -190,7 +190,8 @@ def _curve(session: Session, answer: Answer) -> Values:
 def _kinds(session: Session, answer: Answer) -> list[Values]:
     """The kinds of advice, and those that are excluded."""
     lines = [
-        (_kind(line), _told(session, line), True) for line in answer.advice.itertuples(index=False)
+        (_kind(session, line), _told(session, line), True)
+        for line in answer.advice.itertuples(index=False)
     ]
     gone = [(list(kind), "Nobody is told this.", False) for kind in answer.choices.excluded]
     known = {feature.name: feature.called for feature in session.dear.schema}
@@ -201,22 +202,27 @@ def _kinds(session: Session, answer: Answer) -> list[Values]:
     ]
 
 
-def _kind(line: Any) -> list[Any]:
-    """What says which kind of advice a line is."""
-    levels = line.change not in VERBS and not pd.isna(line.new)
-    return [line.feature, line.change, line.new if levels else None]
+def _kind(session: Session, line: Any) -> list[Any]:
+    """What says which kind of advice a line is; a level, where it is one."""
+    levels = () if line.change in VERBS else session.features[line.feature].choices
+    return [line.feature, line.change, line.new if line.new in levels else None]
+
+
+def _share(share: float) -> str:
+    """A share in percent."""
+    return f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
 
 
 def _told(session: Session, line: Any) -> str:
     """How many are told it, from where to where it usually goes, and what follows."""
     feature, n = session.features[line.feature], len(session.rows)
-    parts = [f"{line.rows} of {n} applicants ({line.rows / n:.0%})"]
+    parts = [f"{line.rows} of {n} applicants ({_share(line.rows / n)})"]
     if line.change in VERBS and not pd.isna(line.new):
         old, new = (text_of(feature, value) for value in (line.old, line.new))
         by = f", by {line.goes} {feature.unit}".rstrip() if line.goes else ""
         parts.append(f"usually from about {old} to about {new}{by}")
     if line.at_edge > 0:
-        parts.append(f"{line.at_edge:.0%} of them to the end of the usual values")
+        parts.append(f"{_share(line.at_edge)} of them to the end of the usual values")
     if line.follows:
         parts.append(f"with it usually {line.follows}")
     return f"{'; '.join(parts)}."
