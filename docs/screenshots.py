@@ -68,7 +68,7 @@ def shot(browser: Any, address: str, name: str, *, tries="", tab="", **how: Any)
             page.wait_for_timeout(1_000)
     if tab:
         page.get_by_label(tab).check()
-        page.locator(".kind").first.wait_for(timeout=120_000)
+        page.locator("#all .card").first.wait_for(timeout=120_000)
     page.evaluate("scrollTo(0, 0)")
     page.wait_for_timeout(2_000)
     image = Image.open(BytesIO(page.screenshot(full_page=True))).convert("RGB")

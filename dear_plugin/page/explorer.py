@@ -1,29 +1,29 @@
-"""Explorer: the page as a whole, for a notebook or a server on this machine."""
+"""Explorer: the page, for a notebook or a server on this machine; `page.js` draws it."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import panel as pn
 import param
 
-from dear_plugin.page.by_hand import ByHand
-from dear_plugin.page.cards import Cards
-from dear_plugin.page.case import Case
-from dear_plugin.page.choose import Choose
-from dear_plugin.page.kinds import Kinds
-from dear_plugin.page.letter import Letter
-from dear_plugin.page.look import SERVED, STYLE, beside, column, html, watched
-from dear_plugin.page.reach import Reach
-from dear_plugin.page.session import Answer, Choices, Session
+from dear_plugin.errors import InputError
+from dear_plugin.page.choices import Choices
+from dear_plugin.page.session import Answer, Session
+from dear_plugin.page.shown import names, shown
 
 TITLE = "What could be changed?"
 # No other machine reaches the page.
 LOCAL = "localhost"
+CODE, LOOK, SERVED = (
+    Path(__file__).with_name(each).read_text(encoding="utf8")
+    for each in ("page.js", "page.css", "served.css")
+)
 
 
 class Explorer(pn.viewable.Viewer):  # type: ignore[misc]
@@ -45,7 +45,7 @@ class Explorer(pn.viewable.Viewer):  # type: ignore[misc]
 
     def __panel__(self) -> Any:
         """The page with choices of its own."""
-        return _View(Session(*self._asked)).main
+        return Page(Session(*self._asked))
 
     def show(self, port: int = 0, *, open_browser: bool = True, threaded: bool = False) -> Any:
         """Serve the page on this machine; no other one reaches it.
@@ -63,119 +63,48 @@ class Explorer(pn.viewable.Viewer):  # type: ignore[misc]
         return self.__panel__()
 
 
-class Main(pn.reactive.ReactiveHTML):  # type: ignore[misc]
-    """The page below its title, with a line that screen readers read when it changes."""
+class Page(pn.custom.JSComponent):  # type: ignore[misc]
+    """One session: what is asked is numbered, and shown when all of it is answered.
 
-    status = param.String("")
-    parts = param.List([])
-    _child_config = {"status": "literal"}  # noqa: RUF012
-    _template = (
-        f'<main id="main"><h1>{TITLE}</h1><div id="line" role="status" aria-live="polite">'
-        "${status}</div>"
-        '<div id="parts">${parts}</div></main>'
-    )
+    Args:
+        session: with the first question.
+    """
 
-
-class _View:
-    """The views of one session: what is chosen is asked, and shown when all of it is answered."""
+    title = param.String(TITLE)
+    names = param.List([])
+    shown = param.Dict({})
+    _esm, _stylesheets = CODE, [LOOK]
 
     def __init__(self, session: Session) -> None:
-        self.session, self._lock = session, Lock()
-        self.choose = Choose(session, self._another)
-        self.reach = Reach(session, self._choose)
-        self.cards, self.letter = Cards(session, self._take), Letter(session)
-        self.by_hand, self.kinds = ByHand(session, self._choose), Kinds(session, self._choose)
-        self.case = Case(session, self._open)
-        self.main = Main(css_classes=["page"], **STYLE)
-        self.answers = column(*self._parts(), name="wide")
-        self._show(session.choices, session.answered(session.choices))
-        self.main.parts = self._layout()
+        super().__init__(names=names(session), sizing_mode="stretch_width")
+        self.session, self._turn, self._lock = session, 0, Lock()
+        self._show(0, session.answered(session.answer.choices))
 
-    def _another(self, applicant: str) -> None:
-        """Another applicant."""
-        self._choose(applicant=applicant, hand={}, feature="")
+    def _handle_msg(self, asked: Mapping[str, Any]) -> None:
+        """A question, `case` as JSON; it replaces those that are not answered yet."""
+        self._turn = asked["turn"]
+        try:
+            self._later(self._turn, self.session.opened(asked["case"]))
+        except InputError as problem:
+            self.shown = {**self.shown, "turn": self._turn, "wrong": str(problem)}
 
-    def _open(self, choices: Choices) -> None:
-        """A saved case."""
-        self._choose(**{**vars(choices), "everyone": self.session.choices.everyone})
-
-    def _take(self, at: int) -> None:
-        """Another way is chosen for the letter."""
-        choices = replace(self.session.choices, way=at)
-        self.session.choices = choices
-        self._show(choices, replace(self.session.answer, choices=choices))
-
-    def _choose(self, **more: Any) -> None:
-        """Ask anew, unless nothing changes; until it is answered, no letter can be taken."""
-        last = self.session.choices
-        choices = replace(last, **more)
-        if choices == last:
-            return
-        if "way" not in more and not choices.asks_as(last):
-            choices = replace(choices, way=0)
-        self.session.choices = choices
-        with pn.io.hold():
-            self.main.status = "Computing"
-            for view in (self.answers, self.kinds.view):
-                view.css_classes = [*view.css_classes[:1], "old"]
-            for each in (*self.cards.buttons, *self.letter.buttons, *self.case.buttons):
-                each.disabled = True
-            self.choose.show()
-            self.reach.show()
-        self._later(choices)
-
-    def _later(self, choices: Choices) -> None:
-        """Answer while the page stays responsive, unless something else is asked meanwhile."""
-
-        def _work() -> Answer | None:
-            with self._lock:
-                latest = choices is self.session.choices
-                return self.session.answered(choices) if latest else None
+    def _later(self, turn: int, choices: Choices) -> None:
+        """Answer while the page stays responsive."""
 
         async def _run() -> None:
-            await asyncio.sleep(0.02)
-            if answer := await asyncio.to_thread(_work):
+            if answer := await asyncio.to_thread(self._answered, turn, choices):
                 # In the next turn of the server, which then holds the lock of the page.
-                pn.state.execute(partial(self._show, choices, answer), schedule=True)
+                pn.state.execute(partial(self._show, turn, answer), schedule=True)
 
         pn.state.execute(_run)
 
-    def _show(self, choices: Choices, answer: Answer) -> None:
-        """Show an answer in one update, if it is to what is chosen."""
-        if choices is not self.session.choices:
-            return
-        self.session.answer = answer
-        with pn.io.hold():
-            for each in (*self.letter.buttons, *self.case.buttons):
-                each.disabled = False
-            views = self.choose, self.reach, self.cards, self.letter, self.by_hand, self.kinds
-            for view in views:
-                view.show()
-            for part in (self.answers, self.kinds.view):
-                part.css_classes = part.css_classes[:1]
-            self.main.status = answer.summary
+    def _answered(self, turn: int, choices: Choices) -> Answer | None:
+        """The answer, unless something else is asked meanwhile."""
+        with self._lock:
+            return self.session.answered(choices) if turn == self._turn else None
 
-    def _parts(self) -> list[Any]:
-        """The answers to one applicant, with their heads."""
-        heads = map(html, (f"<h2>{text}</h2>" for text in HEADS))
-        views = (self.cards.view, self.letter.view, self.by_hand.view)
-        return [part for pair in zip(heads, views, strict=True) for part in pair]
-
-    def _layout(self) -> list[Any]:
-        """The layout: choices to the left of the answers, or above them on a narrow screen."""
-        left = column(self.choose.view, self.reach.view, self.case.view, name="narrow")
-        self.one = beside(left, self.answers)
-        self.kinds.view.visible = False
-        tabs = pn.widgets.RadioBoxGroup(options=TABS, inline=True, css_classes=["tabs"], **STYLE)
-        watched(tabs, self._turn)
-        return [tabs, self.one, self.kinds.view]
-
-    def _turn(self, tab: str) -> None:
-        """Turn to one applicant or to all of them."""
-        self.kinds.view.visible = tab == TABS[1]
-        self.one.visible = not self.kinds.view.visible
-        self._choose(everyone=self.kinds.view.visible)
-
-
-TABS = ["One applicant", "All applicants"]
-HEADS = ("Ways to the wanted decision", "The letter", "Try by hand")
+    def _show(self, turn: int, answer: Answer) -> None:
+        """Show an answer in one update, if it is to what is asked."""
+        if turn == self._turn:
+            self.session.answer = answer
+            self.shown = {**shown(self.session, answer), "turn": turn}

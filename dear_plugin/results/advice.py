@@ -134,7 +134,7 @@ def _medians(result: Result, kind: _Kind) -> tuple[Any, Any]:
         return old, new
     frames = result.factuals, result.counterfactuals
     columns = (frame[feature.name].iloc[kind.at].astype(float) for frame in frames)
-    old, new = (c.where(~c.isin(feature.special)).median() for c in columns)
+    old, new = (c[~c.isin(feature.special)].dropna().median() for c in columns)
     places = feature.precision
     return (old, new) if places is None else (round(old, places), round(new, places))
 

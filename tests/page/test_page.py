@@ -1,6 +1,7 @@
-"""What the page asks of the engine, without a browser: every kind of model, target and feature."""
+"""What the page shows, without a browser: every kind of model, target and feature."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,353 +11,394 @@ pytest.importorskip("panel")
 from dear_plugin import DEAR, Constraints, Schema, Target
 from dear_plugin.errors import ConstraintError, InputError
 from dear_plugin.page import Explorer
-from dear_plugin.page.explorer import _View
-from dear_plugin.page.session import ACT, FOLLOWS, STAYS, Session
+from dear_plugin.page.choices import ACT, FOLLOWS, STAYS
+from dear_plugin.page.explorer import Page
+from dear_plugin.page.session import Session
+from dear_plugin.page.shown import names, shown
 
 
-def view(dear, rows, target=None, within=None):
-    """The views of a new session, in which every question is answered at once."""
-    views = _View(Session(*dear.explore(rows, target, within=within)._asked))
-    views._later = lambda choices: views._show(choices, views.session.answered(choices))
-    return views
+class Visit:
+    """A person who asks one question after another, each as a case in JSON."""
 
+    def __init__(self, dear, rows, target=None, within=None):
+        self.session = Session(*dear.explore(rows, target, within=within)._asked)
+        self.open(self.choices.to_json())
 
-def shown(views):
-    """The cards that are shown."""
-    return [card for card in views.cards.cards if card.visible]
+    @property
+    def choices(self):
+        return self.session.answer.choices
 
+    def open(self, case):
+        self.session.answer = self.session.answered(self.session.opened(case))
+        self.shown = shown(self.session, self.session.answer)
 
-def text(views):
-    """The text of all cards that are shown."""
-    return "".join(card[0].object for card in shown(views))
+    def ask(self, **more):
+        self.open(replace(self.choices, **more).to_json())
+        return self.shown
 
+    def state(self, name, value):
+        return self.ask(states={**self.choices.states, name: value})
 
-def state(views, name, value):
-    views.reach.states[name].value = value
+    def next(self):
+        labels = list(self.session.labels)
+        at = labels.index(self.choices.applicant) + 1
+        return self.ask(applicant=labels[at % len(labels)])
 
+    def feature(self, name):
+        return next(each for each in self.shown["features"] if each["name"] == name)
 
-def inputs(views, name):
-    """The inputs of the least and the greatest value of a feature."""
-    (fields,) = views.reach.reaches[name]
-    return [field[0] for field in fields]
+    @property
+    def acted(self):
+        """What the ways act on, and what follows."""
+        return {line["title"] for way in self.shown["ways"] for line in way["lines"]}
 
 
 @pytest.fixture
-def views(loans):
-    return view(*loans)
+def visit(loans):
+    return Visit(*loans)
 
 
 def weak(loans):
-    """The views of an applicant who has a way that can be told, and one that cannot."""
-    views = view(*loans, within=Constraints(act_on=["income", "savings", "loan_amount"]))
+    """A visit to an applicant who has a way that can be told, and one that cannot."""
+    visit = Visit(*loans, within=Constraints(act_on=["income", "savings", "loan_amount"]))
     for _ in range(60):
-        told = [not way.why for way in views.session.answer.found]
-        if len(set(told)) == 2:
-            return views
-        views.choose._step(1)
+        if len({not way["why"] for way in visit.shown["ways"]}) == 2:
+            return visit
+        visit.next()
     raise AssertionError("all ways of all applicants are alike")
 
 
 class TestOneQuestionOneAnswer:
-    def test_until_it_is_answered_no_letter_can_be_taken_and_old_ways_are_dimmed(self, views):
-        views._later = lambda choices: None
-        state(views, "savings", STAYS)
-        assert all(button.disabled for button in [*views.cards.buttons, *views.letter.buttons])
-        assert "old" in views.answers.css_classes
-        assert views.main.status == "Computing"
+    def test_only_the_answer_to_the_last_question_is_shown(self, loans):
+        page = loans[0].explore(loans[1]).__panel__()
+        asked = []
+        page._later = lambda turn, choices: asked.append((turn, choices))
+        first = page.session.answer.choices
+        stays = replace(first, states={**first.states, "savings": STAYS})
+        for turn, choices in enumerate((stays, first), 1):
+            page._handle_msg({"turn": turn, "case": choices.to_json()})
+        (one, former), (two, last) = asked
+        assert page._answered(one, former) is None
+        page._show(one, page.session.answered(former))
+        assert page.shown["turn"] == 0
+        page._show(two, page._answered(two, last))
+        assert page.shown["turn"] == 2
+        assert page.shown["choices"]["states"]["savings"] == ACT
 
-    def test_an_answer_to_a_former_question_is_not_shown(self, views):
-        views._later = lambda choices: None
-        before = text(views)
-        state(views, "savings", STAYS)
-        first = views.session.choices
-        state(views, "savings", ACT)
-        state(views, "duration", STAYS)
-        views._show(first, views.session.answered(first))
-        assert text(views) == before
-        assert views.letter.buttons[0].disabled
+    def test_ways_letter_and_curve_are_of_the_same_answer(self, visit):
+        out = visit.state("savings", STAYS)
+        assert out["letter"] == visit.session.answer.ways[0].letter
+        assert visit.session.features[out["curve"]["name"]].title in visit.acted
+        assert out["status"] == f"{len(out['ways'])} way{'s' * (len(out['ways']) != 1)}"
 
-    def test_cards_letter_and_curve_are_of_the_same_answer(self, views):
-        state(views, "savings", STAYS)
-        way = views.session.answer.ways[0]
-        assert views.letter.plain.value == way.letter
-        assert not views.letter.buttons[0].disabled
-        assert views.session.known[views.session.answer.feature].title in text(views)
-        assert views.main.status.endswith("way") or views.main.status.endswith("ways")
-
-    def test_ways_are_those_of_the_engine(self, loans, views):
+    def test_ways_are_those_of_the_engine(self, loans, visit):
         dear, rows = loans
-        found = [way.result for way in views.session.answer.ways]
         others = dear.generate(rows.head(1)).alternatives(4)
-        acted = [way.outcome["acted_on"].iloc[0] for way in found]
+        acted = [way.result.outcome["acted_on"].iloc[0] for way in visit.session.answer.found]
         assert sorted(acted) == sorted(others["acted_on"])
 
     def test_a_row_without_an_answer_says_so_in_plain_words(self, loans):
-        views = view(*loans, within=Constraints(act_on=[]))
-        assert "No way was found" in views.cards.note.object
-        assert "Nothing that you could change here is enough" in views.cards.note.object
-        assert "we have no way that we can recommend" in views.letter.plain.value
-        assert views.main.status == "no ways"
+        out = Visit(*loans, within=Constraints(act_on=[])).shown
+        assert "No way was found" in out["note"][0]
+        assert "Nothing that you could change here is enough" in out["note"][1]
+        assert "we have no way that we can recommend" in out["letter"]
+        assert (out["ways"], out["status"]) == ([], "no ways")
 
 
 class TestWhoIsShown:
-    def test_the_case_is_on_the_page_in_the_letter_and_in_the_name_of_the_file(self, loans):
+    def test_the_case_is_on_the_page_and_in_the_letter(self, loans):
         dear, rows = loans
-        views = view(dear, rows.set_axis([f"L-{n}" for n in range(len(rows))]))
-        views.choose._step(1)
-        assert "<h2>Applicant L-1</h2>" in views.choose.who.object
-        assert "Age" in views.choose.who.object
-        assert views.letter.plain.value.startswith("Case L-1")
-        assert views.letter.file.filename == "letter-L-1.txt"
+        out = Visit(dear, rows.set_axis([f"L-{n}" for n in range(len(rows))])).next()
+        assert out["choices"]["applicant"] == "L-1"
+        assert "Age" in out["fixed"]
+        assert out["letter"].startswith("Case L-1")
 
-    def test_a_search_that_finds_nobody_says_so(self, views):
-        views.choose.search.value_input = "nobody"
-        assert "No applicant has" in views.choose.none.object
-        views.choose.search.value_input = "Age"
-        assert not views.choose.none.object
-
-    def test_the_field_is_empty_after_a_choice(self, views):
-        assert views.choose.search.value == ""
-        views.choose.search.value = list(views.choose.names)[3]
-        assert views.choose.search.value == ""
-        assert views.session.choices.applicant == list(views.session.labels)[3]
+    def test_applicants_are_searched_by_their_case_and_some_values(self, visit, loans):
+        found = names(visit.session)
+        assert len(found) == len(loans[1])
+        line, name = found[3]
+        assert line.startswith(f"{name} · Gender ")
+        assert "Age" in line
 
     def test_cases_that_repeat_are_told_apart(self, loans):
         dear, rows = loans
-        views = view(dear, rows.head(2).set_axis([7, 7]))
-        assert list(views.session.labels) == ["7", "7 (row 2)"]
+        assert list(Visit(dear, rows.head(2).set_axis([7, 7])).session.labels) == [
+            "7",
+            "7 (row 2)",
+        ]
 
 
 class TestWhatMayChange:
-    def test_three_states_are_three_constraints(self, loans, views):
-        state(views, "savings", FOLLOWS)
-        state(views, "income", STAYS)
-        within = views.session._within(views.session.choices, views.session.row)
-        assert within.frozen == ["income"]
-        assert within.act_on == ["loan_amount"]
-        for way in views.session.answer.found:
+    def test_three_states_are_three_constraints(self, visit):
+        visit.state("savings", FOLLOWS)
+        visit.state("income", STAYS)
+        within = visit.session._within(visit.choices)
+        assert (within.frozen, within.act_on) == (["income"], ["loan_amount"])
+        for way in visit.session.answer.found:
             assert way.result.outcome["acted_on"].iloc[0] == "loan_amount"
 
-    def test_what_is_not_acted_on_has_two_states(self, views):
-        assert views.reach.states["duration"].options == [FOLLOWS, STAYS]
+    def test_what_is_not_acted_on_has_two_states(self, visit):
+        assert visit.feature("duration")["states"] == [FOLLOWS, STAYS]
+        assert "ends" not in visit.feature("duration")
 
-    def test_what_stays_is_in_no_card(self, views):
-        assert "Term" in text(views) or "Savings" in text(views)
+    def test_what_stays_is_in_no_way(self, visit):
+        assert visit.acted & {"Term", "Savings"}
         for name in ("savings", "duration"):
-            state(views, name, STAYS)
-        assert "Term" not in text(views)
-        assert "Savings" not in text(views)
+            visit.state(name, STAYS)
+        assert not visit.acted & {"Term", "Savings"}
 
-    def test_a_reach_starts_at_the_own_value_of_what_may_only_rise(self, loans, views):
+    def test_a_reach_starts_at_the_own_value_of_what_may_only_rise(self, loans, visit):
         _, rows = loans
+        savings = visit.session.features["savings"]
         for at in range(3):
-            least, most = inputs(views, "savings")
-            assert least.value == least.start == rows["savings"].iloc[at]
-            assert most.value == most.end > least.end - 1e9
-            assert least.step == views.session.known["savings"].action_step
-            views.choose._step(1)
+            reach = visit.feature("savings")
+            assert reach["held"] == list(reach["ends"])
+            assert reach["ends"] == (rows["savings"].iloc[at], savings.bounds[1])
+            assert reach["step"] == savings.action_step
+            visit.next()
 
-    def test_a_reach_is_kept_for_the_next_applicant(self, views):
-        inputs(views, "savings")[1].value = 36.0
-        views.choose._step(1)
-        assert inputs(views, "savings")[1].value == 36.0
-        saved = [w.result.counterfactuals["savings"].iloc[0] for w in views.session.answer.found]
+    def test_a_reach_is_kept_for_the_next_applicant(self, visit):
+        visit.ask(reach={"savings": [None, 36.0]})
+        visit.next()
+        assert visit.feature("savings")["held"][1] == 36.0
+        saved = [w.result.counterfactuals["savings"].iloc[0] for w in visit.session.answer.found]
         assert max(saved) <= 36.0
 
     def test_a_value_beyond_the_reach_says_so(self, loans):
         dear, rows = loans
         high = rows.assign(savings=dear.schema.features[-1].bounds[1] + 5.0)
-        views = view(dear, high)
-        assert "Nothing is left to act on" in views.reach.reaches["savings"][0].object
+        assert "Nothing is left to act on" in Visit(dear, high).feature("savings")["none"]
 
     def test_constraints_are_where_it_starts(self, loans):
-        dear, rows = loans
         within = Constraints(
             frozen=["income"], act_on=["savings"], ranges={"savings": (None, 36.0)}
         )
-        views = view(dear, rows, within=within)
-        assert views.reach.states["income"].value == STAYS
-        assert inputs(views, "savings")[1].value == 36.0
-        saved = [w.result.counterfactuals["savings"].iloc[0] for w in views.session.answer.ways]
+        visit = Visit(*loans, within=within)
+        assert visit.choices.states["income"] == STAYS
+        assert visit.feature("savings")["held"][1] == 36.0
+        saved = [w.result.counterfactuals["savings"].iloc[0] for w in visit.session.answer.ways]
         assert max(saved) <= 36.0
+
+    def test_a_limit_holds_and_is_shown_of_what_may_follow(self, loans):
+        visit = Visit(*loans, within=Constraints(ranges={"duration": (48, 70)}))
+        assert visit.feature("duration")["held"] == [48, 70]
+        visit.state("duration", STAYS)
+        assert "held" not in visit.feature("duration")
+
+    def test_costs_of_the_constraints_count(self, loans):
+        dear, rows = loans
+        dearer = Constraints(costs={"savings": 50.0})
+        first = Visit(dear, rows, within=dearer).session.answer.ways[0].result
+        assert first.outcome["cost"].iloc[0] in set(
+            dear.generate(rows.head(1), within=dearer).alternatives(4)["cost"]
+        )
 
 
 class TestOneVerdict:
-    def test_a_weak_way_says_why_and_has_no_letter(self, loans):
-        views = weak(loans)
-        for way, card, button in zip(
-            views.session.answer.found, shown(views), views.cards.buttons, strict=False
-        ):
-            assert button.disabled == bool(way.why)
-            assert ("weak: not for a letter" in card[0].object) == bool(way.why)
-            assert ("clearly favour" in card[0].object) <= bool(way.why)
-            assert ("can be told" in card[0].object) != bool(way.why)
-
-    def test_ways_that_can_be_told_come_first(self, loans):
-        views = weak(loans)
-        told = [not way.why for way in views.session.answer.found]
-        assert told == sorted(told, reverse=True)
-        assert views.cards.buttons[0].label == "In the letter"
-        assert "To get the decision you want" in views.letter.plain.value
+    def test_ways_that_can_be_told_come_first_and_a_weak_way_says_why(self, loans):
+        visit = weak(loans)
+        ways = visit.shown["ways"]
+        assert [bool(way["why"]) for way in ways] == sorted(bool(way["why"]) for way in ways)
+        for way in ways:
+            assert ("clearly favour" in way["known"]) <= bool(way["why"])
+        assert "To get the decision you want" in visit.shown["letter"]
 
     def test_another_way_is_taken_into_the_letter(self, loans):
-        views = view(*loans)
-        for _ in range(60):
-            if sum(not way.why for way in views.session.answer.found) > 1:
-                break
-            views.choose._step(1)
-        before = views.letter.plain.value
-        views.cards.buttons[1].clicks += 1
-        assert views.letter.plain.value == views.session.answer.ways[1].letter != before
+        visit = Visit(*loans)
+        while sum(not way["why"] for way in visit.shown["ways"]) < 2:
+            visit.next()
+        before = visit.shown["letter"]
+        ways = visit.session.answer.ways
+        assert visit.ask(way=1)["letter"] == ways[1].letter != before
+        assert visit.session.answer.ways is ways
 
 
 class TestByHand:
-    def test_what_is_tried_is_what_apply_says(self, loans, views):
+    def test_what_is_tried_is_what_apply_says(self, loans, visit):
         dear, rows = loans
-        views._choose(feature="savings")
-        (field,) = views.by_hand.value
-        assert field.label == "Value of Savings"
-        field.value = 45.0
+        out = visit.ask(feature="savings", hand={"savings": 45.0})
         result = dear.apply(rows.head(1), {"savings": 45.0})
         won = result.actions["success"].iloc[0]
-        assert (
-            f"The decision is {'' if won else 'not '}the wanted one" in views.by_hand.told.object
-        )
-        assert views.by_hand.value[0] is field
-        points = views.by_hand.picture.object.renderers[-1].data_source.data
-        assert list(points["x"]) == [rows["savings"].iloc[0], 45.0]
-        assert list(points["y"])[-1] == result.outcome["score_after"].iloc[0]
+        assert out["tried"]["head"] == f"The decision is {'' if won else 'not '}the wanted one"
+        curve = out["curve"]
+        assert (curve["own"], curve["value"]) == (rows["savings"].iloc[0], 45.0)
+        assert curve["tried"] == result.outcome["score_after"].iloc[0]
 
-    def test_the_axes_of_the_curve_have_titles_and_units(self, views):
-        views._choose(feature="savings")
-        figure = views.by_hand.picture.object
-        assert figure.xaxis.axis_label == "Savings (thousand euros)"
-        assert figure.yaxis.axis_label == "Score"
+    def test_the_axes_of_the_curve_have_titles_and_units(self, visit):
+        curve = visit.ask(feature="savings")["curve"]
+        assert (curve["title"], curve["score"]) == ("Savings (thousand euros)", "Score")
+
+    def test_values_by_hand_are_those_that_the_applicant_may_take(self, loans, visit):
+        own = loans[1]["savings"].iloc[0]
+        assert visit.ask(feature="savings")["curve"]["ends"][0] == own
 
 
 class TestAllApplicants:
-    def test_kinds_of_advice_are_in_words_with_units_and_percent(self, views):
-        views._turn("All applicants")
-        words = [kind[0].options[0] for kind in views.kinds.list]
-        assert "Increase the savings" in words
-        texts = " ".join(kind[1].object for kind in views.kinds.list)
+    def test_kinds_of_advice_are_in_words_with_units_and_percent(self, visit):
+        kinds = visit.ask(everyone=True)["kinds"]
+        assert "Increase the savings" in [kind["words"] for kind in kinds]
+        texts = " ".join(kind["text"] for kind in kinds)
         assert "of 60 applicants" in texts
-        assert "%" in texts
+        assert "%)" in texts
         assert "thousand euros" in texts
         assert "=[" not in texts
 
-    def test_a_kind_without_its_tick_is_told_to_nobody(self, views):
-        views._turn("All applicants")
-        kinds = {kind[0].options[0]: kind[0] for kind in views.kinds.list}
-        kinds["Increase the savings"].value = []
-        advice = views.session.answer.advice
+    def test_a_kind_without_its_tick_is_told_to_nobody(self, visit):
+        kind = next(k for k in visit.ask(everyone=True)["kinds"] if "savings" in k["words"])
+        out = visit.ask(excluded=[kind["kind"]])
+        advice = visit.session.answer.advice
         assert not ((advice["feature"] == "savings") & (advice["change"] == "up")).any()
-        assert "Do: Savings" not in text(views)
-        gone = {kind[0].options[0]: kind[0] for kind in views.kinds.list}["Increase the savings"]
-        assert gone.value == []
-        gone.value = gone.options
-        assert "savings" in set(views.session.answer.advice["feature"])
+        assert all(
+            "Savings" not in line["title"] or line["kind"] != "direct"
+            for way in out["ways"]
+            for line in way["lines"]
+        )
+        assert out["kinds"][-1] == {**kind, "text": "Nobody is told this.", "told": False}
+        visit.ask(excluded=[])
+        assert "savings" in set(visit.session.answer.advice["feature"])
 
     def test_levels_groups_and_special_values_can_be_excluded(self, mixed, fitted):
-        views = view(fitted, mixed.refused(40))
-        views._turn("All applicants")
-        while len(views.session.answer.advice):
-            line = views.session.answer.advice.iloc[0]
-            kept = views.kinds.list[0][0]
-            kept.value = []
-            assert not views.session.answer.error
-            after = views.session.answer.advice
-            same = (after["feature"] == line["feature"]) & (after["change"] == line["change"])
-            assert not same.any()
+        visit = Visit(fitted, mixed.refused(40))
+        visit.ask(everyone=True)
+        while kinds := [kind for kind in visit.shown["kinds"] if kind["told"]]:
+            gone = kinds[0]["kind"]
+            visit.ask(excluded=[*visit.choices.excluded, gone])
+            assert not visit.shown["error"]
+            assert gone not in [kind["kind"] for kind in visit.shown["kinds"] if kind["told"]]
+
+
+WRONG = {
+    "not JSON": (lambda case: "[1", "this case is not JSON"),
+    "no object": (lambda case: "[1]", "this case: expected an object with applicant, states"),
+    "keys missing": (lambda case: case.pop("hand"), "this case: expected an object with appl"),
+    "keys unknown": (lambda case: case.update(more=1), "with applicant.* got .*'more'"),
+    "applicant": (lambda case: case.update(applicant="x"), "applicant: expected one of the 60"),
+    "applicant's type": (lambda case: case.update(applicant=[4]), "applicant: expected a text"),
+    "states": (lambda case: case["states"].pop("savings"), "states: expected a state of each"),
+    "state": (lambda case: case["states"].update(savings=3), "savings'\\]: expected one of"),
+    "cannot be acted on": (
+        lambda case: case["states"].update(duration=ACT), "states\\['duration'\\]: expected one",
+    ),
+    "reach's type": (lambda case: case.update(reach=[1]), "reach: expected an object by features"),
+    "reach of a text": (
+        lambda case: case["reach"].update(savings=["21", 40]),
+        "reach\\['savings'\\]: expected \\[least, greatest\\], each a number, or null",
+    ),
+    "reach of one": (lambda case: case["reach"].update(savings=40), "each a number.* got 40;"),
+    "reach of three": (lambda case: case["reach"].update(savings=[1, 2, 3]), "got 3 values; mend"),
+    "reach, unknown": (lambda case: case["reach"].update(wealth=[1, 2]), "reach: expected feat"),
+    "hand": (lambda case: case["hand"].update(savings="x"), "hand\\['savings'\\]: expected a num"),
+    "excluded": (lambda case: case["excluded"].append("savings"), "excluded: expected \\[feature"),
+    "excluded, unknown": (
+        lambda case: case["excluded"].append(["wealth", "up", None]), "excluded: expected",
+    ),
+    "level": (lambda case: case["excluded"].append(["savings", "up", 3]), "excluded: expected"),
+    "feature": (lambda case: case.update(feature="wealth"), "feature: expected one of"),
+    "way": (lambda case: case.update(way=True), "way: expected a whole number, got True"),
+    "way below 0": (lambda case: case.update(way=-1), "way: expected 0 or more"),
+    "everyone": (lambda case: case.update(everyone=1), "everyone: expected true or false, got 1"),
+}  # fmt: skip
 
 
 class TestSavedCases:
-    def test_a_saved_case_opens_again(self, loans, views):
-        views.choose._step(1)
-        state(views, "income", STAYS)
-        inputs(views, "savings")[1].value = 40.0
-        views._choose(hand={"savings": 33.0}, excluded=[("loan_amount", "down", None)])
-        saved = views.case._saved().getvalue()
-        other = view(*loans)
-        other.case.file.value = saved.encode()
-        assert json.loads(other.session.choices.to_json()) == json.loads(saved)
-        assert text(other) == text(views)
-        assert other.letter.plain.value == views.letter.plain.value
-        assert other.reach.states["income"].value == STAYS
-        assert inputs(other, "savings")[1].value == 40.0
-        assert other.by_hand.told.object == views.by_hand.told.object
+    def test_a_saved_case_opens_again(self, loans, visit):
+        visit.next()
+        visit.state("income", STAYS)
+        visit.ask(reach={"savings": [None, 40.0]}, hand={"savings": 33.0})
+        visit.ask(excluded=[["loan_amount", "down", None]])
+        other = Visit(*loans)
+        other.open(visit.choices.to_json())
+        assert other.shown == visit.shown
+        assert other.feature("savings")["held"][1] == 40.0
 
-    @pytest.mark.parametrize("content", [b"[1", b"\xff", b'{"applicant": "4", "states": {}}'])
-    def test_another_file_is_an_error(self, views, content):
-        before = text(views)
-        views.case.file.value = content
-        assert 'role="alert"' in views.case.wrong.object
-        assert text(views) == before
+    @pytest.mark.parametrize("change", WRONG)
+    def test_a_case_that_was_changed_by_hand_is_one_clear_error(self, loans, change):
+        page = Page(Session(*loans[0].explore(loans[1])._asked))
+        before, (spoil, message) = page.shown, WRONG[change]
+        case = json.loads(page.session.answer.choices.to_json())
+        spoiled = spoil(case)
+        text = spoiled if isinstance(spoiled, str) and "[" in spoiled else json.dumps(case)
+        with pytest.raises(InputError, match=message):
+            page.session.opened(text)
+        page._handle_msg({"turn": 1, "case": text})
+        assert page.shown["wrong"].endswith("save the case on this page again")
+        assert {**before, "turn": 1, "wrong": page.shown["wrong"]} == page.shown
+
+    def test_the_order_of_its_parts_is_free(self, visit):
+        case = json.loads(visit.choices.to_json())
+        assert visit.session.opened(json.dumps(dict(reversed(case.items())))) == visit.choices
+
+    def test_levels_are_among_those_of_the_feature(self, mixed, fitted):
+        visit = Visit(fitted, mixed.refused(3))
+        visit.ask(reach={"town": ["A", "B"], "job": ["cook", "judge"]})
+        assert [each[0] for each in visit.feature("town")["levels"] if each[2]] == ["A", "B"]
+        for reach in ({"town": ["Z"]}, {"town": []}, {"town": "A"}, {"town": [["A"]]}):
+            with pytest.raises(InputError, match="'town'\\]: expected a list of levels, each one"):
+                visit.ask(reach=reach)
 
 
 class TestKindsOfModelsAndFeatures:
     def test_every_kind_of_feature(self, mixed, fitted):
-        rows = mixed.refused(5)
-        views = view(fitted, rows)
-        assert text(views)
-        for feature in views.session.features:
-            views._choose(feature=feature.name)
-            assert not views.session.answer.error
-            assert views.by_hand.picture.object is not None
+        visit = Visit(fitted, mixed.refused(5))
+        assert visit.shown["ways"]
+        for name in visit.session.features:
+            out = visit.ask(feature=name)
+            assert not out["error"]
+            assert len(out["curve"]["texts"]) == len(out["curve"]["lines"][0])
+            known = {"ends", "levels", "none"} & {*visit.feature(name)}
+            assert len(known) == 1
 
     def test_missing_values_and_codes(self, mixed):
         frame = mixed.frame.copy()
         frame.loc[::5, "debt"] = np.nan
         frame.loc[1::5, "income"] = -9.0
         frame.loc[2::7, "town"] = None
-        schema = Schema.infer(frame, special={"income": [-9.0]})
+        schema = Schema.infer(frame, special={"income": [-9.0]}).replace("debt", leave_special=True)
         score = lambda rows: 1 / (1 + np.exp(3 - rows["debt"].fillna(2.0)))  # noqa: E731
         dear = DEAR(score, schema).fit(frame)
         refused = frame[score(frame) < 0.5].head(8)
-        views = view(dear, refused)
-        for _ in range(8):
-            views.choose._step(1)
+        visit = Visit(dear, refused)
+        for own in [*refused["debt"].iloc[1:], refused["debt"].iloc[0]]:
+            visit.next()
             for name in ("debt", "income", "town"):
-                views._choose(feature=name)
-                assert not views.session.answer.error
-            assert "nan" not in views.choose.who.object
-            own = refused["debt"].iloc[views.session.labels[views.session.choices.applicant]]
-            views._choose(feature="debt")
-            assert views.by_hand.value[0].value == (None if np.isnan(own) else own)
-        views._turn("All applicants")
-        for kind in list(views.kinds.list):
-            kind[0].value = []
-            assert not views.session.answer.error
+                assert not visit.ask(feature=name)["error"]
+            assert "nan" not in visit.shown["fixed"]
+            value = visit.ask(feature="debt")["curve"]["value"]
+            assert value == (None if np.isnan(own) else own)
+        kinds = visit.ask(everyone=True)["kinds"]
+        assert ["debt", "from or to a special value", None] in [kind["kind"] for kind in kinds]
+        for kind in kinds:
+            assert not visit.ask(excluded=[kind["kind"]])["error"]
 
     def test_a_regression_shows_values_and_its_range(self, loans):
         dear, rows = loans
         model = lambda frame: 100 * frame["savings"] / frame["duration"]  # noqa: E731
         value = dear.with_model(model, output="values")
-        views = view(value, rows, Target.of_range(low=(model(rows) * 1.2).tolist()))
-        assert "Predicted value" in text(views)
-        assert "decision at" in text(views)
-        assert view(value, rows, Target.of_range(low=90.0)).session.answer.ways
+        out = Visit(value, rows, Target.of_range(low=(model(rows) * 1.2).tolist())).shown
+        assert out["curve"]["score"] == "Predicted value"
+        assert out["ways"][0]["wanted"] == [pytest.approx(model(rows).iloc[0] * 1.2), None]
+        assert Visit(value, rows, Target.of_range(low=90.0)).shown["letter"]
 
     def test_an_applicant_who_is_accepted_or_cannot_be_read(self, loans):
         dear, rows = loans
-        views = view(dear.with_model(lambda frame: np.full(len(frame), 0.9)), rows)
-        assert "has the wanted decision already" in views.cards.note.object
-        assert "You do not have to change anything" in views.letter.plain.value
-        views = view(dear, rows.assign(savings=np.nan))
-        assert "savings" in views.cards.note.object
-        assert "could not read" in views.letter.plain.value
+        out = Visit(dear.with_model(lambda frame: np.full(len(frame), 0.9)), rows).shown
+        assert "has the wanted decision already" in out["note"][0]
+        assert "You do not have to change anything" in out["letter"]
+        out = Visit(dear, rows.assign(savings=np.nan)).shown
+        assert "savings" in out["note"][1]
+        assert "could not read" in out["letter"]
 
     def test_an_error_of_the_model_is_shown(self, loans):
         dear, rows = loans
 
         def _broken(frame):
-            if len(frame) < 50:
+            if 0 < len(frame) < 50:
                 raise RuntimeError("the scoring service is down")
             return np.full(len(frame), 0.4)
 
-        views = view(dear.with_model(_broken), rows)
-        assert "the scoring service is down" in views.cards.note.object
-        assert not views.letter.view.visible
+        out = Visit(dear.with_model(_broken), rows).shown
+        assert "the scoring service is down" in out["error"]
+        assert (out["letter"], out["curve"]) == ("", None)
 
 
 class TestExplorer:
@@ -367,11 +409,19 @@ class TestExplorer:
         assert isinstance(page, Explorer)
         assert page.__panel__() is not page.__panel__()
 
-    def test_no_rows_and_constraints_by_row_are_errors(self, loans):
-        dear, rows = loans
+    @pytest.mark.parametrize(
+        ("within", "message"),
+        [
+            (lambda n: Constraints(frozen=[["savings"]] * n), "not by row"),
+            (lambda n: Constraints(ranges=[{"savings": (0, 40)}] * n), "not by row"),
+            (lambda n: Constraints(frozen=["savngs"]), "did you mean 'savings'"),
+            (lambda n: Constraints(ranges={"savings": (40, 0)}), "low must not exceed high"),
+        ],
+    )
+    def test_constraints_that_do_not_fit_are_errors(self, loans, within, message):
+        with pytest.raises(ConstraintError, match=message):
+            loans[0].explore(loans[1], within=within(len(loans[1])))
+
+    def test_no_rows_are_an_error(self, loans):
         with pytest.raises(InputError, match="no rows"):
-            dear.explore(rows.head(0))
-        with pytest.raises(ConstraintError, match="not by row"):
-            dear.explore(rows, within=Constraints(frozen=[["savings"]] * len(rows)))
-        with pytest.raises(ConstraintError, match="not by row"):
-            dear.explore(rows, within=Constraints(ranges=[{"savings": (0, 40)}] * len(rows)))
+            loans[0].explore(loans[1].head(0))

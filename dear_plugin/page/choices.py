@@ -1,0 +1,150 @@
+"""Choices: what a person has chosen on the page; as JSON a saved case, which is read with care."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from dear_plugin.data.feature import Feature
+from dear_plugin.errors import InputError, shown
+
+# What may become of a feature.
+ACT, FOLLOWS, STAYS = "I may act on it", "it may follow", "it stays"
+# What JSON holds for each field.
+TYPES: dict[str, tuple[type, str]] = {
+    "applicant": (str, "a text"),
+    "states": (dict, "an object with a state of each feature"),
+    "reach": (dict, "an object by features"),
+    "excluded": (list, "a list of kinds of advice"),
+    "feature": (str, "a text"),
+    "hand": (dict, "an object by features"),
+    "way": (int, "a whole number"),
+    "everyone": (bool, "true or false"),
+}
+REMEDY = "mend the file, or save the case on this page again"
+# A field, what it holds, whether that is right, and what is expected.
+Check = tuple[str, Any, bool, str]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a person has chosen.
+
+    Attributes:
+        applicant: one of `Session.labels`.
+        states: `ACT`, `FOLLOWS` or `STAYS` by the feature.
+        reach: the least and the greatest value of numbers and of levels with an order, None where
+            an end is that of the schema; the levels of other categories.
+        excluded: kinds of advice that nobody is told: feature, change, new level.
+        feature: that of the curve; "" for the one that the first way acts on.
+        hand: the values that are tried by hand.
+        way: the position of the way that the letter is of.
+        everyone: whether the advice to all applicants is asked for.
+    """
+
+    applicant: str
+    states: Mapping[str, str]
+    reach: Mapping[str, Any] = field(default_factory=dict)
+    excluded: Sequence[Sequence[Any]] = ()
+    feature: str = ""
+    hand: Mapping[str, Any] = field(default_factory=dict)
+    way: int = 0
+    everyone: bool = False
+
+    def to_json(self) -> str:
+        """A saved case."""
+        return json.dumps(asdict(self), indent=1, default=lambda value: value.item())
+
+    def asks_as(self, other: Choices) -> bool:
+        """Whether the ways are those of other choices."""
+        mine, others = (
+            (each.applicant, each.states, each.reach, each.excluded) for each in (self, other)
+        )
+        return mine == others
+
+
+def read(
+    text: str, applicants: Sequence[str], states: Mapping[str, Sequence[str]], features: Any
+) -> Choices:
+    """The choices of a saved case, if every part of it fits.
+
+    Args:
+        text: of `Choices.to_json`, perhaps changed by hand.
+        applicants: their names.
+        states: what may become of each feature that may change.
+        features: those that may change, by their names.
+
+    Raises:
+        InputError: the first part that does not fit: what is expected, and what there is.
+    """
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"this case is not JSON ({error}): {REMEDY}") from None
+    keys = sorted(given) if isinstance(given, dict) else given
+    _refuse([("this case", keys, keys == sorted(TYPES), f"an object with {', '.join(TYPES)}")])
+    choices = Choices(**given)
+    _refuse(_types(choices))
+    _refuse(_parts(choices, list(applicants), states, features))
+    return choices
+
+
+def _refuse(checks: Any) -> None:
+    """Raise the error of the first check that fails; later ones rely on it."""
+    for where, value, valid, expected in checks:
+        if not valid:
+            raise InputError(f"{where}: expected {expected}, got {shown(value)}; {REMEDY}")
+
+
+def _types(choices: Choices) -> Iterator[Check]:
+    for each in fields(choices):
+        value, (kind, words) = getattr(choices, each.name), TYPES[each.name]
+        yield each.name, value, type(value) is kind, words
+
+
+def _parts(
+    choices: Choices,
+    applicants: Sequence[str],
+    states: Mapping[str, Sequence[str]],
+    features: Mapping[str, Feature],
+) -> Iterator[Check]:
+    names, who = [*states], choices.applicant
+    yield "applicant", who, who in applicants, f"one of the {len(applicants):,} on this page"
+    own = [*choices.states]
+    yield "states", own, sorted(own) == sorted(names), f"a state of each of {names}"
+    for name, state in choices.states.items():
+        yield f"states[{name!r}]", state, state in states[name], f"one of {states[name]}"
+    for part in ("reach", "hand"):
+        own = [*getattr(choices, part)]
+        yield part, own, {*own} <= {*names}, f"features among {names}"
+    for name, ends in choices.reach.items():
+        yield f"reach[{name!r}]", ends, *_reach(features[name], ends)
+    for name, value in choices.hand.items():
+        valid, words = _value(features[name], value)
+        yield f"hand[{name!r}]", value, valid, words
+    for kind in choices.excluded:
+        valid = isinstance(kind, list) and len(kind) == 3 and kind[0] in names
+        yield "excluded", kind, valid, "[feature, change, new level or null]"
+        known = [None, *features[kind[0]].choices]
+        yield "excluded", kind, isinstance(kind[1], str) and kind[2] in known, f"one of {known}"
+    yield "feature", choices.feature, choices.feature in ("", *names), f"one of {names}, or ''"
+    yield "way", choices.way, choices.way >= 0, "0 or more"
+
+
+def _value(feature: Feature, value: Any) -> tuple[bool, str]:
+    """Whether an action may set a value, and what it may set."""
+    if known := feature.answers:
+        return value in known, f"one of {known}"
+    return type(value) in (int, float), "a number"
+
+
+def _reach(feature: Feature, reach: Any) -> tuple[bool, str]:
+    """Whether something is a reach of a feature, and what would be."""
+    each, some = _value(feature, None)[1], reach if isinstance(reach, list) else []
+    if not feature.is_number:
+        valid = bool(some) and all(level in feature.answers for level in some)
+        return valid, f"a list of levels, each {each}"
+    valid = len(some) == 2 and all(end is None or _value(feature, end)[0] for end in some)
+    return valid, f"[least, greatest], each {each}, or null for an open end"

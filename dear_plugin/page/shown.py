@@ -1,0 +1,228 @@
+"""Shown: an answer in; what `page.js` writes and draws of it out, texts and plain values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+
+from dear_plugin.data.exclusion import DOWN, UP
+from dear_plugin.data.feature import Feature
+from dear_plugin.page.choices import ACT, STAYS, Choices
+from dear_plugin.page.session import Answer, Session, Way
+from dear_plugin.results.describe import told
+from dear_plugin.results.recourses import Recourses
+from dear_plugin.results.values import is_amount, unit_of
+from dear_plugin.results.words import in_short
+
+ACCEPTED = "This applicant has the wanted decision already."
+NONE = "No way was found with what may change. Allow more, or look at another applicant."
+AT_END = "Nothing is left to act on: the value is at the end of what is in reach, or beyond it."
+LINES = {"direct": "Do", "forced": "With it", "indirect": "Expected to follow"}
+VERBS = {UP: "Increase {}", DOWN: "Reduce {}"}
+# The values in the search for an applicant.
+MOST_SEARCHED = 3
+
+Values = dict[str, Any]
+
+
+def names(session: Session) -> list[tuple[str, str]]:
+    """The applicants: a line to search in, and the name."""
+    shown = list(session.dear.schema)[:MOST_SEARCHED]
+    values = ([f"{f.title} {text_of(f, v)}" for v in session.rows[f.name]] for f in shown)
+    lines = map(" · ".join, zip(session.labels, *values, strict=True))
+    return list(zip(lines, session.labels, strict=True))
+
+
+def shown(session: Session, answer: Answer) -> Values:
+    """All that the page shows."""
+    row = session.row(answer.choices).iloc[0]
+    fixed = (f for f in session.dear.schema if f.immutable)
+    return {
+        "choices": asdict(answer.choices),
+        "status": _summary(answer),
+        "fixed": " · ".join(f"{f.title} {text_of(f, row[f.name])}" for f in fixed) or "nothing",
+        "features": _features(session, answer.choices),
+        "chance": session.chance,
+        "error": answer.error,
+        "ways": [_way(way) for way in answer.found],
+        "note": _note(answer),
+        "letter": answer.letter,
+        "curve": None if answer.curve is None else _curve(session, answer),
+        "tried": None if answer.tried is None else _tried(answer.tried),
+        "kinds": None if answer.advice is None else _kinds(session, answer),
+    }
+
+
+def text_of(feature: Feature, value: Any) -> str:
+    """A value with its unit."""
+    if not is_amount(feature, value):
+        return "missing" if pd.isna(value) else feature.called_level(value) or str(value)
+    return f"{value:,.10g} {unit_of(feature, value)}".rstrip()
+
+
+def _summary(answer: Answer) -> str:
+    """How many ways there are, or kinds of advice."""
+    one = answer.advice is None
+    n = len(answer.found if one else answer.advice)
+    what = "way" if one else "kind"
+    return f"{n or 'no'} {what}{'s' * (n != 1)}{'' if one else ' of advice'}"
+
+
+def _note(answer: Answer) -> list[str]:
+    """What stands in the place of the ways."""
+    if answer.found or not answer.ways:
+        return []
+    why = answer.ways[0].why
+    return [NONE, why] if why else [ACCEPTED]
+
+
+def _features(session: Session, choices: Choices) -> list[Values]:
+    """What may become of each feature, and how far."""
+    row, names = session.row(choices), session.dear.schema.names
+    limits = session.limits(row)
+    ends = dict(zip(names, zip(limits.low[0], limits.high[0], strict=True), strict=True))
+    out = []
+    for name, feature in session.features.items():
+        state, reach = choices.states[name], session.reach(choices, name)
+        now = text_of(feature, row[name].iloc[0])
+        each = {"name": name, "title": feature.title, "now": now, "states": session.states[name]}
+        if state == ACT or (reach and state != STAYS):
+            each |= _reach(feature, reach, *ends[name])
+        out.append(each)
+    return out
+
+
+def _reach(feature: Feature, reach: Any, low: Any, high: Any) -> Values:
+    """How far a feature is within reach, between the ends that the schema leaves an action."""
+    if not feature.is_number:
+        chosen = reach or feature.answers
+        return {"levels": [[text_of(feature, c), c, c in chosen] for c in feature.answers]}
+    low, high = max(float(low), feature.ends[0]), min(float(high), feature.ends[1])
+    if low >= high:
+        return {"none": AT_END}
+    few = _few(feature, low, high)
+    ends = (few[0], few[-1]) if few else (low, high)
+    held = [end if own is None else own for own, end in zip(reach or ends, ends, strict=True)]
+    inside = [_between(feature, own, *ends) for own in held]
+    return {"ends": ends, "held": inside, **_input(feature, few)}
+
+
+def _between(feature: Feature, value: Any, low: Any, high: Any) -> Any:
+    """A value, moved between two ends."""
+    return min(max(value, low, key=feature.place), high, key=feature.place)
+
+
+def _few(feature: Feature, low: float, high: float) -> list[Any]:
+    """The few values that an action may set between two ends; empty where it may set any."""
+    known: Iterable[Any] = feature.observed if feature.holds_numbers else feature.answers
+    return [v for v in known if not feature.is_number or low <= feature.place(v) <= high]
+
+
+def _input(feature: Feature, few: Sequence[Any]) -> Values:
+    """An input of a value: a list of the few that there are, or the step of a number."""
+    step = feature.action_step or feature.usual_step
+    return {"few": [[text_of(feature, v), v] for v in few], "step": step}
+
+
+def _way(way: Way) -> Values:
+    return {"why": way.why, **_result(way.result)}
+
+
+def _result(result: Recourses) -> Values:
+    """A result of one row: what is done, what follows, the score, and what is known of it."""
+    lines = [
+        {"kind": line.kind, "words": LINES[line.kind], "title": feature.title, "text": text}
+        for feature, line in told(result, result.lines[0])
+        for text in [in_short(feature, line)]
+        if line.old != line.new
+    ]
+    scores = [float(s) for s in result.outcome[["score_before", "score_after"]].iloc[0]]
+    known = result.evidence(result.factuals.index[0])
+    return {"lines": lines, "scores": scores, "wanted": _wanted(result), "known": known}
+
+
+def _wanted(result: Recourses) -> list[float | None]:
+    """The ends of the wanted scores, None where there is none."""
+    return [float(end) if math.isfinite(end) else None for end in result.wanted.iloc[0]]
+
+
+def _tried(result: Recourses) -> Values:
+    """What the engine says of the values by hand."""
+    if not result.acts.all():
+        return {"error": result.outcome["reason"].iloc[0]}
+    if result.outcome["success"].all():
+        return {"head": "The decision is the wanted one", **_result(result)}
+    return {"head": "The decision is not the wanted one", **_result(result), "known": ""}
+
+
+def _curve(session: Session, answer: Answer) -> Values:
+    """The feature by hand: its values, the score over them, and where the applicant is."""
+    choices, name = answer.choices, answer.feature
+    feature, own = session.features[name], session.row(answer.choices)[name].iloc[0]
+    known = answer.curve.dropna(thresh=2)
+    values = (known if len(known) > 1 else answer.curve)["value"].tolist()
+    score = None if answer.tried is None else answer.tried.outcome["score_after"].iloc[0]
+    return {
+        "name": name,
+        "title": f"{feature.title} ({feature.unit})" if feature.unit else feature.title,
+        "score": "Score" if session.chance else "Predicted value",
+        "number": feature.holds_numbers,
+        "value": choices.hand.get(name, None if pd.isna(own) else own),
+        "own": None if pd.isna(own) else own,
+        "tried": score if name in choices.hand else None,
+        "ends": [values[0], values[-1]],
+        **_input(feature, _few(feature, -math.inf, math.inf)),
+        "values": known["value"].tolist(),
+        "texts": [text_of(feature, value) for value in known["value"]],
+        "lines": [
+            [None if pd.isna(score) else score for score in known[each]]
+            for each in ("with_what_follows", "all_else_frozen")
+        ],
+        "wanted": _wanted(answer.ways[0].result),
+        "reach": session.reach(choices, name) if feature.holds_numbers else None,
+    }
+
+
+def _kinds(session: Session, answer: Answer) -> list[Values]:
+    """The kinds of advice, and those that are excluded."""
+    lines = [
+        (_kind(session, line), _told(session, line), True)
+        for line in answer.advice.itertuples(index=False)
+    ]
+    gone = [(list(kind), "Nobody is told this.", False) for kind in answer.choices.excluded]
+    known = {feature.name: feature.called for feature in session.dear.schema}
+    return [
+        {"kind": kind, "words": words.format(known[kind[0]]), "text": text, "told": ticked}
+        for kind, text, ticked in (*lines, *gone)
+        for words in [VERBS.get(kind[1], f"Change {{}}: {kind[1]}")]
+    ]
+
+
+def _kind(session: Session, line: Any) -> list[Any]:
+    """What says which kind of advice a line is; a level, where it is one."""
+    levels = () if line.change in VERBS else session.features[line.feature].choices
+    return [line.feature, line.change, line.new if line.new in levels else None]
+
+
+def _share(share: float) -> str:
+    """A share in percent."""
+    return f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
+
+
+def _told(session: Session, line: Any) -> str:
+    """How many are told it, from where to where it usually goes, and what follows."""
+    feature, n = session.features[line.feature], len(session.rows)
+    parts = [f"{line.rows} of {n} applicants ({_share(line.rows / n)})"]
+    if line.change in VERBS and not pd.isna(line.new):
+        old, new = (text_of(feature, value) for value in (line.old, line.new))
+        by = f", by {line.goes} {feature.unit}".rstrip() if line.goes else ""
+        parts.append(f"usually from about {old} to about {new}{by}")
+    if line.at_edge > 0:
+        parts.append(f"{_share(line.at_edge)} of them to the end of the usual values")
+    if line.follows:
+        parts.append(f"with it usually {line.follows}")
+    return f"{'; '.join(parts)}."
