@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("panel")
@@ -355,6 +356,24 @@ class TestKindsOfModelsAndFeatures:
             assert len(out["curve"]["texts"]) == len(out["curve"]["lines"][0])
             known = {"ends", "levels", "none"} & {*visit.feature(name)}
             assert len(known) == 1
+
+    def test_one_hot_columns_are_one_feature_with_levels(self):
+        rng = np.random.default_rng(0)
+        job = rng.integers(0, 3, 600)
+        frame = pd.DataFrame({f"job_{c}": (job == at).astype(int) for at, c in enumerate("abc")})
+        frame["amount"] = rng.normal(50 + 5 * job, 10).round(1)
+
+        def score(rows):
+            return 1 / (1 + np.exp((65 - rows["amount"] - 8 * rows["job_c"]) / 5))
+
+        dear = DEAR(score, Schema.infer(frame)).fit(frame)
+        within = Constraints(categories={"job": ["a", "c"]})
+        visit = Visit(dear, frame[score(frame) < 0.5].head(20), within=within)
+        assert [each[2] for each in visit.feature("job")["levels"]] == [True, False, True]
+        assert visit.ask(feature="job", hand={"job": "c"})["tried"]["lines"][0]["title"] == "job"
+        kind = next(k["kind"] for k in visit.ask(everyone=True)["kinds"] if k["kind"][0] == "job")
+        out = visit.ask(excluded=[kind])
+        assert kind not in [each["kind"] for each in out["kinds"] if each["told"]]
 
     def test_missing_values_and_codes(self, mixed):
         frame = mixed.frame.copy()
