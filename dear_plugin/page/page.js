@@ -2,8 +2,9 @@
 const VIEWS = {"One applicant": false, "All applicants": true};
 const LINES = ["with what follows", "with nothing else changed"];
 const HELP = "Choose a feature and a value. Values that were tried before stay until you start again.";
-const STAYS = "it stays";
 const MOST_FOUND = 8;
+// What may be chosen of the same ways.
+const SAME_WAYS = ["way", "feature", "hand", "everyone"];
 
 // Templates whose values are escaped, unless they are templates themselves.
 class Safe { constructor(text) { this.text = text; } }
@@ -112,7 +113,7 @@ export function render({model, el}) {
       data-set="view" value="${at}" ${on(all === choices.everyone, "checked")}>${words}</label>`));
     find("all").hidden = !choices.everyone;
     find("one").hidden = choices.everyone;
-    if (!busy()) {
+    if (!busy() && !choices.everyone) {
       put("who", html`<h2>Applicant ${choices.applicant}</h2>${small(`Cannot change: ${now.fixed}`)}`);
       put("may", now.features.map(feature));
       put("wrong", error(now.wrong));
@@ -121,8 +122,10 @@ export function render({model, el}) {
       put("letter", now.letter ? html`<p class="letter">${now.letter}</p><p><button id="copy" data-do="copy">Copy</button>
         <button id="download" data-do="download">Download</button></p>` : "");
       put("hand", hand(now));
+    }
+    if (!busy() && choices.everyone) {
       put("all", html`<h2>What all applicants are told</h2><p>The most frequent first. Untick what nobody should be
-        told: the ways and letters of this page follow.</p>${choices.everyone ? error(now.error) : ""}
+        told: the ways and letters of this page follow.</p>${error(now.error)}
         ${(now.kinds || []).map((each, at) => html`<section class="card">${tick(`kind-${at}`, each.words, each.told,
           "kind", each.kind)}<p>${each.text}</p></section>`)}${now.kinds && !now.kinds.length ? html`<p>There is no advice to anybody.</p>` : ""}`);
     }
@@ -134,9 +137,8 @@ export function render({model, el}) {
 
   // A question; until it is answered nothing can be taken away.
   const ask = more => {
-    const same_ways = ["way", "feature", "hand", "everyone"];
-    if (!Object.keys(more).every(each => same_ways.includes(each))) more = {way: 0, ...more};
-    choices = {...choices, ...more};
+    const another = Object.keys(more).some(each => !SAME_WAYS.includes(each));
+    choices = {...choices, ...(another ? {way: 0} : {}), ...more};
     send(JSON.stringify(choices));
   };
   const send = content => {
@@ -177,9 +179,9 @@ export function render({model, el}) {
     return Number(field.value = inside(Number(field.value), ends));
   };
   const end = (at, name, field) => {
-    const {ends} = model.shown.features.find(each => each.name === name), value = valued(field);
-    const reach = [...(choices.reach[name] || model.shown.features.find(each => each.name === name).held)];
-    reach[at] = value;
+    const {ends, held} = model.shown.features.find(each => each.name === name);
+    const reach = [...(choices.reach[name] || held)];
+    reach[at] = valued(field);
     ask({reach: {...choices.reach, [name]: reach.map((each, i) => same(each, ends[i]) ? null : each)}});
   };
   const SET = {
@@ -189,7 +191,8 @@ export function render({model, el}) {
     most: (field, name) => end(1, name, field),
     level: (field, name) => {
       const boxes = [...root.querySelectorAll(`[data-set="level:${CSS.escape(name)}"]:checked`)];
-      ask({reach: {...choices.reach, [name]: boxes.map(each => JSON.parse(each.dataset.value))}});
+      if (boxes.length) ask({reach: {...choices.reach, [name]: boxes.map(each => JSON.parse(each.dataset.value))}});
+      else field.checked = true;  // what has no level left is one that stays
     },
     feature: field => ask({feature: field.value}),
     hand: field => {
@@ -238,9 +241,9 @@ function picture(curve, chance, width) {
     ? html`<path class="${kinds[at]}" d="${each.map((score, i) => [score, i]).filter(([score]) => score != null)
       .map(([score, i], k) => `${k ? "L" : "M"}${x(places[i])} ${y(score)}`).join("")}"/>`
     : each.map((score, i) => score == null ? "" : html`<circle class="${kinds[at]}" cx="${x(places[i])}" cy="${y(score)}" r="${at ? 5 : 8}"/>`));
-  const place = value => number ? value : values.findIndex(each => same(each, value));
-  const dots = [[place(curve.own), lines[0][values.findIndex(each => same(each, curve.own))], "own"],
-    [place(curve.value), curve.tried, "tried"]];
+  const index = value => values.findIndex(each => same(each, value));
+  const place = value => number ? value : places[index(value)];
+  const dots = [[place(curve.own), lines[0][index(curve.own)], "own"], [place(curve.value), curve.tried, "tried"]];
   return html`<figure><p>${LINES.map((words, at) => html`<span class="key"><i class="${kinds[at]}"></i>${words}</span>`)}</p>
     <svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${curve.score} by ${curve.title}">
     ${reach && number ? html`<rect class="reach" x="${x(inside(reach[0] ?? first, curve.ends))}" y="${top}" height="${bottom - top}"

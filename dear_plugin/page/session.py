@@ -134,32 +134,31 @@ class Session:
         return read(case, list(self.labels), self.states, self.features)
 
     def answered(self, choices: Choices) -> Answer:
-        """The answer to choices; of the last one what is the same."""
-        out, last = Answer(choices), self.answer
-        row, target = self.row(choices), self.target
+        """The answer to choices, as far as it is shown; of the last one what is the same."""
+        out, last, target = Answer(choices), self.answer, self.target
+        row, within = self.row(choices), self._within(choices)
         own = target.at(self.labels[choices.applicant]) if isinstance(target, Target) else target
-        asked = {"within": self._within(choices), "target": own}
+        asked = {"within": within, "target": own}
         try:
-            same = bool(last.ways) and choices.asks_as(last.choices)
-            out = replace(out, ways=last.ways if same else self._ways(row, choices, asked))
+            dear = self._without(choices.excluded)
+            if last.ways and choices.asks_as(last.choices):
+                out = replace(out, ways=last.ways)
+            if choices.everyone:
+                every = dear.generate(self.rows, target, within=within)
+                return replace(out, advice=every.advice())
+            out = replace(out, ways=out.ways or self._ways(dear.ways(row, k=MOST_WAYS, **asked)))
             feature = choices.feature or self._first(out)
             curve = self.dear.curve(row, feature, choices.hand, **asked)
             out = replace(out, feature=feature, curve=curve)
             if choices.hand:
                 out = replace(out, tried=self.dear.apply(row, choices.hand, **asked))
-            if choices.everyone:
-                how = {"target": target, "within": asked["within"]}
-                every = self._without(choices.excluded).generate(self.rows, **how)
-                out = replace(out, advice=every.advice())
         except Exception as problem:  # also of the user's model
             out = replace(out, error=str(problem))
         return out
 
-    def _ways(
-        self, row: pd.DataFrame, choices: Choices, asked: Mapping[str, Any]
-    ) -> Sequence[Way]:
+    def _ways(self, found: Sequence[Recourses]) -> Sequence[Way]:
         """Those that can be told first; of several only those that change something."""
-        first, *others = self._without(choices.excluded).ways(row, k=MOST_WAYS, **asked)
+        first, *others = found
         ways = [_way(way, self.template) for way in (first, *filter(_found, others))]
         ways.sort(key=lambda way: bool(way.why))
         # Where none can be told, the letter says so.

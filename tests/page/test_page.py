@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("panel")
@@ -246,16 +247,24 @@ class TestAllApplicants:
     def test_a_kind_without_its_tick_is_told_to_nobody(self, visit):
         kind = next(k for k in visit.ask(everyone=True)["kinds"] if "savings" in k["words"])
         out = visit.ask(excluded=[kind["kind"]])
+        assert out["kinds"][-1] == {**kind, "text": "Nobody is told this.", "told": False}
         advice = visit.session.answer.advice
         assert not ((advice["feature"] == "savings") & (advice["change"] == "up")).any()
-        assert all(
-            "Savings" not in line["title"] or line["kind"] != "direct"
-            for way in out["ways"]
-            for line in way["lines"]
-        )
-        assert out["kinds"][-1] == {**kind, "text": "Nobody is told this.", "told": False}
-        visit.ask(excluded=[])
+        ways = visit.ask(everyone=False)["ways"]
+        assert ways
+        acted = {
+            line["title"] for way in ways for line in way["lines"] if line["kind"] == "direct"
+        }
+        assert "Savings" not in acted
+        visit.ask(everyone=True, excluded=[])
         assert "savings" in set(visit.session.answer.advice["feature"])
+
+    def test_only_what_is_shown_is_computed(self, visit):
+        ways = visit.session.answer.ways
+        visit.ask(everyone=True)
+        assert (visit.session.answer.ways, visit.shown["curve"]) == (ways, None)
+        assert visit.ask(everyone=True, reach={"savings": [None, 40.0]})["ways"] == []
+        assert visit.ask(everyone=False)["kinds"] is None
 
     def test_levels_groups_and_special_values_can_be_excluded(self, mixed, fitted):
         visit = Visit(fitted, mixed.refused(40))
@@ -348,12 +357,32 @@ class TestKindsOfModelsAndFeatures:
             known = {"ends", "levels", "none"} & {*visit.feature(name)}
             assert len(known) == 1
 
+    def test_one_hot_columns_are_one_feature_with_levels(self):
+        rng = np.random.default_rng(0)
+        job = rng.integers(0, 3, 600)
+        frame = pd.DataFrame({f"job_{c}": (job == at).astype(int) for at, c in enumerate("abc")})
+        frame["amount"] = rng.normal(50 + 5 * job, 10).round(1)
+
+        def score(rows):
+            return 1 / (1 + np.exp((65 - rows["amount"] - 8 * rows["job_c"]) / 5))
+
+        dear = DEAR(score, Schema.infer(frame)).fit(frame)
+        within = Constraints(categories={"job": ["a", "c"]})
+        visit = Visit(dear, frame[score(frame) < 0.5].head(20), within=within)
+        assert [each[2] for each in visit.feature("job")["levels"]] == [True, False, True]
+        assert visit.ask(feature="job", hand={"job": "c"})["tried"]["lines"][0]["title"] == "job"
+        kind = next(k["kind"] for k in visit.ask(everyone=True)["kinds"] if k["kind"][0] == "job")
+        out = visit.ask(excluded=[kind])
+        assert kind not in [each["kind"] for each in out["kinds"] if each["told"]]
+
     def test_missing_values_and_codes(self, mixed):
         frame = mixed.frame.copy()
         frame.loc[::5, "debt"] = np.nan
         frame.loc[1::5, "income"] = -9.0
         frame.loc[2::7, "town"] = None
-        schema = Schema.infer(frame, special={"income": [-9.0]}).replace("debt", leave_special=True)
+        schema = Schema.infer(frame, special={"income": [-9.0]}).replace(
+            "debt", leave_special=True
+        )
         score = lambda rows: 1 / (1 + np.exp(3 - rows["debt"].fillna(2.0)))  # noqa: E731
         dear = DEAR(score, schema).fit(frame)
         refused = frame[score(frame) < 0.5].head(8)

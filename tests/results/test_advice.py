@@ -55,6 +55,16 @@ class TestLines:
                 new = result.counterfactuals[line.feature][at].astype(float).median()
                 assert line.new == pytest.approx(new, abs=0.51)
 
+    def test_a_value_that_all_rows_lack_has_no_median(self):
+        values = np.random.default_rng(0).normal(50, 10, 300).round(1)
+        frame = pd.DataFrame({"pay": np.where(np.arange(300) % 5, values, np.nan)})
+        schema = Schema.infer(frame).replace("pay", leave_special=True)
+        dear = DEAR(lambda rows: rows["pay"].fillna(0.0) / 100, schema).fit(frame)
+        (line,) = dear.generate(frame[frame["pay"].isna()].head(5)).advice().itertuples()
+        assert (line.change, line.rows) == ("from or to a special value", 5)
+        assert np.isnan(line.old)
+        assert line.new > 50
+
     def test_what_usually_follows_is_named(self):
         rng = np.random.default_rng(0)
         pay = rng.normal(50, 10, 1500)
