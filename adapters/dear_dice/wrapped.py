@@ -53,7 +53,7 @@ class WrappedDice(RecourseMethod):
     def __init__(
         self, explainer: Any, interface: Interface, seed: int, arguments: Mapping[str, Any]
     ) -> None:
-        host = Host(explainer.model, explainer.data_interface, by_label=True)
+        host = Host(explainer.model, explainer.data_interface)
         super().__init__(schema=interface.schema, **model_arguments(host, interface))
         self.explainer = explainer
         self.interface, self.seed = interface, seed
