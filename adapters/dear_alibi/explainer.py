@@ -20,11 +20,9 @@ from dear_alibi.arguments import (
     check_diversity,
     check_ignored,
     check_index,
-    least_probability,
-    resolve_targets,
-    target_classes,
+    targets_of,
 )
-from dear_alibi.explanation import answers, data_of, metadata_of, type_of
+from dear_alibi.explanation import data_of, metadata_of, type_of
 from dear_alibi.predictor import Output, Prediction, bound, checked
 from dear_alibi.table import STATED, Array, Table
 from dear_plugin import DEAR as Engine
@@ -121,8 +119,9 @@ class DEAR(Explainer, FitMixin):
         check_ignored(self.fit, of_others)
         array, always = self._table.array_of(X), self._always
         frame = self._table.frame(array)
-        schema = self._table.schema(frame, always.immutable, always.ranges)
-        engine = Engine(_no_predictor, schema, **self._options).fit(frame)
+        with errors.naming(immutable="immutable_features"):
+            schema = self._table.schema(frame, always.immutable, always.ranges)
+            engine = Engine(_no_predictor, schema, **self._options).fit(frame)
         self._dtype = np.dtype(np.float64) if array.dtype == object else array.dtype
         self._engine = self._bound(engine)
         self.meta["params"]["fitted_rows"] = len(array)
@@ -170,11 +169,10 @@ class DEAR(Explainer, FitMixin):
         array = self._table.array_of(X)
         if diversity:
             check_diversity(len(array), num_samples)
-        ranks, before, target = self._answered(
+        found, before, target = self._answered(
             X, Y_t, C, target_proba, num_samples if diversity else 1
         )
-        found = answers(ranks) if diversity else ranks[0]
-        after = Prediction.of(self.engine, found.counterfactuals)
+        after = Prediction.of(self.engine, found.counterfactuals, found.scores)
         data = data_of(self._table, array, found, before, after, target)
         data |= {"condition": copy.deepcopy(C), "target_proba": target_proba}
         if not self._copies:
@@ -193,7 +191,7 @@ class DEAR(Explainer, FitMixin):
 
         Arguments and errors as in `explain`; row i of X has the index i.
         """
-        return self._answered(X, Y_t, C, target_proba)[0][0]
+        return self._answered(X, Y_t, C, target_proba)[0]
 
     def frame(self, X: Any) -> pd.DataFrame:
         """Label-encoded rows as the frame that `engine` reads, with strings for categories.
@@ -257,19 +255,23 @@ class DEAR(Explainer, FitMixin):
 
     def _answered(
         self, X: Any, Y_t: Any, C: Any, target_proba: float | None, k: int = 1
-    ) -> tuple[list[Recourses], Prediction, Array]:
-        """The engine's k results on n rows, the predictions before them, and the targets."""
+    ) -> tuple[Recourses, Prediction, Array]:
+        """The engine's answers for n rows, or k for one; the predictions before them, targets."""
         engine, frame = self.engine, self.frame(X)
         for name, given in (("Y_t", Y_t), ("C", C)):
             check_index(given, X, name)
-        wanted = target_classes(Y_t, len(frame))
         within = self._always.call(engine.schema, frame, C)
         before = Prediction.of(engine, frame)
-        target = resolve_targets(wanted, before.classes, before.proba.shape[1])
-        asked = frame, Target.of_class(target[:, 0], least_probability(target_proba))
+        target = targets_of(Y_t, before.classes, before.proba.shape[1])
+        wanted = np.asarray(engine.classifier.classes or range(before.proba.shape[1]))[
+            target[:, 0]
+        ]
         how: Any = {"within": within, "on_error": "raise", "n_jobs": self._n_jobs}
-        found = engine.ways(*asked, k=k, **how) if k > 1 else [engine.generate(*asked, **how)]
-        return found, before, target
+        with errors.naming(threshold="target_proba"):
+            asked = frame, Target.of_class(wanted, target_proba)
+        if k == 1:
+            return engine.generate(*asked, **how), before, target
+        return Recourses.of_ranks(engine.ways(*asked, k=k, **how)), before, target
 
 
 def _no_predictor(frame: pd.DataFrame) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -107,13 +107,6 @@ def data_of(
         **{n: recourses.actions[[n]].to_numpy(dtype=bool) for n in ("success", "credible")},
         "action": _action(recourses, X_cf.astype(np.float64) - X.astype(np.float64)),
     }
-
-
-def answers(ranks: Sequence[Recourses]) -> Recourses:
-    """The answers for one row, given its results, the first of which stays without one, too."""
-    first, *others = ranks
-    found = [each for each in others if each.outcome["success"].all() and each.acts.all()]
-    return Recourses.joined([first, *found], [torch.arange(1)] * (1 + len(found)))
 
 
 def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:

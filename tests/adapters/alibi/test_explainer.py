@@ -26,6 +26,11 @@ def test_conditions_hold_for_all_rows_or_each_for_its_own(explainer, data, refus
     assert found.condition == each
 
 
+def test_a_condition_with_an_unknown_category_is_refused(explainer, refused):
+    with pytest.raises(dear_plugin.errors.ConstraintError, match="'cleric'"):
+        explainer.explain(refused, 1, [{"job": ["cleric"]}])
+
+
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float64, np.float32, object])
 def test_rows_come_back_in_their_own_dtype(explainer, refused, dtype):
     rows = refused.astype(dtype)
@@ -196,6 +201,6 @@ def test_several_answers_reach_the_probability_too(explainer, refused):
 
 @pytest.mark.parametrize("wrong", [0.0, 1.0, 1.5, "high", [0.7, 0.8], float("nan")])
 def test_a_probability_lies_between_0_and_1(explainer, refused, wrong):
-    with pytest.raises(dear_plugin.errors.TargetError, match="target_proba must be a number"):
+    with pytest.raises(dear_plugin.errors.TargetError, match="target_proba must lie between"):
         explainer.explain(refused, 1, target_proba=wrong)
     assert explainer.explain(refused, 1, target_proba=0.95).success.any()
