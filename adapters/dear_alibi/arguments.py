@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,30 +72,20 @@ def targets_of(Y_t: Any, classes: Array, count: int) -> Array:
 
 @dataclass(frozen=True)
 class AlibiConstraints:
-    """Alibi's immutable features, ranges and conditions, validated.
+    """Alibi's ranges and conditions, validated.
 
     Attributes:
         declared: the features.
-        immutable: features that do not change.
         ranges: `{feature: (low, high)}`, changes as fractions of the training width.
     """
 
     declared: Schema
-    immutable: tuple[str, ...]
     ranges: Mapping[str, tuple[float, float]]
 
     @classmethod
-    def of(
-        cls, declared: Schema, immutable: Iterable[str] | None, ranges: Ranges | None
-    ) -> AlibiConstraints:
+    def of(cls, declared: Schema, ranges: Ranges | None) -> AlibiConstraints:
         """The constraints of a user's arguments."""
-        if isinstance(immutable, str):
-            raise errors.ConstraintError("immutable_features must be a list")
-        names = tuple(immutable or ())
-        declared.index(names)
-        return cls(
-            declared, names, {f.name: _fraction(f, v) for f, v in _of(declared, ranges or {})}
-        )
+        return cls(declared, {f.name: _fraction(f, v) for f, v in _of(declared, ranges or {})})
 
     def call(
         self, schema: Schema, frame: pd.DataFrame, C: Sequence[Condition] | None

@@ -53,12 +53,7 @@ def metadata_of(predictor: Any, table: Table, params: Mapping[str, Any]) -> dict
     own = {
         "feature_names": list(table.declared.names),
         "category_map": {str(j): labels for j, labels in table.category_map.items()},
-        "tiers": [list(tier) for tier in table.declared.tiers],
-        "causes": {name: list(causes) for name, causes in table.declared.causes},
         "ordered": [feature.name for feature in table.declared if feature.ordered],
-        "labels": {f.name: f.label for f in table.declared if f.label},
-        "units": {f.name: f.unit for f in table.declared if f.unit},
-        "costs": {f.name: f.cost for f in table.declared if f.cost != 1.0},
         "dear_version": __version__,
     }
     plain = {name: _plain(value) for name, value in params.items()}

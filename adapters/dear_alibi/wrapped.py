@@ -83,14 +83,9 @@ class WrappedAlibi(RecourseMethod):
     def _explained(self, case: Case) -> Array:
         """(m, p) the explainer's label-encoded counterfactuals of m rows."""
         goal: Any = case.goal
-        X = self._array(case.x)
-        conditions = self._conditions(case, X)
-        found = self.explainer.explain(X, goal.columns.numpy(), conditions, batch_size=len(X))
-        array: Array = found.data["cf"]["X"]
-        return array
-
-    def _array(self, x: Tensor) -> Array:
-        return self.table.array(self.encoder.frame(x), FLOAT)
+        X = self.table.array(self.encoder.frame(case.x), FLOAT)
+        asked = X, goal.columns.numpy(), self._conditions(case, X)
+        return np.asarray(self.explainer.explain(*asked, batch_size=len(X)).data["cf"]["X"])
 
     def _conditions(self, case: Case, X: Array) -> list[dict[str, Any]] | None:
         """The constraints of a call as Alibi's conditions: [] where there are none."""

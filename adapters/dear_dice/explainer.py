@@ -25,9 +25,11 @@ from dear_dice.query import (
     least_probability,
 )
 from dear_dice.results import Examples, Explanations, Found
-from dear_plugin import DEAR, Encoder, Search, Target
+from dear_plugin import DEAR, Encoder, Search, Target, errors
 
 _TAKEN = tuple(field.name for field in fields(Request))
+# What DiCE calls arguments of the engine.
+NAMES = {"ranges": "permitted_range", "categories": "permitted_range", "costs": "feature_weights"}
 # The reasons in the error of a query without any counterfactual.
 MOST_REASONS = 5
 
@@ -200,7 +202,7 @@ class DiceDEAR(Importances):
         vary = self._interface.names if every else request.features_to_vary
         check_vary(vary, self._interface)
         within = self._interface.constraints(permitted, vary, request.feature_weights)
-        with as_configuration_error(), self._host.remembering():
+        with as_configuration_error(), self._host.remembering(), errors.naming(**NAMES):
             query = self._query(frame, vary, permitted, request)
             how: dict[str, Any] = {"on_error": "raise", "n_jobs": self._n_jobs, "within": within}
             k = int(request.total_CFs)

@@ -9,11 +9,11 @@ from dear_alibi.table import Table
 
 TABLE = Table.of(["age", "hours", "job"], {2: ["clerk", "nurse", "pilot"]})
 FRAME = TABLE.frame(np.array([[20, 10, 0], [60, 30, 1], [40, 50, 2]]))
-SCHEMA = TABLE.schema(FRAME, (), {})
+SCHEMA = TABLE.schema(FRAME, {})
 
 
-def constraints(immutable=(), ranges=None, C=None):
-    always = AlibiConstraints.of(TABLE.declared, immutable, ranges)
+def constraints(ranges=None, C=None):
+    always = AlibiConstraints.of(TABLE.declared, ranges)
     return always.call(SCHEMA, FRAME, C)
 
 
@@ -51,10 +51,8 @@ def test_no_category_is_allowed_besides_the_present_one():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"immutable": ["agee"]}, "did you mean 'age'"),
         ({"ranges": {"Age": [0, 1]}}, "unknown features: 'Age'"),
         ({"C": [{"years": [0, 1]}]}, "unknown features: 'years'"),
-        ({"immutable": "age"}, "must be a list"),
         ({"C": {"age": [0, 1]}}, "a list of dicts"),
         ({"C": [["age"]]}, "a dict of features"),
         ({"C": [{}, {}]}, "one per row, n = 3; got 2"),

@@ -320,9 +320,10 @@ class TestPermittedRange:
                 assert found["housing"].isin(["own", own["housing"]]).all()
         assert most - 20 < max(incomes) <= most
 
-    def test_a_frozen_level_outside_it(self, explainer, refused):
+    @pytest.mark.parametrize("level", ["own", "shared"])
+    def test_a_frozen_level_outside_it(self, level, explainer, refused):
         query = refused[refused["housing"] == "rented"].iloc[:1]
-        arguments = {"permitted_range": {"housing": ["own"]}, "features_to_vary": ["income"]}
+        arguments = {"permitted_range": {"housing": [level]}, "features_to_vary": ["income"]}
         with pytest.raises(ValueError, match="isn't allowed to vary"):
             explainer.generate_counterfactuals(query, 1, **arguments)
 
