@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from numbers import Real
 from typing import Any, Self
 
 # The longest text of a given value in an error.
 MOST_SHOWN = 200
+_NAMES: ContextVar[Mapping[str, str]] = ContextVar("_NAMES")
 
 
 class DearError(Exception):
@@ -75,6 +78,21 @@ class ExtraError(DearError, ImportError):
 
 class FileFormatError(DearError, ValueError):
     """A saved DEAR is damaged, incomplete or of a newer format than this version reads."""
+
+
+@contextmanager
+def naming(**names: str) -> Iterator[None]:
+    """Within it, errors and the log call arguments by the names that a host has for them."""
+    token = _NAMES.set(names)
+    try:
+        yield
+    finally:
+        _NAMES.reset(token)
+
+
+def argument(name: str) -> str:
+    """What texts call an argument: its name, or that of a host."""
+    return _NAMES.get({}).get(name, name)
 
 
 def shown(value: object) -> str:

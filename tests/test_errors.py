@@ -5,7 +5,7 @@ import pickle
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from dear_plugin import errors
+from dear_plugin import Target, errors
 
 BUILTINS = {
     ValueError: "Schema Input Constraint Target Model Setting FileFormat NotFitted",
@@ -35,3 +35,10 @@ def test_a_not_fitted_error_is_also_that_of_scikit_learn(copied):
 
 def test_a_long_list_of_known_names_is_cut():
     assert errors.unknown("features", ["?"], range(100)).endswith("18, 19, ...")
+
+
+def test_texts_call_an_argument_as_a_host_does_until_the_block_ends():
+    with errors.naming(threshold="least"), pytest.raises(ValueError, match=r"^least must"):
+        Target.of_class(1, 2.0)
+    with pytest.raises(ValueError, match=r"^threshold must"):
+        Target.of_class(1, 2.0)

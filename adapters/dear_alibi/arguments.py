@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,91 +47,45 @@ def check_index(given: Any, X: Any, name: str) -> None:
         )
 
 
-def target_classes(Y_t: Any, n: int) -> Array | None:
-    """Wanted classes of n rows, (n, 1) int64; None stays None.
+def targets_of(Y_t: Any, classes: Array, count: int) -> Array:
+    """The wanted class of n rows, (n, 1) int64; None is the other one of two classes.
 
-    Y_t is one class or one per row: an int, a list, or an array (1,), (n,), (1, 1) or (n, 1).
+    Args:
+        Y_t: one class or one per row: an int, a list, or an array (1,), (n,), (1, 1) or (n, 1).
+        classes: (n, 1) the predicted ones.
+        count: the number of the predictor's classes.
     """
-    if Y_t is None:
-        return None
-    given = np.asarray(Y_t)
-    if given.size not in (1, n) or given.ndim > 2 or given.shape[1:] not in ((), (1,)):
-        raise errors.TargetError(
-            f"Y_t must be one class or one per row, n = {n}; got shape {given.shape}"
-        )
-    numbers = _floats(given)
-    if not (np.isfinite(numbers) & (numbers >= 0) & (numbers == np.round(numbers))).all():
-        raise errors.TargetError(
-            f"Y_t must hold classes, integers from 0; got {given.ravel()[:3].tolist()}"
-        )
-    return np.broadcast_to(numbers.astype(np.int64).reshape(-1, 1), (n, 1))
-
-
-def resolve_targets(wanted: Array | None, classes: Array, count: int) -> Array:
-    """The wanted class of m rows, (m, 1): `wanted`, or the other one of two classes.
-
-    `classes`, (m, 1), are the predicted ones of the predictor's `count` classes.
-    """
-    if wanted is not None and wanted.max() >= count:
-        raise errors.TargetError(
-            f"Y_t asks for class {wanted.max()}; the predictor has classes 0 ... {count - 1}"
-        )
-    if wanted is None and count > 2:
+    if Y_t is None and count > 2:
         raise errors.TargetError(
             f"Y_t=None means the other one of two classes; the predictor has {count}: give Y_t"
         )
-    return np.where(classes == 0, 1, 0) if wanted is None else wanted
-
-
-def least_probability(target_proba: Any) -> float | None:
-    """The probability to reach; None stays None."""
-    if target_proba is None:
-        return None
-    least = _floats(np.asarray(target_proba))
-    if least.ndim or not 0.0 < least < 1.0:
+    given = np.where(classes == 0, 1, 0) if Y_t is None else np.asarray(Y_t)
+    fits = given.size in (1, len(classes)) and given.shape[1:] in ((), (1,))
+    known = given.dtype != bool and pd.Series(given.ravel()).isin(range(count)).all()
+    if not fits or not known:
         raise errors.TargetError(
-            f"target_proba must be a number between 0 and 1, got {target_proba!r}; no search ends"
-            " at 1: Alibi's 1.0 with tol=0.05 is 0.95 here"
+            f"Y_t must be one class or one per row, n = {len(classes)}, of the predictor's classes"
+            f" 0 ... {count - 1}; got {errors.shown(Y_t)}"
         )
-    return float(least)
-
-
-def _floats(given: Array) -> Array:
-    """The values as floats, NaN if they are not numbers."""
-    if given.dtype.kind not in "iufO":
-        return np.array(np.nan)
-    try:
-        return given.astype(np.float64)
-    except (TypeError, ValueError):
-        return np.array(np.nan)
+    return np.broadcast_to(given.astype(np.int64).reshape(-1, 1), classes.shape)
 
 
 @dataclass(frozen=True)
 class AlibiConstraints:
-    """Alibi's immutable features, ranges and conditions, validated.
+    """Alibi's ranges and conditions, validated.
 
     Attributes:
         declared: the features.
-        immutable: features that do not change.
         ranges: `{feature: (low, high)}`, changes as fractions of the training width.
     """
 
     declared: Schema
-    immutable: tuple[str, ...]
     ranges: Mapping[str, tuple[float, float]]
 
     @classmethod
-    def of(
-        cls, declared: Schema, immutable: Iterable[str] | None, ranges: Ranges | None
-    ) -> AlibiConstraints:
+    def of(cls, declared: Schema, ranges: Ranges | None) -> AlibiConstraints:
         """The constraints of a user's arguments."""
-        if isinstance(immutable, str):
-            raise errors.ConstraintError("immutable_features must be a list")
-        names = tuple(immutable or ())
-        declared.index(names)
-        return cls(
-            declared, names, {f.name: _fraction(f, v) for f, v in _of(declared, ranges or {})}
-        )
+        return cls(declared, {f.name: _fraction(f, v) for f, v in _of(declared, ranges or {})})
 
     def call(
         self, schema: Schema, frame: pd.DataFrame, C: Sequence[Condition] | None
@@ -184,13 +138,7 @@ def _of(declared: Schema, given: Any) -> list[tuple[Feature, Any]]:
 def _condition(feature: Feature, value: Any) -> Sequence[Any]:
     if feature.is_number:
         return _pair(feature, value, "C", math.inf)
-    levels = [value] if isinstance(value, str) else [str(v) for v in value]
-    unknown = [level for level in levels if level not in feature.categories]
-    if unknown:
-        raise errors.ConstraintError(
-            f"C: {feature.name!r} may become {list(feature.categories)}; got {unknown}"
-        )
-    return levels
+    return [value] if isinstance(value, str) else [str(v) for v in value]
 
 
 def _fraction(feature: Feature, value: Any) -> tuple[float, float]:

@@ -20,15 +20,21 @@ from dear_alibi.arguments import (
     check_diversity,
     check_ignored,
     check_index,
-    least_probability,
-    resolve_targets,
-    target_classes,
+    targets_of,
 )
-from dear_alibi.explanation import answers, data_of, metadata_of, type_of
+from dear_alibi.explanation import data_of, metadata_of, type_of
 from dear_alibi.predictor import Output, Prediction, bound, checked
-from dear_alibi.table import STATED, Array, Table
+from dear_alibi.table import OF_FEATURES, Array, Table
 from dear_plugin import DEAR as Engine
 from dear_plugin import Decoder, Recourses, Search, Target, errors
+
+# What Alibi calls arguments of the engine.
+NAMES = {
+    "immutable": "immutable_features",
+    "threshold": "target_proba",
+    "ranges": "C",
+    "categories": "C",
+}
 
 
 class DEAR(Explainer, FitMixin):
@@ -57,9 +63,10 @@ class DEAR(Explainer, FitMixin):
         search: how to search; None is for credible answers, `Search.cheapest()` the cheapest.
         copies: predictors of the same kind, trained again, that should accept an answer, too.
         n_jobs: the number of processes that search the rows of a call; -1 for all cores.
-        **of_others: `causes` in the place of `tiers`, `labels`, `units`, `costs` and `steps`, as
-            for `Schema.infer`; other arguments of `CounterfactualRLTabular`, such as its
-            `decoder`, as in `fit` and `explain`: logged and ignored.
+        **of_others: what else `Schema.infer` takes of features: `causes` in the place of `tiers`,
+            `labels`, `units`, `costs`, `steps`, `special`, `identifiers` and others; arguments of
+            `CounterfactualRLTabular`, such as its `decoder`, as in `fit` and `explain`: logged
+            and ignored.
 
     Raises:
         DearError: arguments that contradict each other; every such error is a `ValueError` too.
@@ -92,18 +99,20 @@ class DEAR(Explainer, FitMixin):
     ) -> None:
         if not isinstance(decoder, str | Decoder | type):
             of_others, decoder = {"decoder": decoder, **of_others}, "transport"
-        stated = {name: of_others.pop(name, None) for name in STATED}
-        order = tiers or (), of_others.pop("causes", None)
+        marks = {name: of_others.pop(name) for name in [*of_others] if name in OF_FEATURES}
         check_ignored(DEAR.__init__, of_others)
-        self._table = Table.of(feature_names, category_map, order, stated, ordered)
-        self._always = AlibiConstraints.of(self._table.declared, immutable_features, ranges)
+        self._table = Table.of(feature_names, category_map, ordered)
+        self._always = AlibiConstraints.of(self._table.declared, ranges)
+        self._marks = {"immutable": immutable_features or (), "tiers": tiers or (), **marks}
         self._output, self._n_jobs = output, n_jobs
         self._options = {"act_on": act_on, "decoder": decoder, "search": search}
         self._engine: Engine | None = None
         self._dtype = np.dtype(np.float64)
         params = {
-            "immutable_features": self._always.immutable,
+            "immutable_features": immutable_features or (),
+            "tiers": tiers or (),
             "ranges": self._always.ranges,
+            **marks,
             "output": output,
             "copies": len(copies),
             **self._options,
@@ -119,13 +128,15 @@ class DEAR(Explainer, FitMixin):
             **of_others: see the constructor.
         """
         check_ignored(self.fit, of_others)
-        array, always = self._table.array_of(X), self._always
+        array = self._table.array_of(X)
         frame = self._table.frame(array)
-        schema = self._table.schema(frame, always.immutable, always.ranges)
-        engine = Engine(_no_predictor, schema, **self._options).fit(frame)
+        with errors.naming(**NAMES):
+            schema = self._table.schema(frame, self._always.ranges, **self._marks)
+            engine = Engine(_no_predictor, schema, **self._options).fit(frame)
         self._dtype = np.dtype(np.float64) if array.dtype == object else array.dtype
         self._engine = self._bound(engine)
-        self.meta["params"]["fitted_rows"] = len(array)
+        causes = {name: list(each) for name, each in schema.causes}
+        self.meta["params"] |= {"fitted_rows": len(array), "causes": causes}
         return self
 
     def explain(
@@ -170,11 +181,10 @@ class DEAR(Explainer, FitMixin):
         array = self._table.array_of(X)
         if diversity:
             check_diversity(len(array), num_samples)
-        ranks, before, target = self._answered(
+        found, before, target = self._answered(
             X, Y_t, C, target_proba, num_samples if diversity else 1
         )
-        found = answers(ranks) if diversity else ranks[0]
-        after = Prediction.of(self.engine, found.counterfactuals)
+        after = Prediction.of(self.engine, found.counterfactuals, found.scores)
         data = data_of(self._table, array, found, before, after, target)
         data |= {"condition": copy.deepcopy(C), "target_proba": target_proba}
         if not self._copies:
@@ -193,7 +203,7 @@ class DEAR(Explainer, FitMixin):
 
         Arguments and errors as in `explain`; row i of X has the index i.
         """
-        return self._answered(X, Y_t, C, target_proba)[0][0]
+        return self._answered(X, Y_t, C, target_proba)[0]
 
     def frame(self, X: Any) -> pd.DataFrame:
         """Label-encoded rows as the frame that `engine` reads, with strings for categories.
@@ -257,19 +267,23 @@ class DEAR(Explainer, FitMixin):
 
     def _answered(
         self, X: Any, Y_t: Any, C: Any, target_proba: float | None, k: int = 1
-    ) -> tuple[list[Recourses], Prediction, Array]:
-        """The engine's k results on n rows, the predictions before them, and the targets."""
+    ) -> tuple[Recourses, Prediction, Array]:
+        """The engine's answers for n rows, or k for one; the predictions before them, targets."""
         engine, frame = self.engine, self.frame(X)
         for name, given in (("Y_t", Y_t), ("C", C)):
             check_index(given, X, name)
-        wanted = target_classes(Y_t, len(frame))
         within = self._always.call(engine.schema, frame, C)
         before = Prediction.of(engine, frame)
-        target = resolve_targets(wanted, before.classes, before.proba.shape[1])
-        asked = frame, Target.of_class(target[:, 0], least_probability(target_proba))
+        target = targets_of(Y_t, before.classes, before.proba.shape[1])
+        wanted = np.asarray(engine.classifier.classes or range(before.proba.shape[1]))[
+            target[:, 0]
+        ]
         how: Any = {"within": within, "on_error": "raise", "n_jobs": self._n_jobs}
-        found = engine.ways(*asked, k=k, **how) if k > 1 else [engine.generate(*asked, **how)]
-        return found, before, target
+        with errors.naming(**NAMES):
+            asked = frame, Target.of_class(wanted, target_proba)
+            if k == 1:
+                return engine.generate(*asked, **how), before, target
+            return Recourses.of_ranks(engine.ways(*asked, k=k, **how)), before, target
 
 
 def _no_predictor(frame: pd.DataFrame) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -53,12 +53,7 @@ def metadata_of(predictor: Any, table: Table, params: Mapping[str, Any]) -> dict
     own = {
         "feature_names": list(table.declared.names),
         "category_map": {str(j): labels for j, labels in table.category_map.items()},
-        "tiers": [list(tier) for tier in table.declared.tiers],
-        "causes": {name: list(causes) for name, causes in table.declared.causes},
         "ordered": [feature.name for feature in table.declared if feature.ordered],
-        "labels": {f.name: f.label for f in table.declared if f.label},
-        "units": {f.name: f.unit for f in table.declared if f.unit},
-        "costs": {f.name: f.cost for f in table.declared if f.cost != 1.0},
         "dear_version": __version__,
     }
     plain = {name: _plain(value) for name, value in params.items()}
@@ -107,13 +102,6 @@ def data_of(
         **{n: recourses.actions[[n]].to_numpy(dtype=bool) for n in ("success", "credible")},
         "action": _action(recourses, X_cf.astype(np.float64) - X.astype(np.float64)),
     }
-
-
-def answers(ranks: Sequence[Recourses]) -> Recourses:
-    """The answers for one row, given its results, the first of which stays without one, too."""
-    first, *others = ranks
-    found = [each for each in others if each.outcome["success"].all() and each.acts.all()]
-    return Recourses.joined([first, *found], [torch.arange(1)] * (1 + len(found)))
 
 
 def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from dear_alibi.table import Array, Table
 from dear_plugin import DEAR, Target, errors
@@ -26,19 +26,15 @@ class LabelEncoded:
             `predict_proba`.
         table: the columns.
         dtype: of the rows that it was trained on.
-        by_label: whether a target names a class by the predictor's label, not by its column.
     """
 
     predictor: Any
     table: Table
     dtype: np.dtype[Any]
-    by_label: bool = False
 
     @property
     def classes_(self) -> Array:
-        """(c,) the labels, if a target names these."""
-        if not self.by_label or not hasattr(self.predictor, "classes_"):
-            raise AttributeError("classes are columns")
+        """(c,) the labels of the predictor's classes, where it has some."""
         return np.asarray(self.predictor.classes_)
 
     def predict_proba(self, frame: pd.DataFrame) -> Any:
@@ -46,20 +42,12 @@ class LabelEncoded:
         return _function_of(self.predictor)(self.table.array(frame, self.dtype))
 
     @property
-    def predict(self) -> Callable[[pd.DataFrame], list[Any]]:
+    def predict(self) -> Callable[[pd.DataFrame], Any]:
         """The predictor's own decision on a frame, where it has `predict` and `predict_proba`."""
-        both = (getattr(self.predictor, name, None) for name in ("predict", "predict_proba"))
+        both = [getattr(self.predictor, name, None) for name in ("predict", "predict_proba")]
         if not all(map(callable, both)):
             raise AttributeError("the predictor has no decision besides its output")
-        return self._decisions
-
-    def _decisions(self, frame: pd.DataFrame) -> list[Any]:
-        """(m,) the predicted classes, or their columns; unknown classes stay as they are."""
-        predicted = self.predictor.predict(self.table.array(frame, self.dtype))
-        labels: list[Any] = np.asarray(predicted).reshape(-1).tolist()
-        classes = [] if self.by_label else getattr(self.predictor, "classes_", [])
-        known = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
-        return [known.get(label, label) for label in labels]
+        return lambda frame: self.predictor.predict(self.table.array(frame, self.dtype))
 
 
 def checked(predictor: Any) -> Any:
@@ -102,9 +90,9 @@ class Prediction:
     proba: Array
 
     @classmethod
-    def of(cls, engine: DEAR, frame: pd.DataFrame) -> Prediction:
-        """The output of the engine's model on a frame."""
-        scores = engine.classifier.frame_scores(frame)
+    def of(cls, engine: DEAR, frame: pd.DataFrame, scores: Tensor | None = None) -> Prediction:
+        """The output of the engine's model on a frame, whose scores may be known, (n, c)."""
+        scores = engine.classifier.frame_scores(frame) if scores is None else scores
         classes = range(max(scores.shape[1], 2))
         goals = [Target.of_class(c).resolve(len(frame), None) for c in classes]
         proba = torch.stack([goal.score(scores) for goal in goals], 1)

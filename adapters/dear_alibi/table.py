@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,13 @@ import pandas as pd
 from dear_plugin import Feature, Kind, Schema, errors
 
 Array = npt.NDArray[Any]
-# What a user states of features, and the attribute of a feature that it is.
-STATED = {"labels": "label", "units": "unit", "costs": "cost", "steps": "step"}
+# What `Schema.infer` takes of features, but what Alibi has other arguments for.
+OF_FEATURES = {*inspect.signature(Schema.infer).parameters} - {
+    *("frame", "target", "immutable", "increasing", "decreasing", "categorical", "numeric"),
+    *("ranges", "ordered", "tiers"),
+}
+# Of these what the category map does not say.
+MARKS = ("immutable", "special", "excluded", "actionable", "identifier", "label", "cost")
 # What a code is called that is not in the category map.
 CODE = "code "
 
@@ -37,8 +43,6 @@ class Table:
         cls,
         feature_names: Sequence[str],
         category_map: Mapping[int, Sequence[str]] | None,
-        order: tuple[Any, Any] = ((), None),
-        stated: Mapping[str, Mapping[str, Any] | None] | None = None,
         ordered: Sequence[str] = (),
     ) -> Table:
         """The table of Alibi's feature names and category map, `{column: strings of codes}`.
@@ -46,8 +50,6 @@ class Table:
         Args:
             feature_names: of the columns.
             category_map: of the columns that are no numbers.
-            order: the tiers and the causes, see `Schema.infer`.
-            stated: what is stated of features, by the names of `STATED`.
             ordered: names of columns of the category map whose codes have an order.
         """
         levels, p = dict(category_map or {}), len(feature_names)
@@ -57,18 +59,12 @@ class Table:
                 f"category_map: {unknown} are no columns; there are 0 ... {p - 1}"
             )
         features = tuple(_declare(n, levels.get(j)) for j, n in enumerate(feature_names))
-        declared = Schema(features, tiers=order[0], causes=order[1] or ())
-        for what, given in (stated or {}).items():
-            for name, value in (given or {}).items():
-                # Of steps None is any value.
-                declared = declared.replace(
-                    name, **{STATED[what]: 0.0 if value is None else value}
-                )
+        declared = Schema(features)
         if isinstance(ordered, Mapping):
             raise errors.InputError("ordered: names, whose codes have the order; got a mapping")
-        for name in ordered:
-            (j,) = declared.index([name])
-            if not declared.features[j].categories:
+        for j in declared.index(ordered):
+            name = declared.names[j]
+            if declared.features[j].is_number:
                 raise errors.InputError(
                     f"ordered: {name!r} is not in category_map: it is a number"
                 )
@@ -82,31 +78,25 @@ class Table:
         return {j: list(map(str, f.categories)) for j, f in features if not f.is_number}
 
     def schema(
-        self,
-        frame: pd.DataFrame,
-        immutable: Sequence[str],
-        ranges: Mapping[str, tuple[float, float]],
+        self, frame: pd.DataFrame, ranges: Mapping[str, tuple[float, float]], **marks: Any
     ) -> Schema:
-        """The schema of training rows, from `frame`; ranges of one sign are directions."""
-        numbers = {f.name for f in self.declared if f.is_number}
+        """The schema of training rows, from `frame`; ranges of one sign are directions.
+
+        `marks` are what `Schema.infer` takes of features.
+        """
+        numbers = [feature.name for feature in self.declared if feature.is_number]
         inferred = Schema.infer(
             frame,
-            immutable=immutable,
             increasing=[name for name, (low, high) in ranges.items() if low == 0.0 < high],
             decreasing=[name for name, (low, high) in ranges.items() if low < 0.0 == high],
             # A number with two values stays one.
             numeric=[name for name in numbers if frame[name].nunique() == 2],
+            **marks,
         )
         # A category without training rows is in the category map.
-        columns = (
-            dataclasses.replace(seen, **{each: getattr(own, each) for each in STATED.values()})
-            if seen.is_number
-            else _with_marks(own, seen)
-            for own, seen in zip(self.declared, inferred.columns, strict=True)
-        )
-        declared = self.declared
-        return dataclasses.replace(
-            inferred.with_columns(columns), tiers=declared.tiers, causes=declared.causes
+        pairs = zip(self.declared, inferred.columns, strict=True)
+        return inferred.with_columns(
+            seen if seen.is_number else _with_marks(own, seen) for own, seen in pairs
         )
 
     def array_of(self, X: Any) -> Array:
@@ -165,8 +155,10 @@ def _with_marks(declared: Feature, seen: Feature) -> Feature:
     """A feature of the category map with what is known from training rows."""
     # The dtype "category" has no place for a new code, which an immutable feature may have.
     dtype = "object" if seen.immutable else declared.dtype
-    known = ("immutable", "special", "actionable", "identifier")
-    return dataclasses.replace(declared, dtype=dtype, **{k: getattr(seen, k) for k in known})
+    known: dict[str, Any] = {name: getattr(seen, name) for name in MARKS}
+    if seen.level_labels:
+        known["level_labels"] = tuple(map(seen.called_level, declared.categories))
+    return dataclasses.replace(declared, dtype=dtype, **known)
 
 
 def _not_finite(feature: Feature, values: Array) -> str:

@@ -60,7 +60,7 @@ class WrappedAlibi(RecourseMethod):
         self.explainer = explainer
         self.table = Table.of(params["feature_names"], params["category_map"])
         predictor = params["predictor"]
-        model = LabelEncoded(predictor, self.table, FLOAT, by_label=True)
+        model = LabelEncoded(predictor, self.table, FLOAT)
         own = _schema(params, self.table)
         super().__init__(model, own if schema is None else _with_costs(own, schema))
 
@@ -83,57 +83,29 @@ class WrappedAlibi(RecourseMethod):
     def _explained(self, case: Case) -> Array:
         """(m, p) the explainer's label-encoded counterfactuals of m rows."""
         goal: Any = case.goal
-        X = self._array(case.x)
-        conditions = self._conditions(case, X)
-        found = self.explainer.explain(X, goal.columns.numpy(), conditions, batch_size=len(X))
-        array: Array = found.data["cf"]["X"]
-        return array
-
-    def _array(self, x: Tensor) -> Array:
-        return self.table.array(self.encoder.frame(x), FLOAT)
+        X = self.table.array(self.encoder.frame(case.x), FLOAT)
+        asked = X, goal.columns.numpy(), self._conditions(case, X)
+        return np.asarray(self.explainer.explain(*asked, batch_size=len(X)).data["cf"]["X"])
 
     def _conditions(self, case: Case, X: Array) -> list[dict[str, Any]] | None:
         """The constraints of a call as Alibi's conditions: [] where there are none."""
         if self.explainer.params["conditional_func"](X[:1]) is None:
             return None
-        feasible = case.feasible.limits
-        encoder = self.encoder
-        free = (feasible.low <= encoder.low) & (feasible.high >= encoder.high)
-        limited = feasible.allowed is not None or bool(feasible.not_actionable.any())
-        if bool(free.all()) and not limited:
+        limits, (low, high) = case.feasible.limits, (self.encoder.low, self.encoder.high)
+        free = (limits.low <= low) & (limits.high >= high) & ~limits.not_actionable
+        if bool(free.all()) and limits.allowed is None:
             return []
-        ends = (feasible.floor, feasible.ceiling)
-        low, high = (self._array(case.x.where(feasible.not_actionable, e)) - X for e in ends)
-        columns = self.schema.columns
+        numbers = {f.name: X[:, k] for k, f in enumerate(self.table.declared) if f.is_number}
         return [
             {
-                # A condition must include 0; a row outside of its range would exclude it.
-                f.name: self._flag(case, i, j, f)
-                if self.schema.features[j].dummies
-                else [min(low[i, k], 0.0), max(high[i, k], 0.0)]
-                if f.is_number
-                else self._levels(case, i, j)
-                for k, (f, j) in enumerate(zip(columns, self.schema.spread.owner, strict=True))
+                # Of numbers a change, which must include 0: a row outside its range excludes it.
+                name: [min(*values, x := numbers[name][i]) - x, max(*values, x) - x]
+                if name in numbers
+                else list(map(str, values))
+                for name, values in own.items()
             }
-            for i in range(len(X))
+            for i, own in enumerate(self._values_for_others(case))
         ]
-
-    def _flag(self, case: Case, i: int, j: int, column: Feature) -> list[Any]:
-        """What row i may have, or change by, in one of the columns of feature j."""
-        fixed = bool(case.feasible.limits.not_actionable[i, j])
-        if column.is_number:
-            return [0.0, 0.0] if fixed else [-1.0, 1.0]
-        own = self.encoder.frame(case.x[i : i + 1])[column.name].tolist()
-        return own if fixed else list(column.categories)
-
-    def _levels(self, case: Case, i: int, j: int) -> list[str]:
-        """The categories that row i may have in feature j."""
-        levels = self.schema.features[j].categories
-        feasible, own = case.feasible.limits, int(case.x[i, j])
-        fixed = feasible.not_actionable[i, j] | (feasible.floor[i, j] == feasible.ceiling[i, j])
-        codes = torch.arange(len(levels), dtype=case.x.dtype)[None]
-        valid = feasible.admits(codes, torch.tensor([j]), torch.tensor([i]))[0] & ~fixed
-        return [str(level) for c, level in enumerate(levels) if c == own or bool(valid[c])]
 
 
 def _schema(params: Mapping[str, Any], table: Table) -> Schema:

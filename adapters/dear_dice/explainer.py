@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Collection, Sequence
-from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import fields
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,22 +13,23 @@ from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.importances import Importances
 from dear_dice.interface import Interface, as_numbers
-from dear_dice.model import Host, Outcomes, Scores, as_configuration_error, engine_of
+from dear_dice.model import Host, as_configuration_error, engine_of
 from dear_dice.options import check_ignored, logger
 from dear_dice.query import (
-    DesiredOutcome,
     Query,
     Request,
     as_frame,
     check_columns,
-    check_missing,
     check_request,
     check_vary,
+    least_probability,
 )
-from dear_dice.results import Examples, Explanations, Results, to_dice
-from dear_plugin import DEAR, Encoder, Recourses, Schema, Search
+from dear_dice.results import Examples, Explanations, Found
+from dear_plugin import DEAR, Encoder, Search, Target, errors
 
 _TAKEN = tuple(field.name for field in fields(Request))
+# What DiCE calls arguments of the engine.
+NAMES = {"ranges": "permitted_range", "categories": "permitted_range", "costs": "feature_weights"}
 # The reasons in the error of a query without any counterfactual.
 MOST_REASONS = 5
 
@@ -164,25 +164,14 @@ class DiceDEAR(Importances):
             ArgumentError: an argument of no method; it is a `TypeError`.
             UserConfigValidationException, ValueError: as DiCE's own methods, with its messages.
         """
-        request = Request(
-            total_CFs,
-            desired_class,
-            desired_range,
-            permitted_range,
-            features_to_vary if isinstance(features_to_vary, str) else list(features_to_vary),
-            stopping_threshold,
-            posthoc_sparsity_param,
-            posthoc_sparsity_algorithm,
-            verbose,
-            feature_weights,
-        )
+        given = {name: value for name, value in locals().items() if name in _TAKEN}
+        if not isinstance(features_to_vary, str):
+            given["features_to_vary"] = list(features_to_vary)
+        request = Request(**given)
         check_ignored([*of_others, *request.sparsity], _TAKEN)
         frame = as_frame(query_instances, self.data_interface)
-        check_request(frame, request)
-        check_missing(frame, self._interface)
-        # DiCE would refuse the columns with missing values, of which it checks nothing else.
-        complete = frame.drop(columns=self._interface.incomplete, errors="ignore")
-        self._validate_counterfactual_configuration(complete, **vars(request))
+        check_request(frame, request, self._interface)
+        self._validate_counterfactual_configuration(None, **given)
         examples = self._examples(frame, request)
         try:
             self._check_any_counterfactuals_computed(cf_examples_arr=examples)
@@ -207,95 +196,77 @@ class DiceDEAR(Importances):
     def _examples(self, frame: pd.DataFrame, request: Request) -> list[Examples]:
         if not len(frame):
             return []
-        request = replace(request, permitted_range=self._interface.text(request.permitted_range))
-        vary = request.features_to_vary
-        self.data_interface.check_features_to_vary(vary)
-        vary = self._interface.names if vary == "all" else vary
+        permitted = self._interface.text(request.permitted_range)
+        self.data_interface.check_features_to_vary(request.features_to_vary)
+        every = request.features_to_vary == "all"
+        vary = self._interface.names if every else request.features_to_vary
         check_vary(vary, self._interface)
-        query, k = self._query(frame, vary, request), int(request.total_CFs)
-        typed = query.dear.encoder.typed(query.numeric)
-        with self._host.knowing(typed, query.scores, query.outcomes):
-            ranked = self._ranked(query, vary, request, k)
-        results = Results.of(ranked, query, self._host)
-        self.cfs_preds = results.outcomes[results.rows == len(frame) - 1]
-        if unchanged := int((~results.acted.any(axis=1)).sum()):
+        within = self._interface.constraints(permitted, vary, request.feature_weights)
+        with as_configuration_error(), self._host.remembering(), errors.naming(**NAMES):
+            query = self._query(frame, vary, permitted, request)
+            how: dict[str, Any] = {"on_error": "raise", "n_jobs": self._n_jobs, "within": within}
+            k = int(request.total_CFs)
+            ranks = query.dear.ways(query.numeric, query.target, k=k, **how)
+        found = Found.of(ranks, query, self._host)
+        self.cfs_preds = found.outcomes[found.rows == len(frame) - 1]
+        if unchanged := int((~found.acted.any(axis=1)).sum()):
             logger.warning(
                 "%d of %d rows have the wanted outcome already and are returned unchanged",
-                unchanged,
-                len(frame),
+                *(unchanged, len(frame)),
             )
-        return to_dice(query, results, request, self._host, self.data_interface)
+        return found.examples(query, request, self._host, self.data_interface)
 
-    def _query(self, frame: pd.DataFrame, vary: Sequence[str], request: Request) -> Query:
+    def _query(
+        self, frame: pd.DataFrame, vary: Sequence[str], permitted: Any, request: Request
+    ) -> Query:
         check_columns(frame, self._interface)
         rows = frame[self._interface.names]
         numeric = as_numbers(rows, self._interface.spans)
         read = self._interface.schema.in_text(numeric)
         acts = {name for names in self.dear.sets.names for name in names} & set(vary)
-        self._check_values(read, vary, request.permitted_range, acts)
+        self._check_levels(read, vary, permitted, acts)
         try:
-            schema, scores = self._accepted(numeric)
+            dear = self._reading(numeric)
+            scores = dear.classifier.frame_scores(numeric)
         except Exception:  # of a model that takes no new level: DiCE's message comes first
-            self._check_values(read, vary, request.permitted_range, self._interface.levels)
+            self._check_levels(read, vary, permitted, self._interface.levels)
             raise
+        if self._host.regression:
+            low, high = self.infer_target_cfs_range(request.desired_range)
+            values = scores[:, 0].numpy()
+            return Query(rows, numeric, dear, values, values[:0], Target.of_range(low, high))
+        decided, columns = dear.classifier.decisions(numeric), scores.shape[1]
+        if decided is None:  # DiCE's decision: the most likely class, the first of a tie
+            decided = scores.argmax(1) if columns > 1 else (scores[:, 0] > 0.0).long()
+        outcomes = decided.numpy()
+        asked = self._host.number_of(request.desired_class)
+        # DiCE infers the present class from scores: these encode the model's decision.
+        each: Any = np.eye(columns)[outcomes] if columns > 1 else outcomes.astype(float).tolist()
+        wanted = np.array([int(self.infer_target_cfs_class(asked, i, columns)) for i in each])
+        least = least_probability(wanted, request.stopping_threshold, columns)
+        target = Target.of_class(self._host.labels(wanted), least)
+        return Query(rows, numeric, dear, outcomes, wanted, target)
+
+    def _reading(self, rows: pd.DataFrame) -> DEAR:
+        """The engine for rows as they are written, in the first way that the model takes."""
+        others = self._interface.written(rows)
+        own, asked = next(others), not self._host.is_module
+        takes = (w for w in chain([own], others) if self._host.takes(Encoder(w).typed(rows)))
+        schema = next(takes, own) if asked else own
         if self._last_engine.schema != schema:
             self._last_engine = self.dear.with_schema(schema)
-        dear = self._last_engine
-        outcomes = self._host.outcomes(dear.encoder.typed(numeric), scores)
-        desired = self._desired(outcomes, scores.shape[1], request)
-        return Query(rows, numeric, dear, scores, outcomes, desired)
+        return self._last_engine
 
-    def _accepted(self, rows: pd.DataFrame) -> tuple[Schema, Scores]:
-        """The schema of the first way of writing a query that the model takes, and the scores.
-
-        A model that takes none raises its own error on the first.
-        """
-        own, *others = self._interface.written(rows)
-        try:
-            return own, self._scores(own, rows)
-        except Exception:
-            for other in others:
-                with suppress(Exception):
-                    return other, self._scores(other, rows)
-            raise
-
-    def _scores(self, schema: Schema, rows: pd.DataFrame) -> Scores:
-        return self._host.scores(Encoder(schema).typed(rows))
-
-    def _check_values(
+    def _check_levels(
         self, read: pd.DataFrame, vary: Sequence[str], permitted: Any, acts: Collection[str]
     ) -> None:
-        """DiCE's own checks of names, and of the levels of some features, once per combination."""
+        """Refuse levels of some features as DiCE does, with its messages."""
         self.data_interface.check_permitted_range(permitted)
-        levels = self._interface.levels
-        # Neither a missing value nor one that is not acted on is a level to check.
-        cells = {n: read[n].astype(object) for n in levels}
-        known = {n: c.where(c.notna() & (n in acts), levels[n][0]) for n, c in cells.items()}
-        read = read.assign(**known)
-        # DiCE stores a call's ranges on the explainer; with a copy they end with the call.
-        checker = copy.copy(self)
-        checker.feature_range = self._interface.ranges(permitted)
-        distinct = read.drop_duplicates(subset=list(levels)) if levels else read.head(1)
-        for at in range(len(distinct)):
-            row = distinct.iloc[at : at + 1]
-            checker.check_query_instance_validity(vary, permitted, row, levels)
-
-    def _desired(self, outcomes: Outcomes, columns: int, request: Request) -> DesiredOutcome:
-        if self._host.regression:
-            return DesiredOutcome.of_range(self.infer_target_cfs_range(request.desired_range))
-        wanted = self._host.number_of(request.desired_class)
-        # DiCE infers the present class from scores: these encode the model's decision.
-        rows: Any = np.eye(columns)[outcomes] if columns > 1 else outcomes.astype(float).tolist()
-        classes = [int(self.infer_target_cfs_class(wanted, row, columns)) for row in rows]
-        return DesiredOutcome.of_classes(classes, request.stopping_threshold, columns)
-
-    def _ranked(
-        self, query: Query, vary: Sequence[str], request: Request, k: int
-    ) -> list[Recourses]:
-        """The engine's results over all rows, one per rank, the best first."""
-        asked = request.permitted_range, vary, request.feature_weights
-        within = self._interface.constraints(*asked)
-        with as_configuration_error():
-            target = query.desired.target
-            how: dict[str, Any] = {"k": k, "on_error": "raise", "n_jobs": self._n_jobs}
-            return query.dear.ways(query.numeric, target, within=within, **how)
+        for name, levels in self._interface.levels.items():
+            cells = read[name].dropna()
+            if name in acts and not cells.isin(levels).all():
+                raise ValueError("Feature", name, "has a value outside the dataset.")
+            kept = name in (permitted or {}) and name not in vary
+            if kept and not cells.isin(permitted[name]).all():
+                words = "is outside the permitted range and isn't allowed to vary."
+                raise ValueError("Feature:", name, words)

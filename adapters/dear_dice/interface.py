@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,6 @@ class Interface:
         schema: their schema; what DiCE calls continuous is numeric.
         spans: (low, high) of every continuous feature in the training rows, as DiCE computes it.
         levels: the categories of every other feature.
-        dtypes: their pandas dtypes, of text, in which the order of a category's levels is kept.
     """
 
     def __init__(self, data_interface: Any, **marks: Any) -> None:
@@ -66,7 +64,6 @@ class Interface:
                 " text: the model gets text; in columns of dtype category they stay missing",
                 lost,
             )
-        self.dtypes = {name: data_interface.data_df[name].dtype for name in self.levels}
 
     @property
     def names(self) -> list[str]:
@@ -92,21 +89,15 @@ class Interface:
         category besides; last, every category is an object.
         """
         yield self.schema.as_written(rows)
-        objects = [n for n in self.levels if pd.api.types.is_string_dtype(rows[n].dtype)]
-        rows = rows.assign(**{n: rows[n].astype(object).infer_objects() for n in objects})
-        typed = self.schema.as_written(rows)
-        text = [n for n in self.levels if pd.api.types.is_string_dtype(rows[n].dtype)]
-        for names in ((), text, list(self.levels)):
-            yield self._as_categories(typed, names)
-        yield typed.with_columns(
-            replace(c, dtype="object") if c.name in self.levels else c for c in typed.columns
-        )
+        rows = rows.astype(dict.fromkeys(self._text(rows), object)).infer_objects()
+        every = [*self.levels]
+        for names in ([], self._text(rows), every):
+            yield self.schema.as_written(rows.astype(dict.fromkeys(names, "category")))
+        yield self.schema.as_written(rows.astype(dict.fromkeys(every, object)))
 
-    def _as_categories(self, schema: Schema, names: Collection[str]) -> Schema:
-        return schema.with_columns(
-            replace(c, dtype="category", levels=c.levels or c.choices) if c.name in names else c
-            for c in schema.columns
-        )
+    def _text(self, rows: pd.DataFrame) -> list[str]:
+        """The categories that rows have as text or objects."""
+        return [n for n in self.levels if pd.api.types.is_string_dtype(rows[n].dtype)]
 
     def ranges(self, permitted: Mapping[str, Any] | None) -> dict[str, Any]:
         """DiCE's range of every feature: the data's own, the interface's, then the call's."""

@@ -6,6 +6,7 @@ import copy
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -24,9 +25,6 @@ from dear_plugin import DEAR, Encoder, Feature, Kind, errors, evaluating
 Scores = npt.NDArray[np.float64]
 Outcomes = npt.NDArray[Any]
 
-# The class numbers that `predict` may return where a model has no `classes_`.
-MAX_CLASSES = 1 << 10
-
 
 class Host:
     """A model interface bound to one data interface; of the engine, a model of frames.
@@ -36,13 +34,11 @@ class Host:
 
     Attributes:
         interface: the bound copy; its `model` is the user's own object.
-        by_label: whether a target names a class by the model's label, not by its number.
     """
 
-    def __init__(self, model_interface: Any, data_interface: Any, by_label: bool = False) -> None:
-        self.by_label = by_label
+    def __init__(self, model_interface: Any, data_interface: Any) -> None:
         self.interface = copy.copy(model_interface)
-        self._known: tuple[pd.DataFrame, Scores, Outcomes] | None = None
+        self._said: dict[bool, tuple[pd.DataFrame, Outcomes]] | None = None
         transformer = copy.copy(model_interface.transformer)
         transformer.kw_args = dict(transformer.kw_args or {})
         transformer.feed_data_params(data_interface)
@@ -70,89 +66,69 @@ class Host:
         module = isinstance(self.interface.model, nn.Module)
         return module and isinstance(self.interface, PyTorchModel)
 
-    @property
-    def has_decisions(self) -> bool:
-        """Whether DiCE can read the model's own decision, `predict`, besides its scores."""
-        model = self.interface.model
-        both = (getattr(model, name, None) for name in ("predict", "predict_proba"))
-        return self._by_name and not self.regression and all(map(callable, both))
-
     def encode(self, frame: pd.DataFrame) -> Scores:
         """The vectors, (m, D), that DiCE hands to the model."""
         return np.asarray(self.interface.transformer.transform(frame.copy()), dtype=np.float64)
 
     def scores(self, frame: pd.DataFrame) -> Scores:
         """(m, c) the model's output as DiCE reads it, for rows in the user's own format."""
-        if (said := self._of_call(frame)) is not None:
-            return said[0]
+        return np.asarray(self._asked(frame, True), dtype=np.float64).reshape(len(frame), -1)
+
+    __call__ = predict_proba = scores
+
+    @property
+    def predict(self) -> Callable[[pd.DataFrame], Outcomes]:
+        """The model's own decision, (m,), where DiCE can read it besides its scores."""
+        both = (getattr(self.interface.model, name, None) for name in ("predict", "predict_proba"))
+        if not self._by_name or self.regression or not all(map(callable, both)):
+            raise AttributeError("the model has no decision that DiCE can read")
+        return partial(self._asked, score=False)
+
+    @property
+    def classes_(self) -> Outcomes:
+        """(c,) the model's own labels, where it has some."""
+        if self.regression or not hasattr(self.interface.model, "classes_"):
+            raise AttributeError("classes are numbers")
+        return np.asarray(self.interface.model.classes_)
+
+    def labels(self, numbers: Outcomes) -> Outcomes:
+        """(m,) class numbers as the model's own labels, where it has some."""
+        return self.classes_[numbers] if hasattr(self, "classes_") else numbers
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Within a call, the model is asked once of the first rows, those of the query."""
+        self._said = {}
+        try:
+            yield
+        finally:
+            self._said = None
+
+    def takes(self, frame: pd.DataFrame) -> bool:
+        """Whether the model takes a frame that is written in some way."""
+        try:
+            return len(self.scores(frame)) == len(frame)
+        except Exception:  # of the user's model
+            return False
+
+    def _asked(self, frame: pd.DataFrame, score: bool) -> Outcomes:
+        said = self._said
+        if said is not None and score in said and frame.equals(said[score][0]):
+            return said[score][1]
+        output = self._output(frame, score)
+        if said is not None:
+            said.setdefault(score, (frame, output))
+        return output
+
+    def _output(self, frame: pd.DataFrame, score: bool) -> Outcomes:
         if not self.is_module:
-            return _columns(self.interface.get_output(frame.copy()), len(frame))
+            how = {} if score else {"model_score": False}
+            return np.asarray(self.interface.get_output(frame.copy(), **how))
         # DiCE does not move tensors, so the input goes to the module's own device.
         parameter = next(self.interface.model.parameters(), torch.empty(0))
         with torch.no_grad(), evaluating(self.interface.model):
             x = torch.tensor(self.encode(frame)).to(parameter)
-            return _columns(self.interface.get_output(x, out_tensor=True).cpu(), len(frame))
-
-    __call__ = predict_proba = scores
-
-    @contextmanager
-    def knowing(self, frame: pd.DataFrame, scores: Scores, outcomes: Outcomes) -> Iterator[None]:
-        """What the model said of a query is not asked again in its call."""
-        self._known = frame, scores, outcomes
-        try:
-            yield
-        finally:
-            self._known = None
-
-    def _of_call(self, frame: pd.DataFrame) -> tuple[Scores, Outcomes] | None:
-        known = self._known
-        return known[1:] if known is not None and frame.equals(known[0]) else None
-
-    @property
-    def predict(self) -> Callable[[pd.DataFrame], Outcomes]:
-        """The model's own decision, (m,), where it has one: class numbers, or `classes_`."""
-        if not self.has_decisions:
-            raise AttributeError("the model has no decision that DiCE can read")
-        return self._labelled if self.by_label else self.decisions
-
-    @property
-    def classes_(self) -> Outcomes:
-        """(c,) the labels of the model's classes, if a target names these and not numbers."""
-        if not self.by_label or self.classes is None:
-            raise AttributeError("classes are numbers")
-        return self.classes
-
-    def _labelled(self, frame: pd.DataFrame) -> Outcomes:
-        return self.labels(self.decisions(frame))
-
-    def outcomes(self, frame: pd.DataFrame, scores: Scores) -> Outcomes:
-        """(m,) class numbers by the model's own decision, or predicted values.
-
-        A model without a decision has DiCE's: the most likely class, the first of a tie.
-        """
-        if self.regression:
-            return scores[:, 0]
-        if self.has_decisions:
-            return self.decisions(frame)
-        if scores.shape[1] == 1:
-            return np.asarray(np.round(scores[:, 0]), dtype=np.int64)
-        return np.asarray(scores.argmax(1), dtype=np.int64)
-
-    def decisions(self, frame: pd.DataFrame) -> Outcomes:
-        """(m,) class numbers that the model's `predict` gives."""
-        if (said := self._of_call(frame)) is not None:
-            return said[1]
-        predicted = np.asarray(self.interface.get_output(frame.copy(), model_score=False))
-        classes = getattr(self.interface.model, "classes_", range(MAX_CLASSES))
-        known = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
-        labels = predicted.reshape(-1).tolist()
-        unknown = [label for label in labels if label not in known]
-        if unknown:
-            raise UserConfigValidationException(
-                f"The model's predict returned {unknown[0]!r}, which is neither in its classes_"
-                " nor the number of a class"
-            )
-        return np.array([known[label] for label in labels], dtype=np.int64)
+            return np.asarray(self.interface.get_output(x, out_tensor=True).cpu())
 
     def number_of(self, wanted: Any) -> Any:
         """A `desired_class` that is a label of the model as its number; others as DiCE has them.
@@ -161,28 +137,17 @@ class Host:
         """
         if isinstance(wanted, Integral):
             return int(wanted)
-        labels = np.asarray(getattr(self.interface.model, "classes_", ())).tolist()
-        several = np.ndim(wanted) > 0
-        if not several and wanted in labels:
+        labels = self.classes_.tolist() if hasattr(self, "classes_") else []
+        one = np.ndim(wanted) == 0
+        if one and wanted in labels:
             return labels.index(wanted)
-        if several or wanted != "opposite":
-            pairs = [f"{i} for {x!r}" if x != i else f"{i}" for i, x in enumerate(labels)]
-            raise UserConfigValidationException(
-                f"The target class for {wanted} could not be identified: expected 'opposite' or"
-                f" the number of a class ({', '.join(pairs) or 'the model names none'}), got"
-                f" {wanted!r}"
-            )
-        return wanted
-
-    @property
-    def classes(self) -> Outcomes | None:
-        """(c,) the model's own labels, where it has some."""
-        labels = None if self.regression else getattr(self.interface.model, "classes_", None)
-        return None if labels is None else np.asarray(labels)
-
-    def labels(self, outcomes: Outcomes) -> Outcomes:
-        """(m,) class numbers as the model's own labels, where it has some."""
-        return outcomes if self.classes is None else self.classes[outcomes]
+        if one and wanted == "opposite":
+            return wanted
+        pairs = [f"{i} for {x!r}" if x != i else f"{i}" for i, x in enumerate(labels)]
+        raise UserConfigValidationException(
+            f"The target class for {wanted} could not be identified: expected 'opposite' or the"
+            f" number of a class ({', '.join(pairs) or 'the model names none'}), got {wanted!r}"
+        )
 
 
 class OheMinMax:
@@ -269,8 +234,3 @@ def as_configuration_error() -> Iterator[None]:
             " torch model that returns logits needs a layer, torch.nn.Sequential(model,"
             " torch.nn.Sigmoid()), or Softmax(dim=1) where each class has a column."
         ) from error
-
-
-def _columns(raw: Any, m: int) -> Scores:
-    """A model's output for m rows, of any type, as (m, c)."""
-    return np.asarray(raw, dtype=np.float64).reshape(m, -1)

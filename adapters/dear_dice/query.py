@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.interface import Interface
-from dear_dice.model import Outcomes, Scores
+from dear_dice.model import Outcomes
 from dear_plugin import DEAR, Target
-
-Rows = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 # DiCE accepts a threshold of exactly 1, which no log-odds reach.
 MAX_THRESHOLD = 1.0 - 1e-6
-# The share of a range left free at its ends, where DiCE may round to the other side.
-PADDING = 1e-4
 
 
 @dataclass(frozen=True)
@@ -49,58 +42,6 @@ class Request:
 
 
 @dataclass(frozen=True)
-class DesiredOutcome:
-    """The wanted class of every row, or the wanted range.
-
-    Attributes:
-        classes: (n,) class numbers, which are columns of the scores; empty for a regressor.
-        least: the least probability of the wanted class; None leaves it to the model's decision.
-        span: the range for a regressor.
-    """
-
-    classes: Rows
-    least: float | None = None
-    span: tuple[float, float] | None = None
-
-    @classmethod
-    def of_classes(cls, classes: Sequence[int], threshold: float, columns: int) -> DesiredOutcome:
-        """Wanted classes, (n,), of a model whose scores have some columns.
-
-        DiCE's `stopping_threshold` is the least probability of the wanted class, as documented;
-        where class 0 of two is wanted it is also the greatest probability of class 1, as computed.
-        Up to one half it requires no more than the model's decision.
-        """
-        both = columns <= 2 and 0 in classes
-        least = min(max(threshold, 1.0 - threshold) if both else threshold, MAX_THRESHOLD)
-        return cls(np.array(classes, dtype=np.int64), least if least > 0.5 else None)
-
-    @classmethod
-    def of_range(cls, span: Any) -> DesiredOutcome:
-        """A regressor's `desired_range`."""
-        return cls(np.empty(0, dtype=np.int64), span=(float(span[0]), float(span[1])))
-
-    @property
-    def target(self) -> Target:
-        """The engine's target."""
-        if self.span is None:
-            return Target.of_class(self.classes, self.least)
-        low, high = self.span
-        padding = PADDING * (high - low) if math.isfinite(high - low) else 0.0
-        return Target.of_range(low + padding, high - padding)
-
-    def met(self, scores: Scores, outcomes: Outcomes, rows: Rows) -> Mask:
-        """(m,) whether counterfactuals of rows, (m,), have the desired outcome.
-
-        Scores, (m, c), and outcomes, (m,), are what DiCE reads off the model.
-        """
-        if self.span is not None:
-            return np.asarray((outcomes >= self.span[0]) & (outcomes <= self.span[1]))
-        wanted = self.classes[rows]
-        probability = _probability(scores, wanted)
-        return np.asarray((outcomes == wanted) & (probability >= (self.least or 0.0)))
-
-
-@dataclass(frozen=True)
 class Query:
     """n validated rows.
 
@@ -108,22 +49,39 @@ class Query:
         rows: the features, in the user's values and dtypes.
         numeric: the same, without numbers that are text or objects.
         dear: the engine, whose schema writes labels as the rows do.
-        scores: (n, c) the model's output for the rows.
-        outcomes: (n,) the outcomes of the rows.
-        desired: what they should become.
+        outcomes: (n,) the numbers of the rows' classes, or their predicted values.
+        wanted: (n,) the numbers of the wanted classes; empty for a regressor.
+        target: the same as the engine's target.
     """
 
     rows: pd.DataFrame
     numeric: pd.DataFrame
     dear: DEAR
-    scores: Scores
     outcomes: Outcomes
-    desired: DesiredOutcome
+    wanted: Outcomes
+    target: Target
 
     def written(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Counterfactuals with the dtypes of the rows."""
         own, dtypes = self.rows.dtypes, self.numeric.dtypes
         return frame.astype({name: own[name] for name in own.index[own != dtypes]})
+
+
+def least_probability(wanted: Collection[int], threshold: float, columns: int) -> float | None:
+    """The least probability of the wanted classes; None leaves it to the model's decision.
+
+    DiCE's `stopping_threshold` is the least probability of the wanted class, as documented; where
+    class 0 of two is wanted it is also the greatest probability of class 1, as computed. Up to
+    one half it requires no more than the model's decision.
+
+    Args:
+        wanted: the numbers of the classes.
+        threshold: DiCE's.
+        columns: how many the model's scores have.
+    """
+    both = columns <= 2 and 0 in wanted
+    least = min(max(threshold, 1.0 - threshold) if both else threshold, MAX_THRESHOLD)
+    return least if least > 0.5 else None
 
 
 def as_frame(query: Any, data: Any) -> pd.DataFrame:
@@ -134,65 +92,68 @@ def as_frame(query: Any, data: Any) -> pd.DataFrame:
             f" an array: pandas.DataFrame(rows, columns={list(data.feature_names)}) makes a frame"
         )
     rows = query if isinstance(query, pd.DataFrame | dict) else list(query)
-    if isinstance(rows, list) and not rows:
-        return pd.DataFrame()
-    if isinstance(rows, list) and rows and isinstance(rows[0], pd.DataFrame):
-        return pd.concat(rows)
+    if isinstance(rows, list) and (not rows or isinstance(rows[0], pd.DataFrame)):
+        return pd.concat(rows) if rows else pd.DataFrame()
     frame: pd.DataFrame = data.query_instance_to_df(rows)
     return frame
 
 
-def check_missing(frame: pd.DataFrame, interface: Interface) -> None:
-    """Refuse missing values where DiCE's data have none."""
-    missing = frame.columns[frame.isna().any()].difference(interface.incomplete).tolist()
-    if missing:
-        raise UserConfigValidationException(
-            f"The query instance(s) should not have any missing values in {missing}, where DiCE's"
-            " data have none (dice_ml.Data makes missing text a category 'None' or 'nan'; it keeps"
-            " missing numbers and pandas categories). Please impute them and try again."
-        )
+def _is_list(value: Any) -> bool:
+    """Whether it is a list of values that are no lists."""
+    several = isinstance(value, Iterable) and not isinstance(value, str)
+    return several and not any(map(np.ndim, value))
 
 
-def check_request(frame: pd.DataFrame, request: Request) -> None:
-    """Refuse what DiCE's own checks let through: no rows, infinity, half a counterfactual."""
-    count: Any = request.total_CFs
-    whole = isinstance(count, Integral) or (isinstance(count, float) and count.is_integer())
-    if not whole or isinstance(count, bool):
-        raise UserConfigValidationException(
-            "The number of counterfactuals generated per query instance (total_CFs) should be a"
-            f" positive integer, got {count!r}."
-        )
-    _check_lists(request)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+# What DiCE's own checks let through: the valid values of arguments, and what is expected.
+EXPECTED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "total_CFs": (lambda given: _is_number(given) and given % 1 == 0, "a positive integer"),
+    # DiCE would take letters for names.
+    "features_to_vary": (
+        lambda given: not isinstance(given, str) or given == "all",
+        "'all' or a list of features",
+    ),
+    "permitted_range": (
+        lambda given: given is None or all(map(_is_list, given.values())),
+        "the same for all rows, {feature: [low, high]} or {feature: [levels]}",
+    ),
+    "desired_range": (
+        lambda given: given is None or (_is_list(given) and all(map(_is_number, given))),
+        "two numbers, -inf or inf for an open end",
+    ),
+}
+
+
+def check_request(frame: pd.DataFrame, request: Request, interface: Interface) -> None:
+    """Refuse what DiCE's own checks let through, or refuse without a name.
+
+    A column may have missing values where DiCE's data have some.
+    """
+    for name, (is_valid, expected) in EXPECTED.items():
+        given = getattr(request, name)
+        if not is_valid(given):
+            raise UserConfigValidationException(f"{name} should be {expected}, got {given!r}")
     if not len(frame):
         raise UserConfigValidationException("The query has no rows, at least one is needed.")
-    numbers = frame.select_dtypes("number")
-    infinite = numbers.columns[np.isinf(numbers.to_numpy(dtype=float, na_value=np.nan)).any(0)]
-    if len(infinite):
-        raise UserConfigValidationException(
-            f"The query instance(s) should not have any infinite values, columns {list(infinite)}"
-            " have some. Please replace them and try again."
-        )
-
-
-def _check_lists(request: Request) -> None:
-    """Refuse a value in the place of a list, whose letters DiCE would take for names."""
-    vary, span = request.features_to_vary, request.desired_range
-    if isinstance(vary, str) and vary != "all":
-        raise UserConfigValidationException(
-            f"features_to_vary should be 'all' or a list of features, got {vary!r}"
-        )
-    for name, values in (request.permitted_range or {}).items():
-        is_list = isinstance(values, Iterable) and not isinstance(values, str)
-        if not is_list or any(map(np.ndim, values)):
+    infinite = frame.columns[frame.isin([np.inf, -np.inf]).any()]
+    missing = frame.columns[frame.isna().any()].difference(interface.incomplete)
+    for what, names, hint in (
+        ("infinite", infinite, ""),
+        (
+            "missing",
+            missing,
+            ", where DiCE's data have none (dice_ml.Data makes missing text a"
+            " category 'None' or 'nan'; it keeps missing numbers and pandas categories)",
+        ),
+    ):
+        if len(names):
             raise UserConfigValidationException(
-                "permitted_range should be, the same for all rows, {feature: [low, high]} or"
-                f" {{feature: [levels]}}, got {'several' if is_list else repr(values)} for {name}"
+                f"The query instance(s) should not have any {what} values in {list(names)}{hint}."
+                " Please impute them and try again."
             )
-    numbers = isinstance(span, Iterable) and all(isinstance(end, Real) for end in span)
-    if span is not None and not numbers:
-        raise UserConfigValidationException(
-            f"desired_range should be two numbers, -inf or inf for an open end, got {span!r}"
-        )
 
 
 def check_vary(vary: Sequence[str], interface: Interface) -> None:
@@ -217,10 +178,3 @@ def check_columns(frame: pd.DataFrame, interface: Interface) -> None:
             "The query instance(s) should have every feature once. Missing features:"
             f" {missing}; the columns are {list(frame.columns)}"
         )
-
-
-def _probability(scores: Scores, wanted: Rows) -> Scores:
-    """(m,) the probability of the wanted class; a single column is that of class 1."""
-    both = np.column_stack([1.0 - scores, scores]) if scores.shape[1] == 1 else scores
-    own = np.take_along_axis(both, wanted[:, None], 1)[:, 0]
-    return np.asarray(own / both.sum(1))

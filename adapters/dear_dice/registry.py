@@ -40,7 +40,6 @@ class _WithDefaults(DiceDEAR):
 
     def __init__(self, data_interface: Any, model_interface: Any, **options: Any) -> None:
         self.__class__ = DiceDEAR
-        _check(options)
         defaults = getattr(dice.decide, "defaults", {})
         DiceDEAR.__init__(self, data_interface, model_interface, **{**defaults, **options})
 

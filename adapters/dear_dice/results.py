@@ -11,13 +11,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
-import torch
 from dice_ml.counterfactual_explanations import CounterfactualExplanations
 from dice_ml.diverse_counterfactuals import CounterfactualExamples
 
 from dear_dice.model import Host, Outcomes
-from dear_dice.query import Query, Request, Rows
+from dear_dice.query import Query, Request
 from dear_plugin import Recourses
 
 logger = logging.getLogger("dear_dice")
@@ -28,9 +28,6 @@ FIRST = "first"
 KEY = "dear_examples"
 # How the reason of an answer that is not credible begins.
 LACKING = "no credible action was found; the nearest has "
-UNCONFIRMED = "the model, called through DiCE, does not give the wanted outcome for DEAR's answer"
-
-Origin = tuple[Recourses, int]
 
 
 class Examples(CounterfactualExamples):
@@ -46,8 +43,8 @@ class Examples(CounterfactualExamples):
             values (98 %): .07 is 7 % of it.
         acted: the same rows, with a bool per feature: whether it is acted on.
         reason: why the row has no counterfactual; "" if it has one.
-        origins: per row of `final_cfs_df`, the engine's result and the position in it; empty when
-            read back from JSON or a pickle.
+        origin: the engine's result, and the positions in it of the rows of `final_cfs_df`; None
+            when read back from JSON or a pickle.
 
     Example:
         >>> from dear_dice import Examples
@@ -63,17 +60,17 @@ class Examples(CounterfactualExamples):
         actions: pd.DataFrame,
         acted: pd.DataFrame,
         reason: str = "",
-        origins: Sequence[Origin] = (),
+        origin: tuple[Recourses, range] | None = None,
         **fields: Any,
     ) -> None:
         super().__init__(**fields)
         self.actions, self.acted = actions, acted
-        self.reason, self.origins = reason, tuple(origins)
+        self.reason, self.origin = reason, origin
 
     def __getstate__(self) -> dict[str, Any]:
         """The state, with what the engine would compute on first access."""
         texts, supports = self.describe(), self.support.tolist()
-        return {**vars(self), "_texts": texts, "_supports": supports, "origins": ()}
+        return {**vars(self), "_texts": texts, "_supports": supports, "origin": None}
 
     @property
     def support(self) -> pd.Series:
@@ -81,7 +78,10 @@ class Examples(CounterfactualExamples):
 
         The first access computes it for all rows of the call.
         """
-        values = [float(result.support.iloc[at]) for result, at in self.origins] or self._supports
+        values = self._supports
+        if self.origin is not None:
+            found, at = self.origin
+            values = found.support.iloc[list(at)].tolist()
         index = self.actions.index[: len(values)]
         return pd.Series(values, index, dtype=float, name="support")
 
@@ -90,7 +90,10 @@ class Examples(CounterfactualExamples):
 
         The text of one that is not credible begins with that.
         """
-        return [result.describe_row(at) for result, at in self.origins] or [*self._texts]
+        if self.origin is None:
+            return [*self._texts]
+        found, at = self.origin
+        return [found.describe_row(i) for i in at]
 
     def _visualize_internal(self, *args: Any, **kwargs: Any) -> None:
         """As in DiCE; the log says what each counterfactual acts on, or why there is none."""
@@ -141,110 +144,83 @@ class Explanations(CounterfactualExplanations):
 
 
 @dataclass(frozen=True)
-class Results:
+class Found:
     """m counterfactuals of n rows, ordered by row and rank.
 
     Attributes:
+        recourses: the engine's.
         rows: (m,) the row of the query that each belongs to, ascending.
-        frame: the features, in the query's own values and dtypes.
-        outcomes: (m,) the outcomes as DiCE reads them.
-        actions: see `Examples.actions`.
+        outcomes: (m,) the numbers of their classes, or their predicted values.
         acted: see `Examples.acted`.
-        origins: the engine's result of each, and the position in it.
         reasons: (n,) why a row has no counterfactual, if it has none.
     """
 
-    rows: Rows
-    frame: pd.DataFrame
+    recourses: Recourses
+    rows: npt.NDArray[np.int64]
     outcomes: Outcomes
-    actions: pd.DataFrame
     acted: pd.DataFrame
-    origins: Sequence[Origin]
     reasons: Sequence[str]
 
     @classmethod
-    def of(cls, ranked: Sequence[Recourses], query: Query, host: Host) -> Results:
-        """The counterfactuals of every row, each confirmed by the model through DiCE.
-
-        `ranked` are the engine's results over the query's n rows, one per rank.
-        """
-        n = len(query.rows)
-        every = Recourses.joined(ranked, [torch.arange(n)] * len(ranked))
-        # Positions, by row and then by rank.
-        rows, at = np.tile(np.arange(n), len(ranked)), np.flatnonzero(every.outcome["success"])
-        at = at[np.argsort(rows[at], kind="stable")]
-        frame = query.written(every.counterfactuals.iloc[at].reset_index(drop=True))
-        new = np.flatnonzero(~frame.assign(**{"": rows[at]}).duplicated().to_numpy(dtype=bool))
-        at, frame = at[new], frame.iloc[new].reset_index(drop=True)
-        kept, outcomes = _confirmed(frame, rows[at], query, host)
-        at, first = at[kept], ranked[0].outcome
-        found = every.select(torch.from_numpy(at))
-        actions = found.actions.drop(columns="success").reset_index(drop=True)
-        owner = list(found.encoder.schema.spread.owner)
+    def of(cls, ranks: Sequence[Recourses], query: Query, host: Host) -> Found:
+        """Of the engine's results over the query's n rows, one per rank."""
+        every = Recourses.of_ranks(ranks)
+        rows = (every.ranking == 0).cumsum(0).numpy() - 1
+        found, rows = every.select(every.success.nonzero()[:, 0]), rows[every.success.numpy()]
+        owner, encoder = list(found.encoder.schema.spread.owner), found.encoder
         acted = (found.proposal.direct & found.changed).numpy()[:, owner]
-        acted &= found.encoder.cells(found.proposal.rows) != found.encoder.cells(found.x)
+        acted &= encoder.cells(found.proposal.rows) != encoder.cells(found.x)
         return cls(
-            rows[at],
-            frame.iloc[kept].reset_index(drop=True),
-            outcomes[kept],
-            actions.assign(kind=actions["kind"].where(at >= n, FIRST)),
+            found,
+            rows,
+            found.scores[:, 0].numpy() if host.regression else query.wanted[rows],
             pd.DataFrame(acted, columns=list(query.rows)),
-            [(found, i) for i in range(len(at))],
-            first["reason"].where(~first["success"], UNCONFIRMED).tolist(),
+            ranks[0].outcome["reason"].tolist(),
         )
 
-    def slices(self, n: int) -> list[slice]:
-        """The counterfactuals of each of n rows."""
-        ends = np.searchsorted(self.rows, np.arange(n + 1))
-        return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+    def examples(self, query: Query, request: Request, host: Host, data: Any) -> list[Examples]:
+        """DiCE's object for each row of a query; a row without a counterfactual has no frames.
 
-
-def _confirmed(frame: pd.DataFrame, rows: Rows, query: Query, host: Host) -> tuple[Rows, Outcomes]:
-    """Positions with the desired outcome, and (m,) the outcomes of all."""
-    if not len(frame):
-        return rows, rows
-    taken = query.dear.encoder.typed(frame)
-    scores = host.scores(taken)
-    outcomes = host.outcomes(taken, scores)
-    return np.flatnonzero(query.desired.met(scores, outcomes, rows)), outcomes
-
-
-def to_dice(
-    query: Query, results: Results, request: Request, host: Host, data: Any
-) -> list[Examples]:
-    """DiCE's object for each row of a query; a row without a counterfactual has no frames.
-
-    `data` is DiCE's data interface.
-    """
-    name = data.outcome_name
-    before = query.rows.assign(**{name: host.labels(query.outcomes)})
-    final = results.frame.assign(**{name: host.labels(results.outcomes)})
-    examples = []
-    for row, span in enumerate(results.slices(len(before))):
-        found = _part(final, span)
-        solved = len(found) > 0
-        examples.append(
-            Examples(
-                _part(results.actions, span),
-                _part(results.acted, span),
-                "" if solved else results.reasons[row],
-                results.origins[span],
-                data_interface=data,
-                final_cfs_df=found if solved else None,
-                test_instance_df=_part(before, slice(row, row + 1)),
-                final_cfs_df_sparse=found.copy() if solved else None,
-                posthoc_sparsity_param=request.posthoc_sparsity_param,
-                desired_range=request.desired_range,
-                desired_class=_desired_class(query, row, request, host),
-                model_type=host.interface.model_type,
+        `data` is DiCE's data interface.
+        """
+        name, label = data.outcome_name, (lambda each: each) if host.regression else host.labels
+        before = query.rows.assign(**{name: label(query.outcomes)})
+        after = query.written(self.recourses.counterfactuals.reset_index(drop=True))
+        after = after.assign(**{name: label(self.outcomes)})
+        actions = self.recourses.actions.drop(columns="success").reset_index(drop=True)
+        first = (self.recourses.ranking == 0).numpy()
+        actions["kind"] = actions["kind"].mask(first, FIRST)
+        wanted = label(query.wanted).tolist() or [request.desired_class] * len(before)
+        ends = np.searchsorted(self.rows, np.arange(len(before) + 1)).tolist()
+        examples = []
+        for row, (start, end) in enumerate(pairwise(ends)):
+            own, actions_of, acted = (
+                each.iloc[start:end].reset_index(drop=True)
+                for each in (after, actions, self.acted)
             )
-        )
-    if request.verbose:
-        for index, example in zip(query.rows.index, examples, strict=True):
-            texts = example.describe() or [f"no counterfactual found: {example.reason}"]
-            # A level that is shown unless it is switched off, for it was asked for.
-            logger.warning("\n".join(f"query {index}: {text}" for text in texts))
-    return examples
+            examples.append(
+                Examples(
+                    actions_of,
+                    acted,
+                    "" if len(own) else self.reasons[row],
+                    (self.recourses, range(start, end)),
+                    data_interface=data,
+                    final_cfs_df=own if len(own) else None,
+                    test_instance_df=before.iloc[row : row + 1].reset_index(drop=True),
+                    final_cfs_df_sparse=own.copy() if len(own) else None,
+                    posthoc_sparsity_param=request.posthoc_sparsity_param,
+                    desired_range=request.desired_range,
+                    # Of a type that DiCE's JSON schema accepts.
+                    desired_class=int(w) if isinstance(w := wanted[row], bool) else w,
+                    model_type=host.interface.model_type,
+                )
+            )
+        if request.verbose:
+            for index, example in zip(query.rows.index, examples, strict=True):
+                texts = example.describe() or [f"no counterfactual found: {example.reason}"]
+                # A level that is shown unless it is switched off, for it was asked for.
+                logger.warning("\n".join(f"query {index}: {text}" for text in texts))
+        return examples
 
 
 def _acted_on(at: str, action: pd.Series) -> str:
@@ -252,19 +228,6 @@ def _acted_on(at: str, action: pd.Series) -> str:
     names, reason = action["acted_on"], action["reason"]
     text = f"{at} acts on {names}" if names else f"{at}: {reason}"
     return text if action["credible"] else f"{text}; weak answer: {reason.removeprefix(LACKING)}"
-
-
-def _part(frame: pd.DataFrame, span: slice) -> pd.DataFrame:
-    return frame.iloc[span].reset_index(drop=True)
-
-
-def _desired_class(query: Query, row: int, request: Request, host: Host) -> Any:
-    """The wanted class as the model's own label, of a type that DiCE's JSON schema accepts."""
-    if host.regression:
-        return request.desired_class
-    label = host.labels(query.desired.classes[row : row + 1])[0]
-    plain = label.item() if isinstance(label, np.generic) else label
-    return int(plain) if isinstance(plain, bool) else plain
 
 
 def _with_actions(

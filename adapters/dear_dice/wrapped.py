@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, final
 
 import pandas as pd
-import torch
 from torch import Tensor
 
 from dear_dice.interface import OF_FEATURES, Interface
@@ -53,7 +52,7 @@ class WrappedDice(RecourseMethod):
     def __init__(
         self, explainer: Any, interface: Interface, seed: int, arguments: Mapping[str, Any]
     ) -> None:
-        host = Host(explainer.model, explainer.data_interface, by_label=True)
+        host = Host(explainer.model, explainer.data_interface)
         super().__init__(schema=interface.schema, **model_arguments(host, interface))
         self.explainer = explainer
         self.interface, self.seed = interface, seed
@@ -66,26 +65,23 @@ class WrappedDice(RecourseMethod):
         """The explainer is already fitted."""
 
     def _propose(self, case: Case) -> Proposal:
-        frames = [
-            self.encoder.frame(t)
-            for t in (case.x, case.feasible.limits.low, case.feasible.limits.high)
-        ]
+        permitted, rows = self._values_for_others(case), self.encoder.frame(case.x)
         moved, reasons = case.x.clone(), [""] * len(case)
         for i in range(len(case)):
             try:
-                moved[i] = self._explained(case, i, [frame.iloc[i : i + 1] for frame in frames])
+                moved[i] = self._explained(case, i, rows.iloc[i : i + 1], permitted[i])
             except Exception as error:  # one row's failure must not affect the others
                 reasons[i] = f"{type(error).__name__}: {error}"
         return self._of_others(case, moved, reasons=reasons, package="DiCE")
 
-    def _explained(self, case: Case, i: int, frames: Sequence[pd.DataFrame]) -> Tensor:
-        """(p,) DiCE's counterfactual of row i, whose query and bounds are frames of one row."""
-        query, low, high = frames
-        fixed = case.feasible.limits.floor[i] == case.feasible.limits.ceiling[i]
-        schema = self.schema
+    def _explained(
+        self, case: Case, i: int, query: pd.DataFrame, permitted: Mapping[str, Any]
+    ) -> Tensor:
+        """(p,) DiCE's counterfactual of row i, a frame of one row."""
+        limits, schema = case.feasible.limits, self.schema
+        fixed = (limits.floor[i] == limits.ceiling[i]).tolist()
         owners = zip(schema.column_names, schema.spread.owner, strict=True)
-        vary = [name for name, j in owners if not bool(fixed[j])]
-        permitted = self._permitted(case, i, low, high)
+        vary = [name for name, j in owners if not fixed[j]]
         arguments = {**_goal(case, i), **self.arguments, "permitted_range": permitted}
         data = self.explainer.data_interface
         kept = data.permitted_range
@@ -99,25 +95,6 @@ class WrappedDice(RecourseMethod):
         sparse = found.final_cfs_df_sparse
         frame = (found.final_cfs_df if sparse is None else sparse).head(1)
         return self.encoder.moved(frame, case.x[i : i + 1])[0]
-
-    def _permitted(
-        self, case: Case, i: int, low: pd.DataFrame, high: pd.DataFrame
-    ) -> dict[str, list[Any]]:
-        """The range of every number, and the levels of every category that may change."""
-        feasible, permitted = case.feasible.limits, {}
-        schema = self.schema
-        for feature, j in zip(schema.columns, schema.spread.owner, strict=True):
-            name, levels = feature.name, feature.categories
-            if schema.features[j].dummies:
-                permitted[name] = list(levels or (0, 1))
-            elif feature.is_number:
-                permitted[name] = [low[name].iat[0], high[name].iat[0]]
-            elif not bool(feasible.floor[i, j] == feasible.ceiling[i, j]):
-                codes = torch.arange(len(levels), dtype=case.x.dtype)[None]
-                valid = feasible.admits(codes, torch.tensor([j]), torch.tensor([i]))[0].tolist()
-                own = int(case.x[i, j])
-                permitted[name] = [c for k, c in enumerate(levels) if valid[k] or k == own]
-        return permitted
 
 
 def _goal(case: Case, i: int) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def _own_labels(column: pd.Series, labels: Iterable[Any]) -> Mapping[Any, Any]:
     """The column's own value for the text of each label; empty where that is the text itself."""
     category = isinstance(column.dtype, pd.CategoricalDtype)
     values = list(column.cat.categories if category else column.dropna().unique())
-    if not category and all(isinstance(value, str) for value in values):
+    if all(isinstance(value, str) for value in values):
         return {}
     own = {str(value): value for value in values}
     return {t: own.get(t, _like(values[0], t)) for t in labels if isinstance(t, str)}

@@ -16,7 +16,7 @@ from dear_plugin.data.feature import Feature, with_infinity
 from dear_plugin.data.kinds import ordered
 from dear_plugin.data.kinds.remedies import as_numbers, line
 from dear_plugin.data.lint import inspect, warn_of_names
-from dear_plugin.errors import SchemaError, shown, unknown
+from dear_plugin.errors import SchemaError, argument, shown, unknown
 
 Marks = Mapping[str, tuple[str, ...]]
 # What makes a frame of something else.
@@ -112,7 +112,7 @@ def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
             raise SchemaError(f"{name} must be {{feature: ...}}, got {shown(given[name])}")
     marks = {what: _names(what, some) for what, some in given.items()}
     absent = {k: [n for n in v if n not in names] for k, v in marks.items()}
-    wrong = [f"{k}: {unknown('features', v, names)}" for k, v in absent.items() if v]
+    wrong = [f"{argument(k)}: {unknown('features', v, names)}" for k, v in absent.items() if v]
     wrong += [text for what in ("labels", "units") for text in _not_text(what, given[what])]
     if wrong:
         raise SchemaError("; ".join(wrong))
@@ -163,7 +163,7 @@ def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature
 
 def _names(what: str, names: Iterable[str] | None) -> tuple[str, ...]:
     if isinstance(names, str):
-        raise SchemaError(f"{what} must be a list of features, got {shown(names)}")
+        raise SchemaError(f"{argument(what)} must be a list of features, got {shown(names)}")
     return tuple(() if names is None else names)
 
 

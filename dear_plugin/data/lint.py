@@ -21,6 +21,7 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds.categories import not_known
 from dear_plugin.data.kinds.remedies import as_numbers, line, parsed
 from dear_plugin.data.scales import words_in_order
+from dear_plugin.errors import argument
 
 # A category is not acted on by default if it has more than MANY_LEVELS levels, or more than
 # SOME_LEVELS and fewer rows per level than ROWS_A_LEVEL.
@@ -240,8 +241,8 @@ def warn_of_names(features: Sequence[Feature], immutable: Sequence[str]) -> None
         if names := [f.name for f in features if f.name not in told and says(f.name, reason)]:
             told |= {*names}
             names_logger.warning(
-                "columns %s %s: immutable=%s keeps them fixed",
-                *(names, reason, names),
+                "columns %s %s: %s=%s keeps them fixed",
+                *(names, reason, argument("immutable"), names),
             )
 
 
@@ -251,8 +252,8 @@ def warn_of_actions(features: Iterable[Feature]) -> None:
     if names := [f.name for f in some if f.limits is None and says(f.name, SENSITIVE)]:
         names_logger.warning(
             "act_on is not given, and columns %s %s: act_on=[...] lists the actionable features,"
-            " immutable=%s those that never change",
-            *(names, SENSITIVE, names),
+            " %s=%s those that never change",
+            *(names, SENSITIVE, argument("immutable"), names),
         )
 
 

@@ -323,6 +323,31 @@ class RecourseMethod(Named, Parameters, ABC):
         each = [r or ("" if a else missed) for r, a in zip(reasons, accepted, strict=True)]
         return Proposal(rows, rows != case.x, torch.zeros(len(case)), each)
 
+    def _values_for_others(self, case: Case) -> list[dict[str, list[Any]]]:
+        """(m,) what another package may set columns to: the ends of a number, or levels.
+
+        A row outside of its limits may keep its value.
+        """
+        limits, rows = case.feasible.limits, torch.arange(len(case))
+        fixed = limits.not_actionable | (limits.floor == limits.ceiling)
+        own, low, high = (
+            self.encoder.frame(case.x.where(fixed, end))
+            for end in (case.x, limits.floor, limits.ceiling)
+        )
+        out: list[dict[str, list[Any]]] = [{} for _ in rows]
+        for column, j in zip(self.schema.columns, self.schema.spread.owner, strict=True):
+            name, several = column.name, bool(self.schema.features[j].dummies)
+            levels = (0, 1) if column.holds_numbers else column.choices
+            codes = torch.arange(len(levels), dtype=case.x.dtype).expand(len(case), -1)
+            may = limits.admits(codes, rows.new_full((len(case),), j), rows) | several
+            for i, values in enumerate(out):
+                values[name] = [low[name].iat[i], high[name].iat[i]]
+                if several or not column.holds_numbers:
+                    free = [c for c, valid in zip(levels, may[i].tolist(), strict=True) if valid]
+                    values[name] = [] if bool(fixed[i, j]) else free
+                    values[name] = [*dict.fromkeys([*values[name], own[name].iat[i]])]
+        return out
+
     @property
     def _repr_parts(self) -> Sequence[str]:
         """The parts of `repr` besides the model and the rows."""

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dear_plugin.data.attributes import COST
 from dear_plugin.data.feature import Feature
-from dear_plugin.errors import ConstraintError, DearError, SettingError, shown, unknown
+from dear_plugin.errors import ConstraintError, DearError, SettingError, argument, shown, unknown
 
 
 def in_order(
@@ -87,7 +87,7 @@ def interval(feature: Feature, pair: Any, n: int) -> tuple[Tensor, Tensor]:
     Raises:
         ConstraintError: not a range of this feature.
     """
-    where = f"ranges[{feature.name!r}]"
+    where = f"{argument('ranges')}[{feature.name!r}]"
     if not feature.is_number:
         raise ConstraintError(f"{where}: it has categories; use categories= instead")
     if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
@@ -110,7 +110,7 @@ def costs_of(name: str, given: Any, n: int) -> Tensor:
     Raises:
         ConstraintError: neither a number above 0, nor one per row.
     """
-    where, values = f"costs[{name!r}]", np.asarray(given, dtype=object)
+    where, values = f"{argument('costs')}[{name!r}]", np.asarray(given, dtype=object)
     if values.shape not in ((), (n,)):
         got = shown(given)
         raise ConstraintError(f"{where}: expected a number, or {n}, one per row; got {got}")
@@ -152,7 +152,7 @@ def codes_of(feature: Feature, levels: Any) -> list[int]:
     Raises:
         ConstraintError: not categories of this feature.
     """
-    where = f"categories[{feature.name!r}]"
+    where = f"{argument('categories')}[{feature.name!r}]"
     if feature.holds_numbers:
         raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
     known = feature.choices

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._validation.settings import Named
-from dear_plugin.errors import TargetError, shown, unknown
+from dear_plugin.errors import TargetError, argument, shown, unknown
 from dear_plugin.problem.arguments import in_order
 from dear_plugin.problem.goals import ClassGoal, Goal
 from dear_plugin.problem.range_goal import RangeGoal
@@ -76,7 +76,8 @@ class Target(Named):
             TargetError: a threshold outside (0, 1).
         """
         if threshold is not None and not 0.0 < _number(threshold) < 1.0:
-            raise TargetError(f"threshold must lie between 0 and 1, got {shown(threshold)}")
+            name = argument("threshold")
+            raise TargetError(f"{name} must lie between 0 and 1, got {shown(threshold)}")
         per_row = not isinstance(label, str) and np.ndim(label) == 1
         own = tuple(np.asarray(label).tolist()) if per_row else label
         return cls(own, threshold, index=_index([label]))

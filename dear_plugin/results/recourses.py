@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Iterator
+from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
@@ -311,7 +311,11 @@ class Recourses(Result):
 
         Its index has a label once for each of its answers; `changes` has their ranks.
         """
-        ranks = list(self.ranks(k))
+        return self.of_ranks(list(self.ranks(k)))
+
+    @classmethod
+    def of_ranks(cls, ranks: Sequence[Recourses]) -> Recourses:
+        """Results over the same rows, one for each rank, as one, row by row: see `ranked`."""
         # Failures and rows without a change are no alternatives; rank 0 keeps every row.
         valid = [(each.success & each.acts) | (each.ranking == 0) for each in ranks]
         at = [mask.nonzero()[:, 0] for mask in valid]

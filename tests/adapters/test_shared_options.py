@@ -180,8 +180,9 @@ def messages(caplog):
 def test_defaults_log_which_arguments_to_give(host, caplog):
     explainer = host.make()
     first, second = messages(caplog)
-    assert "immutable=['gender', 'age']" in first
-    assert "act_on=[...]" in second
+    name = next(iter(host.restricted))  # the host's own
+    assert f": {name}=['gender', 'age'] keeps" in first
+    assert "act_on=[...]" in second and f" {name}=['gender', 'age'] those" in second
     host.ask(explainer)
     assert len(messages(caplog)) == 2
 

@@ -82,7 +82,7 @@ def module(data):
     """Logistic regression on the engine's encoding, as one logit."""
     levels = Table.of(data.names, data.maps)
     frame = levels.frame(data.X)
-    encoder = Encoder(levels.schema(frame, (), {}))
+    encoder = Encoder(levels.schema(frame, {}))
     fitted = LogisticRegression(max_iter=500).fit(encoder.encode(frame).numpy(), data.y)
     linear = torch.nn.Linear(encoder.d, 1)
     with torch.no_grad():

@@ -26,6 +26,11 @@ def test_conditions_hold_for_all_rows_or_each_for_its_own(explainer, data, refus
     assert found.condition == each
 
 
+def test_a_condition_with_an_unknown_category_is_refused(explainer, refused):
+    with pytest.raises(dear_plugin.errors.ConstraintError, match=r"C\['job'\]: .*'cleric'"):
+        explainer.explain(refused, 1, [{"job": ["cleric"]}])
+
+
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float64, np.float32, object])
 def test_rows_come_back_in_their_own_dtype(explainer, refused, dtype):
     rows = refused.astype(dtype)
@@ -78,6 +83,13 @@ def test_a_new_code_of_an_immutable_feature_reaches_the_predictor_and_comes_back
     assert set(np.concatenate(asked)) <= {0.0, 1.0, 2.0, 3.0, 7.0}
     with pytest.raises(ValueError, match=r"'town' must .* got \[7.0\] .* immutable_features"):
         DEAR(predictor, names, codes).fit(rows).explain(query, Y_t=1)
+
+
+def test_what_the_log_asks_for_is_an_argument(fit):
+    explainer = fit(identifiers=["duration"], special={"savings": [0]})
+    features = {feature.name: feature for feature in explainer.engine.schema}
+    assert features["duration"].identifier and features["savings"].special == (0.0,)
+    assert explainer.params["identifiers"] == ["duration"]
 
 
 def test_calls_before_fit_are_refused(data, predictor, refused):
@@ -161,6 +173,8 @@ class TestDiversity:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        ({"immutable_features": ["agee"]}, "immutable_features: .*did you mean 'age'"),
+        ({"immutable_features": "age"}, "immutable_features must be a list"),
         ({"tiers": [["sex"]]}, "tiers: unknown features: 'sex'"),
         ({"tiers": ["age"]}, "must be a list"),
         ({"causes": {"income": ["sex"]}}, "causes: unknown features: 'sex'"),
@@ -196,6 +210,6 @@ def test_several_answers_reach_the_probability_too(explainer, refused):
 
 @pytest.mark.parametrize("wrong", [0.0, 1.0, 1.5, "high", [0.7, 0.8], float("nan")])
 def test_a_probability_lies_between_0_and_1(explainer, refused, wrong):
-    with pytest.raises(dear_plugin.errors.TargetError, match="target_proba must be a number"):
+    with pytest.raises(dear_plugin.errors.TargetError, match="target_proba must lie between"):
         explainer.explain(refused, 1, target_proba=wrong)
     assert explainer.explain(refused, 1, target_proba=0.95).success.any()

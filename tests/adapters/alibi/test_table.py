@@ -22,7 +22,7 @@ def table():
 
 
 def schema(table, rows, immutable=()):
-    return table.schema(table.frame(rows), immutable, {})
+    return table.schema(table.frame(rows), {}, immutable=immutable)
 
 
 def test_new_codes_of_passed_columns_come_back_as_they_are(table):

@@ -10,7 +10,6 @@ import pytest
 from dice_ml.counterfactual_explanations import CounterfactualExplanations
 from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
 from raiutils.exceptions import UserConfigValidationException
-from sklearn.linear_model import LogisticRegression
 
 from dear_dice import DiceDEAR, Explanations
 from tests.adapters.dice.asked import answers, examples, logged, same_frames
@@ -150,20 +149,6 @@ class TestImportance:
         assert result.summary_importance == pytest.approx(every.mean().to_dict())
         (alone,) = explainer.local_feature_importance(refused[:1], total_CFs=10).local_importance
         assert alone == pytest.approx(result.local_importance[0])
-
-    def test_what_the_model_ignores_has_next_to_none(self):
-        """An alternative was the first answer and one unit of it: a share of .54."""
-        rng = np.random.default_rng(0)
-        frame = pd.DataFrame(rng.normal(50, 10, (600, 3)).round(), columns=["a", "b", "ignored"])
-        frame["y"] = (frame["a"] + frame["b"] > 104).astype(int)
-        model = LogisticRegression(max_iter=2000).fit(frame[["a", "b", "ignored"]], frame["y"])
-        model.coef_[0, 2] = 0.0
-        names = ["a", "b", "ignored"]
-        data = dice_ml.Data(dataframe=frame, continuous_features=names, outcome_name="y")
-        explainer = DiceDEAR(data, dice_ml.Model(model=model, backend="sklearn"))
-        rows = frame[frame["y"] == 0].drop(columns="y").head(10)
-        shares = explainer.global_feature_importance(rows, total_CFs=10).summary_importance
-        assert shares["ignored"] < 0.1 < min(shares["a"], shares["b"])
 
     def test_of_examples_made_before_of_rows_with_few_or_none(self, explainer, refused, unsolved):
         """There are fewer than ten where fewer are minimal; DiCE refuses these."""

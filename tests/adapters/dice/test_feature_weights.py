@@ -116,5 +116,7 @@ def test_what_is_neither_is_refused(cheapest, refused, given, message):
 
 @pytest.mark.parametrize("weight", [0, -1.0, float("nan"), float("inf"), "2", True])
 def test_weights_are_finite_and_above_0(cheapest, refused, weight):
-    with pytest.raises(ValueError, match=r"costs\['savings'\] must be a finite number above 0"):
+    with pytest.raises(
+        ValueError, match=r"feature_weights\['savings'\] must be a finite number above 0"
+    ):
         cheapest.generate_counterfactuals(refused, 1, feature_weights={"savings": weight})

@@ -77,12 +77,6 @@ def test_dummies_that_are_called_continuous_are_a_group_whatever_their_precision
     assert tuple(names) in interface.schema.exactly_one
 
 
-def test_codes_of_few_rows_are_the_only_values_of_a_continuous_feature(frame):
-    frame = frame.assign(status=[111, 112, 120] * 20)
-    feature = read(frame, ["status", "rate"]).schema.features[-1]
-    assert (feature.name, feature.observed) == ("status", (111.0, 112.0, 120.0))
-
-
 def test_numbers_that_are_named_are_acted_on_though_they_look_like_identifiers():
     """Both were left out, and the error said that every feature is immutable."""
     frame = pd.DataFrame({"a": range(100), "b": range(100, 200), "y": [0, 1] * 50})

@@ -260,7 +260,7 @@ class TestSklearn:
             predict=lambda frame: np.full(len(frame), "yes"),
         )
         explainer = loan.dear(named, loan.features, loan.labels)
-        with pytest.raises(UserConfigValidationException, match="predict returned 'yes'"):
+        with pytest.raises(UserConfigValidationException, match="`predict` returned 'yes'"):
             explainer.generate_counterfactuals(loan.features.head(1), 1)
 
     def test_a_model_on_the_encoding(self, loan, refused):

@@ -1,9 +1,8 @@
-"""A query: the levels of its dtypes, and the desired outcome as a target."""
+"""A query: the threshold of its wanted classes."""
 
-import numpy as np
 import pytest
 
-from dear_dice.query import DesiredOutcome
+from dear_dice.query import least_probability
 
 
 @pytest.mark.parametrize(
@@ -23,24 +22,10 @@ from dear_dice.query import DesiredOutcome
     ],
 )
 def test_the_threshold(classes, threshold, columns, least):
-    desired = DesiredOutcome.of_classes(classes, threshold, columns)
-    assert desired.least == (None if least is None else pytest.approx(least))
-    assert list(desired.target.label) == classes
+    found = least_probability(classes, threshold, columns)
+    assert found == (None if least is None else pytest.approx(least))
 
 
 @pytest.mark.parametrize(("wanted", "threshold"), [(1, 1.0), (0, 0.0)])
 def test_certainty_is_near_enough(wanted, threshold):
-    assert 0.999 < DesiredOutcome.of_classes([wanted], threshold, 1).target.threshold < 1.0
-
-
-def test_met_by_a_value():
-    desired, values = DesiredOutcome.of_range([2, 3]), np.array([2.0, 1.99, 3.0, 3.01])
-    rows = np.array([0, 0, 1, 1])
-    assert desired.met(values[:, None], values, rows).tolist() == [True, False, True, False]
-    low, high = desired.target.low, desired.target.high
-    assert 2 < low < 2.001 and 2.999 < high < 3
-
-
-def test_a_range_with_one_end():
-    target = DesiredOutcome.of_range([2, np.inf]).target
-    assert (target.low, target.high) == (2, np.inf)
+    assert 0.999 < least_probability([wanted], threshold, 1) < 1.0

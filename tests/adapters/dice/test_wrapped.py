@@ -66,6 +66,19 @@ def test_it_is_silent_and_restores_the_ranges_of_the_interface(subject, loan, ca
     assert loan.data.permitted_range == permitted
 
 
+def test_all_levels_with_an_order_are_permitted(loan, sklearn_model, refused, monkeypatch):
+    order = pd.CategoricalDtype(["rented", "shared", "own"], ordered=True)
+    data = loan.interface(loan.frame.astype({"housing": order}))
+    explainer = dice_ml.Dice(data, sklearn_model, method="random")
+    asked, own = [], explainer.generate_counterfactuals
+    monkeypatch.setattr(
+        explainer, "generate_counterfactuals", lambda *a, **k: asked.append(k) or own(*a, **k)
+    )
+    method = wrap_dice(explainer, sample_size=50).fit(loan.features.astype({"housing": order}))
+    method.generate(refused.astype({"housing": order}).head(1))
+    assert asked[0]["permitted_range"]["housing"] == ["rented", "shared", "own"]
+
+
 @pytest.fixture(scope="module")
 def rows(loan, black_box):
     features = loan.features
