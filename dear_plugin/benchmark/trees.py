@@ -143,10 +143,9 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     problem = replace(
         SearchProblem.of(case, dear.sets, decoders=dear.decoders, classifier=dear.classifier),
         in_steps=search.in_steps,
-        resampled=bool(search.min_confidence),
     )
     enough = margins(case, search, dear.trained)
-    wanted = criteria(problem, search, dear.trained) if search.has_criteria else {}
+    wanted, _ = criteria(problem, search, dear.trained if search.has_criteria else None)
     values = FeatureValues.of(dear.trained.rows, dear.encoder, steps=search.in_steps)
     table = tried.Table(
         problem,

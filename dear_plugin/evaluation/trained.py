@@ -18,6 +18,7 @@ from dear_plugin.data.special_values import without_special
 from dear_plugin.evaluation.consistency import Consistency
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.models.cutoffs import cutoffs
+from dear_plugin.problem.scores import share_of
 from dear_plugin.problem.target import Goal
 
 logger = logging.getLogger(__name__)
@@ -207,11 +208,9 @@ class Trained:
         times, at = idx.numel() // max(len(reached), 1), idx.flatten()
         scores = [copy.scores(reached).repeat(times, 1) for copy in self.copies]
         margins = torch.stack([goal.margin(each, at).float() for each in scores], -1)
-        share = torch.stack([goal.accepts(each, at) for each in scores], -1).float().mean(-1)
-        may_fail = min(int((1.0 - least) * len(scores) + 1e-6), len(scores) - 1)
-        short = -margins.kthvalue(may_fail + 1, dim=-1).values
-        more = torch.where(short.isfinite(), short, 0.0).clamp_min(0.0)
-        return share.view(idx.shape), more.view(idx.shape)
+        accepted = torch.stack([goal.accepts(each, at) for each in scores], -1)
+        share, missing = share_of(margins, accepted, least)
+        return share.view(idx.shape), missing.view(idx.shape)
 
     @lazy
     def advised(self) -> bool:

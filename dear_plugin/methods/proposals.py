@@ -74,7 +74,6 @@ def searching(
     problem = replace(
         problem,
         in_steps=search.in_steps,
-        resampled=bool(search.min_confidence),
         indirect_weight=search.indirect_weight,
     )
     evidence, enough = trained if search.has_criteria else None, margins(case, search, trained)

@@ -87,19 +87,6 @@ def judged(
     return _cost(problem, x, reached, rows, still[0]), margin, enough
 
 
-def decide(problem: SearchProblem, reached: Tensor, rows: Tensor) -> Asking[tuple[Tensor, Tensor]]:
-    """(m,) the margins of counterfactuals, and (m,) bool, whether the goal accepts them.
-
-    Args:
-        problem: the rows and the goal.
-        reached: (m, p) the counterfactuals.
-        rows: (m,) the factual row of each.
-    """
-    scores = yield reached
-    margin = margins_of(problem, scores, reached, rows)
-    return margin, problem.goal.accepts(scores, rows) & (margin > -torch.inf)
-
-
 def margins_of(
     problem: SearchProblem,
     scores: Tensor,

@@ -39,7 +39,6 @@ class SearchProblem:
         classifier: the model.
         actionable: (n, s) bool, the sets that each row may act on.
         in_steps: whether actions set multiples of steps, and no extreme values.
-        resampled: whether confidence is evaluated, under resamples of the decoders.
         indirect_weight: what a unit of indirect change counts for in costs.
         latents_by_set: the latents of the rows, (n, k), by set; see `latents`.
     """
@@ -52,7 +51,6 @@ class SearchProblem:
     classifier: Classifier
     actionable: Tensor
     in_steps: bool = False
-    resampled: bool = False
     indirect_weight: float = 1.0
     latents_by_set: dict[int, Tensor] = field(default_factory=dict)
 

@@ -72,7 +72,7 @@ from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.rounds import Rounds
 from dear_plugin.search.settings import Search
 from dear_plugin.search.stages import Source, Stages
-from dear_plugin.search.table import Actions, Table, Wanted, places
+from dear_plugin.search.table import Actions, Table, places
 from dear_plugin.search.values import FeatureValues
 from dear_plugin.search.ways import untried
 
@@ -117,7 +117,7 @@ class SearchRun:
         """Nothing is tried yet."""
         self.own = None if self.evidence is None else self.evidence.plausibility(self.problem.x)
         # Not bound to the run: a circle would keep the table in memory.
-        asked = partial(_asked, search=self.search, evidence=self.evidence, own=self.own)
+        asked = partial(criteria, search=self.search, evidence=self.evidence, own=self.own)
         discount = self.search.prefer_alone
         self.table = Table(
             self.problem, asked, aim=self.aim, enough=self.enough, discount=discount
@@ -216,13 +216,3 @@ class SearchRun:
         good = torch.cat([self.table.passed, alive])
         bound = self.table.bound(self.k, good) * (1.0 + self.table.discount)
         return [self._stages.rest(rows, bound), *self._between.of(good, rows, bound)]
-
-
-def _asked(
-    problem: SearchProblem, *, search: Search, evidence: Trained | None, own: Tensor | None
-) -> tuple[Wanted, Wanted]:
-    """What a search asks of answers, and what is reported of them."""
-    if evidence is None:
-        return {}, {}
-    each = partial(criteria, problem, search, evidence, own)
-    return each(), each(reported=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -11,12 +11,11 @@ from torch import Tensor
 
 from dear_plugin.search.asking import Asking
 from dear_plugin.search.credibility import Decoded, by_share
-from dear_plugin.search.criteria import Criterion, scoring
+from dear_plugin.search.criteria import Wanted, scoring
 from dear_plugin.search.outcomes import direct_cost, evaluation
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.settings import CRITERIA
 
-Wanted: TypeAlias = Mapping[str, Criterion]
 # Rows, sets and values, (m, w), of m actions.
 Actions: TypeAlias = tuple[Tensor, Tensor, Tensor]
 # The share by which an action must be cheaper than an answer to be worth its criteria.

@@ -118,7 +118,6 @@ def make_world(margin, factuals, *, gains=None, within=None, frame=None):
         Decoders(decoder, Sample(rows, encoder), sets.members),
         classifier,
         feasible.limits.may_act(sets),
-        resampled=gains is not None,
     )
     return World(problem, Trained(rows, classifier))
 

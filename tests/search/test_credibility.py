@@ -5,7 +5,7 @@ import torch
 
 from dear_plugin import Constraints, Search
 from dear_plugin.search import answered, by_share, criteria
-from dear_plugin.search.credibility import confidence, confirmed, unseen
+from dear_plugin.search.credibility import confidence, unseen
 from tests.search.handmade import TOWN, A, B, D, factual, followed, make_world, training_frame
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -14,6 +14,13 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 def asked(function, problem, *arguments):
     """What a function that asks the model returns."""
     return answered(problem.scores, function(problem, *arguments))
+
+
+def confident(problem, actions, least=0.0, draws=None):
+    """Confidence under the resamples of a search, or others."""
+    draws = torch.arange(1, problem.decoders.decoder.draws + 1) if draws is None else draws
+    rows = problem.resample(actions.rows, actions.sets, actions.values, draws)
+    return confidence(problem, actions.rows, rows, least)
 
 
 def both(x):
@@ -34,7 +41,7 @@ class TestConfidence:
         x, new = world.problem.x, torch.tensor(values).double()
         expected = torch.stack([both(followed(x, new, gain)) > 0.0 for gain in self.GAINS])
         expected[:, 30] = False
-        share, _ = asked(confidence, world.problem, world.actions([0] * 30 + [1], values))
+        share, _ = asked(confident, world.problem, world.actions([0] * 30 + [1], values))
         torch.testing.assert_close(share.double(), expected.double().mean(0))
         assert len(share.unique()) > 8
 
@@ -42,10 +49,10 @@ class TestConfidence:
         """Fifteen of sixteen must succeed: the second worst decides."""
         world = make_world(both, factual(), gains=torch.tensor([1.0] * 14 + [0.2, 0.1]))
         actions = world.actions([0], [0.45])
-        _, short = asked(confidence, world.problem, actions, 0.9)
+        _, short = asked(confident, world.problem, actions, 0.9)
         # Margins 0.45 + 0.1 + 0.35 * gain - 0.8: at gain 0.2 it is -0.18.
         assert short.item() == pytest.approx(0.18, abs=1e-6)
-        _, short = asked(confidence, world.problem, actions, 0.8)
+        _, short = asked(confident, world.problem, actions, 0.8)
         assert short.item() == pytest.approx(0.0, abs=1e-6)
 
     def test_what_is_reported_comes_from_resamples_that_no_search_has_seen(self):
@@ -55,31 +62,16 @@ class TestConfidence:
         )
         world.problem.decoders.decoder.draws = 16
         actions = world.actions([0], [0.5])
-        assert asked(confidence, world.problem, actions)[0].item() == 1.0
+        assert asked(confident, world.problem, actions)[0].item() == 1.0
         draws = unseen(world.problem.decoders.decoder)
-        rows = world.problem.resample(actions.rows, actions.sets, actions.values, draws)
-        assert asked(confirmed, world.problem, actions, rows).item() == 0.25
-        assert asked(confidence, world.problem, actions, 0.9, draws)[0].item() == 0.25
-
-    def test_without_resamples_the_confidence_is_one(self):
-        world = make_world(both, factual(times=2))
-        share, short = asked(confidence, world.problem, world.actions([0, 1], [0.2, 0.9]))
-        assert share.tolist() == [1.0, 1.0]
-        assert short.tolist() == [0.0, 0.0]
+        assert asked(confident, world.problem, actions, 0.9, draws)[0].item() == 0.25
 
     def test_resamples_are_projected_onto_the_feasible_set(self):
         """With b frozen, no resample changes it."""
         world = make_world(both, factual(), gains=self.GAINS, within=Constraints(frozen=["b"]))
         low, high = world.actions([0], [0.65]), world.actions([0], [0.75])
-        assert asked(confidence, world.problem, low)[0].item() == 0.0
-        assert asked(confidence, world.problem, high)[0].item() == 1.0
-
-    def test_no_actions(self):
-        world = make_world(both, factual(), gains=self.GAINS)
-        share, short = asked(
-            confidence, world.problem, world.actions([0], [0.5]).part(torch.arange(0))
-        )
-        assert share.shape == short.shape == (0,)
+        assert asked(confident, world.problem, low)[0].item() == 0.0
+        assert asked(confident, world.problem, high)[0].item() == 1.0
 
 
 def needed(margin, world, actions):
@@ -186,7 +178,7 @@ def test_plausibility_and_support_are_those_of_the_counterfactual():
     world = make_world(both, factual(times=2))
     actions, problem = world.actions([0, 1], [0.5, 0.9]), world.problem
     unusual, near = world.evidence.plausibility, world.evidence.support
-    wanted = criteria(problem, Search(min_support=0.5), world.evidence)
+    wanted, _ = criteria(problem, Search(min_support=0.5), world.evidence)
     assert list(wanted) == ["plausibility", "gain", "support", "confidence"]
     assert torch.equal(wanted["plausibility"].measure(actions)[0], unusual(actions.reached))
     share = near(actions.reached, problem.goal, actions.rows)
