@@ -146,7 +146,7 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     )
     enough = margins(case, search, dear.trained)
     wanted, _ = criteria(problem, search, dear.trained if search.has_criteria else None)
-    values = FeatureValues.of(dear.trained.rows, dear.encoder, steps=search.in_steps)
+    values = FeatureValues.of(dear.decoders.sample, steps=search.in_steps)
     table = tried.Table(
         problem,
         lambda _: (wanted, wanted),

@@ -174,12 +174,6 @@ class SearchProblem:
         """The same rows with more action sets; those of before keep their positions."""
         return replace(self.with_sets(sets), latents_by_set=self.latents_by_set)
 
-    def only(self, asked: Tensor) -> SearchProblem:
-        """The same rows with those of the sets that some may act on, given (n, s) bool."""
-        which = asked.any(0).nonzero()[:, 0]
-        few = self.with_sets(self.sets.only(which.tolist()))
-        return replace(few, actionable=few.actionable & asked[:, which])
-
     def own(self, rows: Tensor, sets: Tensor) -> Tensor:
         """(m, w) the factual values of the sets' features; rows and sets are (m,)."""
         return self.x[rows[:, None], self.sets.positions[sets]]

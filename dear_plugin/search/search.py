@@ -57,6 +57,7 @@ depend on other rows, but for decoders of three or more features that are traine
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -66,14 +67,13 @@ from torch import Tensor
 from dear_plugin._progress import Bar
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.search.answers import best, ranked
-from dear_plugin.search.between import Between
 from dear_plugin.search.criteria import criteria
+from dear_plugin.search.line import Line
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.rounds import Rounds
 from dear_plugin.search.settings import Search
-from dear_plugin.search.stages import Source, Stages
-from dear_plugin.search.table import Actions, Table, places
-from dear_plugin.search.values import FeatureValues
+from dear_plugin.search.stages import Solver, Stages
+from dear_plugin.search.table import Table, places
 from dear_plugin.search.ways import untried
 
 # Lines of a row that are vetted in each round, for each answer; and the rounds after which a row
@@ -97,10 +97,9 @@ class SearchRun:
         problem: the rows and the given sets.
         search: the settings.
         evidence: what the criteria compare answers with; None for no criteria.
-        known: the lists of values.
         aim: (n,) the least margin of a success.
         enough: (n,) the least margin of an answer.
-        source: what gives the only candidates; None for lists of values.
+        solver: what gives the actions that are tried.
         own: (n,) the plausibility of the factuals; None for no criteria.
         table: what was tried.
     """
@@ -108,10 +107,9 @@ class SearchRun:
     problem: SearchProblem
     search: Search
     evidence: Trained | None
-    known: FeatureValues
     aim: Tensor
     enough: Tensor
-    source: Source | None = None
+    solver: Callable[[Table, Search], Solver] = Line
 
     def __post_init__(self) -> None:
         """Nothing is tried yet."""
@@ -123,9 +121,9 @@ class SearchRun:
             self.problem, asked, aim=self.aim, enough=self.enough, discount=discount
         )
         self.k, self._first = 0, self.table.row
-        most = self.search.max_features
-        self._stages = Stages(self.table, self.known, max_features=most, source=self.source)
-        self._rounds, self._between = Rounds(self.table), Between(self.table, self.known)
+        self._solver = self.solver(self.table, self.search)
+        self._stages = Stages(self.table, self._solver, self.search.max_features)
+        self._rounds = Rounds(self.table)
 
     def ranked(self, k: int = 1) -> list[Tensor]:
         """The lines of the first k answers of every row, by rank; a nearest miss has rank 0."""
@@ -157,7 +155,9 @@ class SearchRun:
             if self.k > 1:
                 ways = untried(table, self.k, WAYS)
                 vets = torch.cat([vets, ways[busy[table.row[ways]]]]).unique()
-            new = self._beside(busy & (turn < turns - 1), alive)
+            good, open_ = torch.cat([table.passed, alive]), busy & (turn < turns - 1)
+            bound = table.bound(self.k, good) * (1.0 + table.discount)
+            new = self._solver.beside(good, open_, bound) if bool(open_.any()) else []
             stays = rounds.at_work(vets, new)
             moving = (stage < last) & ((late & ~table.has(table.passed)) | ~stays)
             while bool(moving.any()):
@@ -208,11 +208,3 @@ class SearchRun:
         at = at[torch.where(solved, part | ((below + 1) & below == 0), (place + 1) & place == 0)]
         at = table.sorted(at, table.price[at])
         return at[places(table.row[at]) < (most * self.k)[table.row[at]]]
-
-    def _beside(self, rows: Tensor, alive: Tensor) -> list[Actions]:
-        """Actions beside the good lines of rows, (n,) bool."""
-        if self.source is not None or not bool(rows.any()):
-            return []
-        good = torch.cat([self.table.passed, alive])
-        bound = self.table.bound(self.k, good) * (1.0 + self.table.discount)
-        return [self._stages.rest(rows, bound), *self._between.of(good, rows, bound)]

@@ -20,6 +20,7 @@ from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import in_steps
 from dear_plugin.data.special_values import row_value
+from dear_plugin.decoders import Sample
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.table import Actions
 
@@ -50,9 +51,9 @@ class FeatureValues:
     tried: tuple[Tensor, ...]
 
     @classmethod
-    def of(cls, rows: Tensor, encoder: Encoder, *, steps: bool = False) -> FeatureValues:
-        """The values of training rows, (n, p), or multiples of steps."""
-        known, tried = [], []
+    def of(cls, sample: Sample, *, steps: bool = False) -> FeatureValues:
+        """The values of training rows, or multiples of steps."""
+        rows, encoder, known, tried = sample.rows, sample.encoder, [], []
         for j, feature in enumerate(encoder.schema):
             values = kinds.of(feature).values(feature, rows[:, j])
             known.append(_multiples(values, j, encoder) if steps and encoder.step[j] else values)

@@ -1,46 +1,77 @@
-"""Between: actions between tried ones, among which a cheaper answer may lie."""
+"""Line: the default solver; it tries values, and then values between tried ones."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from dear_plugin.search.outcomes import weights
+from dear_plugin.search.settings import Search
 from dear_plugin.search.table import CHEAPER, Actions, Table, part_of, places
-from dear_plugin.search.values import FeatureValues, admitted
+from dear_plugin.search.values import FeatureValues, admitted, combinations, singles
 
+# Combinations of a given set, and of a set where nothing is accepted.
+FEW, MANY = 32, 256
 # The cheapest sets of several features of a row whose actions are moved back.
 FEW_SETS = 4
 # The shares of an action on the way to the factual.
 SHARES = 1.0 - torch.cat([torch.arange(1, 8) / 64, torch.arange(1, 9) / 8])
 
 
-class Between:
-    """What lies between tried actions, and was not tried.
+class Line:
+    """Tries lists of values, sums and combinations of them, and values between tried ones.
 
     Args:
         table: what was tried.
-        known: the lists of values.
+        search: the settings.
     """
 
-    def __init__(self, table: Table, known: FeatureValues) -> None:
-        self.table, self._known = table, known
-        # Lines that were moved back.
-        self._moved = table.row
+    derives: ClassVar = False
 
-    def of(self, good: Tensor, rows: Tensor, bound: Tensor) -> list[Actions]:
-        """Actions beside good lines, (q,), of rows, (n,) bool, that may cost less than a bound."""
-        table = self.table
+    def __init__(self, table: Table, search: Search) -> None:
+        sample = table.problem.decoders.sample
+        self.table, self._known = table, sample.shared(FeatureValues.of, steps=search.in_steps)
+        # Values of single features that are tried where they may be cheaper; lines moved back.
+        self._later, self._moved = table.nothing, table.row
+
+    def given(self) -> list[Actions]:
+        """See `Solver`: values of single features, and some combinations of several."""
+        problem = self.table.problem
+        every, first = singles(problem, self._known)
+        # Where criteria say which actions count, a cheaper one does not make others needless.
+        first |= not self.table.takes_all
+        self._later = part_of(every, ~first)
+        return [part_of(every, first), combinations(problem, self._known, problem.actionable, FEW)]
+
+    def larger(self, row: Tensor, sets: Tensor, sums: Tensor) -> list[Actions]:
+        """See `Solver`: the sums."""
+        problem = self.table.problem
+        values = sums.gather(1, problem.sets.positions[sets])[:, None]
+        return [admitted(problem, row, sets, values)]
+
+    def others(self, asked: Tensor) -> list[Actions]:
+        """See `Solver`: combinations. A model with steps has no margins that add up."""
+        return [combinations(self.table.problem, self._known, asked, MANY)]
+
+    def beside(self, good: Tensor, rows: Tensor, bound: Tensor) -> list[Actions]:
+        """See `Solver`: what lies between tried actions, and cheap values not tried yet."""
+        table, later, row = self.table, self._later, self._later[0]
+        some = rows[row] & (table.direct_cost(later) < bound[row])
+        self._later = part_of(later, ~some)
         # A dear action may lie beside a cheap one: indirect changes have steps.
         far = table.hits[(table.met[table.hits] < 0.0) | (table.met[table.hits] == torch.inf)]
-        far = far[table.margin[far] >= table.need.view(-1)[table.pair(far)]]
-        limit = bound / (1.0 + table.discount)
+        far = far[
+            rows[table.row[far]] & (table.margin[far] >= table.need.view(-1)[table.pair(far)])
+        ]
         at = to_move_back(table, good[rows[table.row[good]]])
         at = at[~torch.isin(at, self._moved)]
         self._moved = torch.cat([self._moved, at])
-        every = on_lines(table, self._known, far[rows[table.row[far]]], limit), back(table, at)
-        return [part_of(new, table.direct_cost(new) < bound[new[0]]) for new in every]
+        limit = bound / (1.0 + table.discount)
+        new = table.joined([on_lines(table, self._known, far, limit), back(table, at)])
+        return [part_of(later, some), part_of(new, table.direct_cost(new) < bound[new[0]])]
 
 
 def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) -> Actions:
