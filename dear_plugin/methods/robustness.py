@@ -13,8 +13,9 @@ from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Ranges, Spread
-from dear_plugin.search import Decoded, SearchProblem, by_share, together
-from dear_plugin.search.credibility import confidence, unseen
+from dear_plugin.search import SearchProblem
+from dear_plugin.search.asking import together
+from dear_plugin.search.credibility import Decoded, by_share, confidence, unseen
 
 # `describe` names the features that do not flip whose probability changes most, by how much.
 MOST_FLIPS, LEAST_FLIP = 2, 0.05

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.search.order import order, places
 from dear_plugin.search.outcomes import weights
 from dear_plugin.search.settings import Search
-from dear_plugin.search.table import CHEAPER, Actions, Table, part_of, places
+from dear_plugin.search.table import CHEAPER, Actions, Table, part_of
 from dear_plugin.search.values import FeatureValues, admitted, combinations, singles
 
 # Combinations of a given set, and of a set where nothing is accepted.
@@ -50,7 +50,7 @@ class Line:
         """See `Solver`: the sums."""
         problem = self.table.problem
         values = sums.gather(1, problem.sets.positions[sets])[:, None]
-        return [admitted(problem, row, sets, values)]
+        return [admitted(problem, row, sets, values)[0]]
 
     def others(self, asked: Tensor) -> list[Actions]:
         """See `Solver`: combinations. A model with steps has no margins that add up."""
@@ -99,9 +99,9 @@ def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) ->
     cost, price = torch.cat([table.cost[at], blank]), torch.cat([table.price[at], blank])
     unit = weights(problem, row, feature) / problem.classifier.encoder.unit[feature]
     pair, direct = row * s + sets, (value - x).abs() * unit
-    order = torch.from_numpy(np.lexsort((value.numpy(), pair.numpy())))
-    order = order[problem.classifier.encoder.amounts(value, x, at=feature)[order]]
-    one, other = order[:-1], order[1:]
+    along = order(pair, value)
+    along = along[problem.classifier.encoder.amounts(value, x, at=feature)[along]]
+    one, other = along[:-1], along[1:]
     outward = direct[other] > direct[one]
     near, far = torch.where(outward, one, other), torch.where(outward, other, one)
     predicted = direct[near] + torch.minimum((cost - direct)[near], (cost - direct)[far])
@@ -111,7 +111,7 @@ def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) ->
     near, far = near[some], far[some]
     between, ends = known.between(feature[far], value[near], value[far]), (value[near], value[far])
     tried = torch.stack(ends, 1)[..., None]
-    return admitted(problem, row[far], sets[far], between[..., None], but=tried)
+    return admitted(problem, row[far], sets[far], between[..., None], tried)[0]
 
 
 def to_move_back(table: Table, good: Tensor) -> Tensor:
@@ -135,4 +135,4 @@ def back(table: Table, at: Tensor) -> Actions:
     moved = torch.where(number, torch.lerp(own, ends, SHARES[:, None].to(own)), ends)
     each = torch.eye(ends.shape[2]).bool()[:, None, None]
     ways = torch.cat([moved, *torch.where(each, moved, ends)], 1)
-    return admitted(problem, row, sets, ways, but=ends)
+    return admitted(problem, row, sets, ways, ends)[0]

@@ -114,10 +114,8 @@ def _cost(
     problem: SearchProblem, x: Tensor, reached: Tensor, rows: Tensor, acted: Tensor
 ) -> Tensor:
     """(m,) the l1 cost of counterfactuals, (m, p), of what is acted on, (m, p) bool."""
-    distance, costs = (
-        problem.classifier.encoder.distance(reached, x),
-        problem.feasible.limits.costs,
-    )
+    distance = problem.classifier.encoder.distance(reached, x)
+    costs = problem.feasible.limits.costs
     if costs is not None or problem.indirect_weight != 1.0:
         own = torch.ones(()) if costs is None else costs[rows]
         distance = distance * own.where(acted, problem.indirect_weight)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import combinations as fewer
 
 import torch
 from torch import Tensor
 
-from dear_plugin.search.asking import Asking, answered, together
-from dear_plugin.search.table import Actions, Table, part_of
-
-# Cells of the rows of actions that are decoded at once.
-CELLS = 1 << 22
+from dear_plugin.search.asking import together
+from dear_plugin.search.table import Actions, Table
 
 
 class Rounds:
@@ -26,7 +23,7 @@ class Rounds:
     """
 
     def __init__(self, table: Table) -> None:
-        self.table, self._none, self._started = table, torch.empty(0, dtype=torch.int64), False
+        self.table, self._none = table, table.row
         # Lines whose parts are tried next; pairs of lines and of their parts to judge.
         self._doubted, self._judged = self._none, (self._none, self._none)
 
@@ -37,18 +34,10 @@ class Rounds:
         some = torch.cat([vets[self.count(vets) == 2], self._doubted])
         doubted, (judged, part) = self._doubted, self._judged
         whole, left = self._parts(some)
-        every = table.joined([*new, left])
-        size = max(1, CELLS // table.problem.x.shape[1])
-        first, *chunks = torch.arange(len(every[0])).split(size) or (self._none,)
-        asks: list[Asking[Any]] = [table.vetting(vets, table.wanted)]
-        asks.append(table.vetting(part, table.reported))
-        asks.append(table.trying(part_of(every, first)))
-        if not self._started:
-            asks.append(table.factual())
-        self._started = True
-        vetted, reported, *_ = together(table.problem.scores, asks)
-        for at in chunks:
-            answered(table.problem.scores, table.trying(part_of(every, at)))
+        vetting = table.vetting(vets, table.wanted), table.vetting(part, table.reported)
+        trying = table.trying(table.joined([*new, left]))
+        found = together(table.problem.scores, [*vetting, table.factual(), trying])
+        vetted, reported = found[:2]
         table.meets(judged[table.met[part] >= table.met[judged].floor()], 0.0)
         self._judged = self._as_good(whole, torch.cat([vetted, doubted]))
         again = torch.cat([reported, vetted[self.count(vetted) > 2]])
@@ -70,8 +59,8 @@ class Rounds:
 
     def count(self, at: Tensor) -> Tensor:
         """(q,) the number of features of lines."""
-        members = self.table.problem.sets.members
-        return torch.tensor([len(each) for each in members])[self.table.set[at]]
+        size: Tensor = self.table.problem.sets.masks.sum(1)[self.table.set[at]]
+        return size
 
     def _as_good(self, whole: Tensor, some: Tensor) -> tuple[Tensor, Tensor]:
         """Those of lines, (m,), among some, whose part has the margin, too; and these parts.
@@ -87,12 +76,11 @@ class Rounds:
 
     def _parts(self, at: Tensor) -> tuple[Tensor, Actions]:
         """(m,) lines of several features, each once for each of these; the actions without it."""
-        table, wholes, found = self.table, [self._none], [self.table.nothing]
+        table, wholes, found = self.table, [self._none], []
         for i in table.set[at].unique().tolist():
             members = table.problem.sets.members[i]
             some, small = at[table.set[at] == i], min(len(members) - 1, int(table.size[i]))
-            for left in range(len(members)) if len(members) > 1 else ():
-                kept = [c for c in range(len(members)) if c != left]
+            for kept in map(list, fewer(range(len(members)), len(members) - 1)):
                 sets = table.sets_of([tuple(members[c] for c in kept)], small).expand(len(some))
                 wholes.append(some)
                 found.append((table.row[some], sets, table.values[some][:, kept]))

@@ -69,18 +69,19 @@ from dear_plugin.evaluation.trained import Trained
 from dear_plugin.search.answers import best, ranked
 from dear_plugin.search.criteria import criteria
 from dear_plugin.search.line import Line
+from dear_plugin.search.order import places
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.rounds import Rounds
 from dear_plugin.search.settings import Search
 from dear_plugin.search.stages import Solver, Stages
-from dear_plugin.search.table import Table, places
+from dear_plugin.search.table import Table
 from dear_plugin.search.ways import untried
 
 # Lines of a row that are vetted in each round, for each answer; and the rounds after which a row
 # without an answer goes on, and still vets what it has.
-VETTED, PATIENCE = (8, 32, 128, 256, 256), 2
+VETTED, PATIENCE = (32, 128, 256, 256), 1
 # The first of these rounds for further answers, which need not be as near to the cheapest.
-FURTHER = 2
+FURTHER = 1
 # Lines of other ways, of a row in each round, for each answer.
 WAYS = 4
 # Of the cheaper actions of a set with an answer, so many evenly spread ones are vetted.
@@ -139,7 +140,7 @@ class SearchRun:
     def _run(self, done: Bar) -> None:
         """Rounds: each row vets, looks beside what is good, or goes on to its next stage."""
         table, rounds, last, turns = self.table, self._rounds, len(self._stages), len(VETTED)
-        start, stage = 0, torch.full((len(self.aim),), -1)
+        start, stage = -1, torch.full((len(self.aim),), -1)
         if self.k > 1:
             # Rows without an answer have been through all stages.
             start, stage = FURTHER, last * (~table.has(table.passed)).long()
@@ -151,7 +152,7 @@ class SearchRun:
             busy &= turn < turns
             alive = table.alive(self.k)
             mine = alive[busy[table.row[alive]]]
-            vets = self._next(mine, torch.tensor(VETTED)[turn.clamp_max(turns - 1)])
+            vets = self._next(mine, torch.tensor(VETTED)[turn.clamp(0, turns - 1)])
             if self.k > 1:
                 ways = untried(table, self.k, WAYS)
                 vets = torch.cat([vets, ways[busy[table.row[ways]]]]).unique()

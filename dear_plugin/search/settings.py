@@ -59,13 +59,8 @@ class DescentSchedule(Named):
 
     def __post_init__(self) -> None:
         """Validate the settings."""
-        validate(
-            self,
-            step=number(),
-            weights=several(number()),
-            target=number(),
-            steps=whole(0),
-        )
+        rates = {"weights": several(number()), "target": number()}
+        validate(self, step=number(), steps=whole(0), **rates)
 
 
 @dataclass(frozen=True)

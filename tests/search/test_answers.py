@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Schema, Search
-from dear_plugin.search import FeatureValues, SearchRun
+from dear_plugin.search import SearchRun
 from dear_plugin.search.answers import best
 from dear_plugin.search.criteria import Criterion
 from dear_plugin.search.outcomes import direct_cost, evaluate
-from dear_plugin.search.values import admitted, singles
+from dear_plugin.search.values import FeatureValues, admitted, singles
 from tests.search.handmade import A, D, factual, make_world
 
 AIM = 1e-4
@@ -60,7 +60,7 @@ class TestCheapest:
         problem = world.problem
         rows, sets = problem.actionable.nonzero(as_tuple=True)
         dense = torch.linspace(0.0, 1.0, 2001).double().expand(len(rows), -1)[..., None]
-        row, sets, values = admitted(problem, rows, sets, dense)
+        row, sets, values = admitted(problem, rows, sets, dense)[0]
         cost, margin = evaluate(problem, row, sets, values)
         expected = torch.full((3,), torch.inf).scatter_reduce(
             0, row, torch.where(margin >= AIM, cost, torch.inf), "amin"

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from dear_plugin import Constraints, Search
-from dear_plugin.search import answered, by_share, criteria
-from dear_plugin.search.credibility import confidence, unseen
+from dear_plugin.search.asking import answered
+from dear_plugin.search.credibility import by_share, confidence, unseen
+from dear_plugin.search.criteria import criteria
 from tests.search.handmade import TOWN, A, B, D, factual, followed, make_world, training_frame
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -171,4 +171,4 @@ class TestCandidates:
     def test_an_action_of_size_zero_is_none(self, problem):
         rows = torch.arange(3)
         sets = torch.full((3,), TOWN)
-        assert not len(admitted(problem, rows, sets, problem.own(rows, sets)[:, None])[0])
+        assert not len(admitted(problem, rows, sets, problem.own(rows, sets)[:, None])[1])
