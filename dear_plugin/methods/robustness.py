@@ -14,7 +14,7 @@ from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search import SearchProblem
-from dear_plugin.search.asking import together
+from dear_plugin.search.asking import answered, together
 from dear_plugin.search.credibility import Decoded, by_share, confidence, unseen
 
 # `describe` names the features that do not flip whose probability changes most, by how much.
@@ -43,7 +43,7 @@ def spread(
         problem, actions = _problem(case, proposal, rows, decoders, classifier)
         after = problem.resample(actions.rows, actions.sets, actions.values, draws)
         asks = confidence(problem, actions.rows, after), by_share(problem, actions)
-        (share, _), parts = together(problem.scores, asks)
+        (share, _), parts = answered(problem.scores, together(asks))
         known = replace(
             Spread.of(problem.x, actions.reached, after),
             confidence=share,

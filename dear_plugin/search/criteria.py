@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from inspect import isgeneratorfunction
 from typing import Any, TypeAlias, TypeVar
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.problem.goals import Goal
-from dear_plugin.search.asking import Asking, answered
+from dear_plugin.search.asking import Asking, answered, together
 from dear_plugin.search.credibility import (
     Decoded,
     Reached,
@@ -25,6 +26,8 @@ from dear_plugin.search.settings import CRITERIA, Search
 
 # Rounding error of a share; cells of the resamples that are decoded at a time.
 TOLERANCE, CELLS = 1e-6, 1 << 20
+# Actions of which all that the model says is asked for at once, also where a part would do.
+AT_ONCE = 64
 
 R = TypeVar("R", bound=Reached)
 # Of m counterfactuals: (m,) the measured values, from 0 to 1; (m,) or a number, how much more
@@ -168,16 +171,22 @@ def scoring(
     """
     m = len(actions)
     score, more_margin = torch.full((m,), torch.inf, dtype=torch.float64), torch.zeros(m)
+    more = torch.zeros(m, len(CRITERIA))
     measured = torch.full((m, len(CRITERIA)), torch.nan) if known is None else known.clone()
     at = torch.arange(m)
     for passed, (name, criterion) in enumerate(wanted.items()):
         column = CRITERIA.index(name)
         if len(new := at[measured[at, column].isnan()]):
-            found = criterion.measure(actions.part(new))
-            found = found if isinstance(found, tuple) else (yield from found)
-            share, more_margin[new], also = found
-            for other, values in ((name, share), *also.items()):
-                measured[new, CRITERIA.index(other)] = values.to(measured)
+            # A further call of the model costs as much as many rows.
+            asking = [n for n in list(wanted)[passed:] if isgeneratorfunction(wanted[n].measure)]
+            names = asking if name in asking and len(new) <= AT_ONCE else [name]
+            found = [wanted[each].measure(actions.part(new)) for each in names]
+            found = (yield from together(found)) if name in asking else found
+            for each, (share, short, also) in zip(names, found, strict=True):
+                more[new, CRITERIA.index(each)] = torch.as_tensor(short).to(more)
+                for other, values in ((each, share), *also.items()):
+                    measured[new, CRITERIA.index(other)] = values.to(measured)
+        more_margin[at] = more[at, column]
         missing = criterion.least[actions.rows[at]] - measured[at, column]
         passes = missing <= TOLERANCE
         score[at] = torch.where(passes, torch.inf, passed + 1.0 - missing.double())

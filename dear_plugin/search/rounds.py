@@ -8,7 +8,7 @@ from itertools import combinations as fewer
 import torch
 from torch import Tensor
 
-from dear_plugin.search.asking import together
+from dear_plugin.search.asking import answered, together
 from dear_plugin.search.table import Actions, Table
 
 
@@ -36,8 +36,8 @@ class Rounds:
         whole, left = self._parts(some)
         vetting = table.vetting(vets, table.wanted), table.vetting(part, table.reported)
         trying = table.trying(table.joined([*new, left]))
-        found = together(table.problem.scores, [*vetting, table.factual(), trying])
-        vetted, reported = found[:2]
+        asks = together([*vetting, table.factual(), trying])
+        vetted, reported, *_ = answered(table.problem.scores, asks)
         table.meets(judged[table.met[part] >= table.met[judged].floor()], 0.0)
         self._judged = self._as_good(whole, torch.cat([vetted, doubted]))
         again = torch.cat([reported, vetted[self.count(vetted) > 2]])
