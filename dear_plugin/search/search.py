@@ -57,7 +57,7 @@ depend on other rows, but for decoders of three or more features that are traine
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -71,10 +71,10 @@ from dear_plugin.search.criteria import criteria
 from dear_plugin.search.line import Line
 from dear_plugin.search.order import places
 from dear_plugin.search.problem import SearchProblem
-from dear_plugin.search.rounds import Rounds
+from dear_plugin.search.rounds import advance, doubt
 from dear_plugin.search.settings import Search
 from dear_plugin.search.stages import Solver, Stages
-from dear_plugin.search.table import Table
+from dear_plugin.search.table import Actions, Table
 from dear_plugin.search.ways import untried
 
 # Lines of a row that are vetted in each round, for each answer; and the rounds after which a row
@@ -124,7 +124,6 @@ class SearchRun:
         self.k, self._first = 0, self.table.row
         self._solver = self.solver(self.table, self.search)
         self._stages = Stages(self.table, self._solver, self.search.max_features)
-        self._rounds = Rounds(self.table)
 
     def ranked(self, k: int = 1) -> list[Tensor]:
         """The lines of the first k answers of every row, by rank; a nearest miss has rank 0."""
@@ -139,7 +138,7 @@ class SearchRun:
 
     def _run(self, done: Bar) -> None:
         """Rounds: each row vets, looks beside what is good, or goes on to its next stage."""
-        table, rounds, last, turns = self.table, self._rounds, len(self._stages), len(VETTED)
+        table, last, turns = self.table, len(self._stages), len(VETTED)
         start, stage = -1, torch.full((len(self.aim),), -1)
         if self.k > 1:
             # Rows without an answer have been through all stages.
@@ -159,7 +158,7 @@ class SearchRun:
             good, open_ = torch.cat([table.passed, alive]), busy & (turn < turns - 1)
             bound = table.bound(self.k, good) * (1.0 + table.discount)
             new = self._solver.beside(good, open_, bound) if bool(open_.any()) else []
-            stays = rounds.at_work(vets, new)
+            stays = _at_work(table, vets, new)
             moving = (stage < last) & ((late & ~table.has(table.passed)) | ~stays)
             while bool(moving.any()):
                 # Further stages are of use to rows with too few answers only.
@@ -168,28 +167,26 @@ class SearchRun:
                 turn[moving] = start
                 for i in stage[moving & (stage < last)].unique().tolist():
                     new += self._stages.at(i, moving & (stage == i), self.k)
-                moving = moving & (stage < last) & ~rounds.at_work(vets, new)
-            rounds.run(new, vets)
+                moving = moving & (stage < last) & ~_at_work(table, vets, new)
+            advance(table, vets, new)
             turn += 1
 
     def _settle(self) -> None:
         """Vet what is accepted by too small a margin; what is proposed needs each change."""
-        table, rounds, kept = self.table, self._rounds, self.table.row[:0]
+        table, kept = self.table, self.table.row[:0]
         if self.k == 1:
             need, table.need = table.need, self.aim[:, None].expand(table.need.shape).clone()
             alive = table.alive(1)
             alive = alive[~table.has(table.passed)[table.row[alive]]]
-            rounds.run(vets=self._next(alive, torch.full((len(self.aim),), NEARER)))
+            advance(table, self._next(alive, torch.full((len(self.aim),), NEARER)))
             table.need = torch.cat([need, table.need[:, need.shape[1] :]], 1)
-        for _ in range(2 * table.values.shape[1]):
-            if not len(rounds.open):
-                at = best(table, self.k)
-                at = at[(table.met[at] != 0.0) & (rounds.count(at) > 1) & ~torch.isin(at, kept)]
-                kept = torch.cat([kept, at])
-                rounds.doubt(at)
-                if not len(at):
-                    return
-            rounds.run()
+        while True:
+            at = best(table, self.k)
+            at = at[(table.met[at] != 0.0) & (table.count(at) > 1) & ~torch.isin(at, kept)]
+            if not len(at):
+                return
+            kept = torch.cat([kept, at])
+            doubt(table, at)
 
     def _next(self, at: Tensor, most: Tensor) -> Tensor:
         """(q,) the lines to vet, of some: at most a number, (n,), of each row, the cheapest first.
@@ -209,3 +206,8 @@ class SearchRun:
         at = at[torch.where(solved, part | ((below + 1) & below == 0), (place + 1) & place == 0)]
         at = table.sorted(at, table.price[at])
         return at[places(table.row[at]) < (most * self.k)[table.row[at]]]
+
+
+def _at_work(table: Table, vets: Tensor, new: Sequence[Actions]) -> Tensor:
+    """(n,) bool, the rows with lines to vet, (q,), or actions to try."""
+    return table.has(vets).index_fill(0, table.joined(new)[0], True)

@@ -228,6 +228,11 @@ class Table:
         """(n,) bool, the rows of some lines."""
         return torch.zeros(len(self.need), dtype=torch.bool).index_fill(0, self.row[at], True)
 
+    def count(self, at: Tensor) -> Tensor:
+        """(q,) the number of features of lines."""
+        count: Tensor = self.problem.sets.masks.sum(1)[self.set[at]]
+        return count
+
     def by_itself(self, at: Tensor) -> Tensor:
         """(q,) bool, the lines that are known, or expected, to need nothing that follows."""
         return self.price[at] < self.cost[at]
