@@ -4,7 +4,7 @@
     line      an action that was tried of a row: decoded and scored once, which gives its cost and
               its margin. All lines are one `Table`; what is known of a row is read off its lines
     round     what all rows do at a time. What they ask of the model is asked together (`asking`):
-              a few calls, since one criterion asks after another
+              one call for few actions; of many, one criterion asks after another
     stage     what a row tries when its lines give it nothing to do (`stages`)
     sum       two lines of a row on different features, taken as one action (`sums`)
     way       the levels of categories an action sets, and whether it succeeds alone (`ways`)
@@ -28,11 +28,12 @@ k-th is of sets of which no subset is cheaper. In a round a row
               and the last of each quarter
     tries     numbers between a tried one and the next one outwards, if that is open or an answer,
               and a lower price is expected; and, from the cheapest good line of each of the four
-              cheapest sets of several features, points on the way to the factual (`between`); none
+              cheapest sets of several features, points on the way to the factual (`line`); none
               whose direct cost is above 1 + `prefer_alone` times the k-th price of good lines
 
 A row with nothing to do stops if it has k answers; else it goes on to its next stage, if any. A
-stage lasts five rounds at most; the first, for a row without an answer, two. Stages are
+stage lasts four rounds at most; in the first, a row without an answer goes on in its second round,
+and still vets what it has. Stages are
 
     1 feature   up to 128 values and some near the factual (`values`); without criteria and
                 `prefer_alone` few at first; and 32 combinations on given sets of several
@@ -42,8 +43,8 @@ stage lasts five rounds at most; the first, for a row without an answer, two. St
                 these sets, of rows with nothing accepted
     3, 4, 5     the same with one feature more, of rows with nothing accepted
 
-Of an answer on several features, a vetted pair, and at last the best misses, each feature is left
-out in turn (`rounds`). If the rest has the margin and meets as many criteria as reported (by
+Of an answer on several features, and at last of the best misses, each feature is left out in turn
+(`rounds`). If the rest has the margin and meets as many criteria as reported (by
 `Search`, with other resamples), the whole is discarded. In the end, rows without an answer also
 vet what is accepted by too small a margin: to order misses. A search for k > 1 continues that for
 k = 1, of rows with an answer, from round `FURTHER` on; other ways are vetted where fewer than k
@@ -51,8 +52,9 @@ sets have an answer.
 
 *Ranks* are by size, any given set being 1, then price, then ways; the first for k = 1 stays first
 (`answers`). Misses: accepted lines by the criteria met, or the largest margin. With
-`solver="paper"` a `source` gives all actions but those with one left out. A row's answers do not
-depend on other rows, but for decoders of three or more features that are trained jointly.
+`solver="paper"` Algorithm 1 gives one action of each set, and nothing is tried beside it; both
+solvers have the same four methods (`stages.Solver`). A row's answers do not depend on other rows,
+but for decoders of three or more features that are trained jointly.
 """
 
 from __future__ import annotations

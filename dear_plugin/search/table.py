@@ -237,13 +237,9 @@ class Table:
         """(q,) bool, the lines that are known, or expected, to need nothing that follows."""
         return self.price[at] < self.cost[at]
 
-    def order(self, at: Tensor, *keys: Tensor) -> Tensor:
-        """The order of lines by row, then by some keys, set and price; it is that of a row."""
-        return order(self.row[at], *keys, self._order[self.set[at]], self.price[at])
-
     def sorted(self, at: Tensor, *keys: Tensor) -> Tensor:
-        """Lines in that order."""
-        return at[self.order(at, *keys)]
+        """Lines by row, then by some keys, set and price; the order is that of a row."""
+        return at[order(self.row[at], *keys, self._order[self.set[at]], self.price[at])]
 
 
 def part_of(actions: Actions, at: Tensor) -> Actions:

@@ -50,9 +50,9 @@ def untried(table: Table, k: int, most: int) -> Tensor:
     limit = least[way[: len(at)] + alone[: len(at)]] * (1.0 - CHEAPER)
     some = table.price[at] < limit
     at, own = at[some], (way + alone)[: len(at)][some]
-    order = table.order(at, own)
-    at, own = at[order], own[order]
-    place = places(own)
+    number = torch.empty(len(table), dtype=torch.int64).index_copy(0, at, own)
+    at = table.sorted(at, own)
+    place = places(number[at])
     at = at[(place + 1) & place == 0]
     at = table.sorted(at, table.price[at])
     return at[places(table.row[at]) < most * k]

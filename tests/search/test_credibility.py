@@ -6,7 +6,7 @@ import torch
 from dear_plugin import Constraints, Search
 from dear_plugin.search.asking import answered
 from dear_plugin.search.credibility import by_share, confidence, unseen
-from dear_plugin.search.criteria import criteria
+from dear_plugin.search.criteria import AT_ONCE, criteria, scoring
 from tests.search.handmade import TOWN, A, B, D, factual, followed, make_world, training_frame
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -73,6 +73,40 @@ class TestConfidence:
         low, high = world.actions([0], [0.65]), world.actions([0], [0.75])
         assert asked(confident, world.problem, low)[0].item() == 0.0
         assert asked(confident, world.problem, high)[0].item() == 1.0
+
+
+class TestCalls:
+    """A call of the model costs as much as many rows."""
+
+    @pytest.mark.parametrize(("count", "calls"), [(AT_ONCE, 1), (AT_ONCE + 1, 2)])
+    def test_of_few_actions_gain_and_confidence_are_asked_for_at_once(self, count, calls):
+        world = make_world(both, factual(times=count), gains=torch.ones(16))
+        wanted, _ = criteria(world.problem, Search(min_plausibility=0.0), world.evidence)
+        actions, called = world.actions([0] * count, [0.65] * count), []
+
+        def scores(rows):
+            called.append(len(rows))
+            return world.problem.scores(rows)
+
+        assert list(wanted) == ["gain", "confidence"]
+        assert answered(scores, scoring(actions, wanted))[0].isinf().all()
+        assert len(called) == calls
+
+    def test_what_is_asked_for_at_once_has_the_results_of_one_after_another(self):
+        """Some actions do not help, and are not judged by their confidence."""
+        values = torch.linspace(0.15, 0.95, 40).tolist()
+        world = make_world(both, factual(times=40), gains=TestConfidence.GAINS)
+        wanted, _ = criteria(world.problem, Search(min_plausibility=0.0), world.evidence)
+        actions = world.actions([0] * 20 + [1] * 20, values)
+        once = asked(lambda _, *rest: scoring(*rest), world.problem, actions, wanted)
+        each = asked(lambda _, *rest: scoring(*rest), world.problem, repeated(actions, 2), wanted)
+        for one, other in zip(once[:2], each[:2], strict=True):
+            torch.testing.assert_close(one, other[:40])
+
+
+def repeated(actions, times):
+    """Actions, several times: more than are asked for at once."""
+    return actions.part(torch.arange(len(actions)).repeat(times))
 
 
 def needed(margin, world, actions):
