@@ -10,7 +10,7 @@ from torch import Tensor
 from dear_plugin.search.asking import Asking, answered
 from dear_plugin.search.problem import SearchProblem
 
-# Actions of a black box of which the margin without indirect changes is asked for at once.
+# Actions of which the margin without indirect changes is asked for at once.
 AT_ONCE = 2048
 # (n,) each: the least margin of a success, and of an answer.
 Least: TypeAlias = tuple[Tensor, Tensor]
@@ -67,8 +67,8 @@ def judged(
             the action alone, with what it forces, succeeds; None to ask for none.
     """
     x, m = problem.x.index_select(0, rows), len(rows)
-    # A further call of a black box costs as much as many rows.
-    at_once = least is not None and m <= AT_ONCE and not problem.classifier.is_module
+    # A further call costs as much as many rows.
+    at_once = least is not None and m <= AT_ONCE
     frozen = _forced(problem, x, alone, still[1], rows) if at_once else alone[:0]
     scores = yield torch.cat([reached, frozen])
     margin = margins_of(problem, scores[:m], reached, rows)

@@ -182,11 +182,9 @@ class SearchRun:
             alive = alive[~table.has(table.passed)[table.row[alive]]]
             advance(table, self._next(alive, torch.full((len(self.aim),), NEARER)))
             table.need = torch.cat([need, table.need[:, need.shape[1] :]], 1)
-        while True:
+        for _ in range(table.values.shape[1]):
             at = best(table, self.k)
             at = at[(table.met[at] != 0.0) & (table.count(at) > 1) & ~torch.isin(at, kept)]
-            if not len(at):
-                return
             kept = torch.cat([kept, at])
             doubt(table, at)
 
