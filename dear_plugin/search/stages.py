@@ -64,6 +64,8 @@ class Stages:
         # The size of sets that each row has come to; sums, by size.
         self._size = torch.ones(len(table.aim), dtype=torch.int64)
         self._sums: dict[int, list[Sums]] = {}
+        # Rows and sets that were tried, also where no sum was admissible.
+        self._asked = table.row, table.row
 
     def __len__(self) -> int:
         """The number of stages: of each size from 2 on there are three."""
@@ -121,14 +123,16 @@ class Stages:
         (members, which), values = sums.members(table), sums.values(table)
         sets = table.sets_of(members, size)[which]
         self._fit(members, size)
+        row, every = self._asked
+        self._asked = torch.cat([row, table.row[sums.first]]), torch.cat([every, sets])
         return self.solver.larger(table.row[sums.first], sets, values)
 
     def _others(self, size: int, rows: Tensor) -> list[Actions]:
         """Others on the sets of a size that rows with nothing accepted have tried."""
-        table = self.table
-        some = (table.size[table.set] == size) & (rows & ~table.has(table.hits))[table.row]
+        table, (row, sets) = self.table, self._asked
+        some = (table.size[sets] == size) & (rows & ~table.has(table.hits))[row]
         asked = torch.zeros(table.need.shape, dtype=torch.bool)
-        asked[table.row[some], table.set[some]] = True
+        asked[row[some], sets[some]] = True
         return self.solver.others(asked) if bool(some.any()) else []
 
     def _fit(self, members: Sequence[tuple[int, ...]], size: int) -> None:
