@@ -40,12 +40,14 @@ from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.target import goal_of
 from dear_plugin.results.writing import PAST
-from dear_plugin.search import FeatureValues, Search, SearchProblem, answered, criteria
+from dear_plugin.search import Search, SearchProblem
 from dear_plugin.search import table as tried
-from dear_plugin.search.criteria import margins
+from dear_plugin.search.asking import answered
+from dear_plugin.search.criteria import criteria, margins
+from dear_plugin.search.order import places
 from dear_plugin.search.outcomes import direct_cost
-from dear_plugin.search.table import Actions, places
-from dear_plugin.search.values import admitted, singles
+from dear_plugin.search.table import Actions
+from dear_plugin.search.values import FeatureValues, admitted, singles
 
 MOST_VALUES = 2_000
 # Actions of a row whose criteria are evaluated at a time.
@@ -143,11 +145,10 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     problem = replace(
         SearchProblem.of(case, dear.sets, decoders=dear.decoders, classifier=dear.classifier),
         in_steps=search.in_steps,
-        resampled=bool(search.min_confidence),
     )
     enough = margins(case, search, dear.trained)
-    wanted = criteria(problem, search, dear.trained) if search.has_criteria else {}
-    values = FeatureValues.of(dear.trained.rows, dear.encoder, steps=search.in_steps)
+    wanted, _ = criteria(problem, search, dear.trained if search.has_criteria else None)
+    values = FeatureValues.of(dear.decoders.sample, steps=search.in_steps)
     table = tried.Table(
         problem,
         lambda _: (wanted, wanted),
@@ -201,7 +202,7 @@ def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Actions]:
         )
         step = float(problem.feasible.limits.grid.step[feature]) / width
         values = low + width * _values(own[:, None], column, step)
-        yield admitted(problem, rows, torch.full_like(rows, at), values[..., None])
+        yield admitted(problem, rows, torch.full_like(rows, at), values[..., None])[0]
 
 
 def _values(own: Tensor, column: Tensor, step: float) -> Tensor:

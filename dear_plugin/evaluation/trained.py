@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -18,6 +17,7 @@ from dear_plugin.data.special_values import without_special
 from dear_plugin.evaluation.consistency import Consistency
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.models.cutoffs import cutoffs
+from dear_plugin.problem.scores import share_of
 from dear_plugin.problem.target import Goal
 
 logger = logging.getLogger(__name__)
@@ -31,9 +31,6 @@ MOST_COLUMNS, CELLS, NEAR = 20, 1 << 22, 16
 # The quantiles whose distance is the unit of a number; their distance in standard deviations, if
 # the distribution is normal.
 CENTRAL, NORMAL = (0.05, 0.95), 3.29
-
-Points: TypeAlias = npt.NDArray[np.float64]
-Positions: TypeAlias = npt.NDArray[np.int64]
 
 
 class Neighbours:
@@ -49,9 +46,7 @@ class Neighbours:
         self.rows, self.encoder = rows, encoder
         self._units = torch.ones(encoder.d).double() if units is None else units
 
-    def query(
-        self, rows: Tensor, k: int = NEIGHBOURS, *, skip: int = 0
-    ) -> tuple[Points, Positions]:
+    def query(self, rows: Tensor, k: int = NEIGHBOURS, *, skip: int = 0) -> tuple[Tensor, Tensor]:
         """(m, k) the distances of rows, (m, p), to their nearest ones, and these.
 
         Args:
@@ -61,94 +56,84 @@ class Neighbours:
         """
         last = min(k + skip, len(self.rows))
         first = skip if skip < last else 0
-        points, wide = self._points(rows), self.encoder.d > MOST_COLUMNS
-        distances, near = self._by_product(points, last) if wide else self._by_tree(points, last)
+        parts = self._points(rows).split(max(1, CELLS // len(self.rows)))
+        found = zip(*(self._nearest(part, last) for part in parts), strict=True)
+        distances, near = map(torch.cat, found)
         new = self.encoder.is_new(rows)
         if bool(new.any()):
-            distances = np.sqrt(distances**2 + self._differences(new)[:, None])
+            # New categories are as distant as any other two.
+            more = (
+                torch.where(self.encoder.blocks, 1.0, 0.75).double() * self.encoder.shares.sign()
+            )
+            more = more / self._units[list(self.encoder.starts)] ** 2
+            distances = (distances.square() + (new * more).sum(1)[:, None]).sqrt()
         return distances[:, first:], near[:, first:]
 
     def distance(self, rows: Tensor, *, skip: int = 0) -> Tensor:
         """(m,) double, the mean distance of rows, (m, p), to their nearest; see `query`."""
-        return torch.from_numpy(self.query(rows, skip=skip)[0].mean(1))
+        return torch.from_numpy(self.query(rows, skip=skip)[0].numpy().mean(1))
 
-    def _differences(self, new: Tensor) -> Points:
-        """(m,) what makes new categories, (m, p) bool, as distant as any other two, squared."""
-        more = torch.where(self.encoder.blocks, 1.0, 0.75).double() * self.encoder.shares.sign()
-        more = more / self._units[list(self.encoder.starts)] ** 2
-        return np.asarray((new * more).sum(1))
-
-    def _points(self, rows: Tensor) -> Points:
+    def _points(self, rows: Tensor) -> Tensor:
         scaled = self.encoder.expand(rows).double() / self._units
         compared = scaled[..., self.encoder.compared]
         # Where all are identifiers, no two rows differ.
-        return np.asarray((compared if compared.shape[-1] else 0.0 * scaled[..., :1]).numpy())
+        return compared if compared.shape[-1] else 0.0 * scaled[..., :1]
 
     @lazy
-    def _known(self) -> Points:
+    def _known(self) -> Tensor:
         """(n, d) the points of the rows."""
         return self._points(self.rows)
-
-    def _by_tree(self, points: Points, count: int) -> tuple[Points, Positions]:
-        distances, near = self._tree.query(points, k=range(1, count + 1))
-        return np.asarray(distances, dtype=np.float64), np.asarray(near, dtype=np.int64)
 
     @lazy
     def _tree(self) -> Any:
         from scipy.spatial import cKDTree
 
         # Midpoint splits: with many ties, balanced trees are slow (three times slower on Adult).
-        return cKDTree(self._known, leafsize=32, balanced_tree=False)
-
-    def _by_product(self, points: Points, count: int) -> tuple[Points, Positions]:
-        """(m, c) the distances of points, (m, d), to the nearest, and these; ties by position.
-
-        A product in float32 finds them, where neither its rounding error nor a tie can hide one;
-        elsewhere a tree does. Their distances are then computed exactly.
-        """
-        parts = torch.from_numpy(points).split(max(1, CELLS // len(self._known)))
-        found = zip(*(self._nearest(part, count) for part in parts), strict=True)
-        distances, near = (torch.cat(each).numpy() for each in found)
-        return distances, near
+        return cKDTree(self._known.numpy(), leafsize=32, balanced_tree=False)
 
     def _nearest(self, points: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        middle, known, squares = self._lowered
-        moved, most = points - middle, min(max(NEAR, count + 1), len(known))
-        products = torch.addmm(squares, moved.float(), known.T, alpha=-2.0)
+        """(m, c) the distances of points, (m, d), to the nearest, and these; ties by position."""
+        near = torch.zeros(len(points), count, dtype=torch.int64)
+        unsure = torch.ones(len(points), dtype=torch.bool)
+        if self.encoder.d > MOST_COLUMNS:
+            near, unsure = self._by_product(points, count)
+        if bool(unsure.any()):
+            found = self._tree.query(points[unsure].numpy(), k=range(1, count + 1))[1]
+            near[unsure] = torch.from_numpy(found)
+        return self._exact(points, near)
+
+    def _by_product(self, points: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """(m, c) what a product in float32 finds nearest, and (m,) bool, where it may be wrong.
+
+        Its rounding error, or a tie, may hide one.
+        """
+        middle, rough, squares, kept = self._lowered
+        moved, most = points - middle, min(max(NEAR, count + 1), len(rough))
+        products = torch.addmm(squares, moved.float(), rough.T, alpha=-2.0)
         low, near = products.topk(most, largest=False)
         distances, near = self._exact(points, near)
-        own = moved.square().sum(1) * (1.0 - _rounding(known))
-        hidden = distances[:, count - 1] ** 2 >= low[:, -1].double() + own
-        at = (hidden & (most < len(known))).nonzero()[:, 0]
-        distances, near = distances[:, :count], near[:, :count]
-        if len(at):
-            by_tree = torch.from_numpy(self._by_tree(points[at].numpy(), count)[1])
-            distances[at], near[at] = self._exact(points[at], by_tree)
-        return distances, near
+        hidden = low[:, -1].double() + moved.square().sum(1) * kept
+        unsure = (distances[:, count - 1].square() >= hidden) & (most < len(rough))
+        return near[:, :count], unsure
 
     def _exact(self, points: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
         """(m, c) the sorted distances of points, (m, d), to known ones, (m, c), and these."""
         near = near.sort(dim=1).values
-        exact = (torch.from_numpy(self._known)[near] - points[:, None]).square().sum(2).sqrt()
+        exact = (self._known[near] - points[:, None]).square().sum(2).sqrt()
         distances, order = exact.sort(dim=1, stable=True)
         return distances, near.gather(1, order)
 
     @lazy
-    def _lowered(self) -> tuple[Tensor, Tensor, Tensor]:
-        """(d,) the median of known points, these less it, and their squares less what is rounded.
+    def _lowered(self) -> tuple[Tensor, Tensor, Tensor, float]:
+        """(d,) the median of known points, these less it, their squares less what is rounded.
 
-        Extreme points are far from all others, so that their larger error does not matter.
+        And the share of squares that is not rounded. Extreme points are far from all others, so
+        that their larger error does not matter.
         """
-        known = torch.from_numpy(self._known)
-        middle = known.median(0).values
-        rough = (known - middle).float()
-        squares = (known - middle).square().sum(1) * (1.0 - _rounding(rough))
-        return middle, rough, squares.float()
-
-
-def _rounding(points: Tensor) -> float:
-    """The relative rounding error of squared distances to points, (n, d), in float32."""
-    return 2.0**-22 * (points.shape[1] + 4)
+        middle = self._known.median(0).values
+        moved = self._known - middle
+        kept = 1.0 - 2.0**-22 * (moved.shape[1] + 4)
+        return middle, moved.float(), (moved.square().sum(1) * kept).float(), kept
 
 
 class Trained:
@@ -191,7 +176,7 @@ class Trained:
             idx: (r,), or (m, r), the row whose target is meant; so is the support.
         """
         neighbours, scores = self._supporting
-        near = torch.from_numpy(neighbours.query(reached)[1])
+        near = neighbours.query(reached)[1]
         each = scores[near.flatten()].repeat(idx.numel() // max(len(reached), 1), 1)
         accepted = goal.accepts(each, idx.flatten().repeat_interleave(near.shape[1]))
         return accepted.view(*idx.shape, near.shape[1]).float().mean(-1)
@@ -207,11 +192,9 @@ class Trained:
         times, at = idx.numel() // max(len(reached), 1), idx.flatten()
         scores = [copy.scores(reached).repeat(times, 1) for copy in self.copies]
         margins = torch.stack([goal.margin(each, at).float() for each in scores], -1)
-        share = torch.stack([goal.accepts(each, at) for each in scores], -1).float().mean(-1)
-        may_fail = min(int((1.0 - least) * len(scores) + 1e-6), len(scores) - 1)
-        short = -margins.kthvalue(may_fail + 1, dim=-1).values
-        more = torch.where(short.isfinite(), short, 0.0).clamp_min(0.0)
-        return share.view(idx.shape), more.view(idx.shape)
+        accepted = torch.stack([goal.accepts(each, at) for each in scores], -1)
+        share, missing = share_of(margins, accepted, least)
+        return share.view(idx.shape), missing.view(idx.shape)
 
     @lazy
     def advised(self) -> bool:
@@ -243,7 +226,7 @@ class Trained:
     @lazy
     def deviations(self) -> Tensor:
         """(p,) their standard deviations in units of cost, whatever the extreme values."""
-        found = [central / NORMAL or deviation for central, deviation in map(_spread, self.rows.T)]
+        found = [_spread(column, NORMAL) for column in self.rows.T]
         return torch.tensor(found, dtype=torch.float64) / self.classifier.encoder.unit
 
     @lazy
@@ -283,15 +266,16 @@ def robust_units(rows: Tensor, encoder: Encoder) -> Tensor:
     units = torch.full((encoder.d,), math.sqrt(2.0), dtype=torch.float64)
     for j, feature in enumerate(encoder.schema):
         if feature.is_number:
-            central, deviation = _spread(encoder.scaled(rows[:, j], j))
-            units[encoder.starts[j]] = central or deviation or 1.0
+            units[encoder.starts[j]] = _spread(encoder.scaled(rows[:, j], j)) or 1.0
     return units
 
 
-def _spread(column: Tensor) -> tuple[float, float]:
-    """The range of the central nine tenths of a column, (n,), and its standard deviation."""
+def _spread(column: Tensor, parts: float = 1.0) -> float:
+    """A part of the range of the central nine tenths of a column, (n,), or its deviation."""
     values = without_special(column).numpy()
     low, high = np.quantile(values, CENTRAL)
+    if high > low:
+        return float(high - low) / parts
     # The square of a large number may overflow.
     largest = float(np.abs(values).max()) or 1.0
-    return float(high - low), float((values / largest).std()) * largest
+    return float((values / largest).std()) * largest

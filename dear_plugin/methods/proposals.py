@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pkgutil import resolve_name
 from typing import TypeAlias
 
@@ -12,20 +11,19 @@ import torch
 from torch import Tensor
 
 from dear_plugin._progress import bar
-from dear_plugin.decoders import Sample
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status
 from dear_plugin.results.proposal import ANOTHER, SAME, SEVERAL, Proposal, identity_proposal
 from dear_plugin.results.question import Attempt
-from dear_plugin.search import FeatureValues, Search, SearchProblem, SearchRun
+from dear_plugin.search import Search, SearchProblem, SearchRun
 from dear_plugin.search.criteria import margins
 from dear_plugin.search.table import Table
 
 # Rows per search; cells of their tried actions, 256 MiB to 512, about as many of each set.
 ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 26, 64
-# Solvers beside the line search, which are imported when they are asked for.
-SOLVERS = {"paper": "dear_plugin.paper.descent:descended"}
+# Solvers, which are imported when they are asked for.
+SOLVERS = {"line": "dear_plugin.search.line:Line", "paper": "dear_plugin.paper.descent:Descent"}
 Start: TypeAlias = Callable[[SearchProblem, Case], Callable[[int], list[Proposal]]]
 
 
@@ -74,19 +72,16 @@ def searching(
     problem = replace(
         problem,
         in_steps=search.in_steps,
-        resampled=bool(search.min_confidence),
         indirect_weight=search.indirect_weight,
     )
     evidence, enough = trained if search.has_criteria else None, margins(case, search, trained)
-    known = problem.decoders.sample.shared(_multiples if search.in_steps else _training_values)
-    solver = SOLVERS.get(search.solver)
-    source = None if solver is None else partial(resolve_name(solver), schedule=search.schedule)
-    # The line search needs no derivatives, and small operations are faster in this mode.
-    with torch.inference_mode(source is None):
-        run = SearchRun(problem, search, evidence, known, case.aim, enough, source)
+    solver = resolve_name(SOLVERS[search.solver])
+    # Without derivatives, small operations are faster.
+    with torch.inference_mode(not solver.derives):
+        run = SearchRun(problem, search, evidence, case.aim, enough, solver)
 
     def more(k: int) -> list[Proposal]:
-        with torch.inference_mode(source is None):
+        with torch.inference_mode(not solver.derives):
             ranks = run.ranked(k)
             found = [_proposal(problem, run, ranks, i) for i in range(k)]
         return [proposal.clone() for proposal in found]
@@ -168,11 +163,3 @@ def _tried(problem: SearchProblem, excluded: Tensor) -> Tensor:
     may_act, single = problem.actionable, problem.sets.single
     counts = (may_act & single).sum(1), (may_act & ~single).sum(1), excluded.long()
     return torch.stack(counts, 1)
-
-
-def _training_values(sample: Sample) -> FeatureValues:
-    return FeatureValues.of(sample.rows, sample.encoder)
-
-
-def _multiples(sample: Sample) -> FeatureValues:
-    return FeatureValues.of(sample.rows, sample.encoder, steps=True)

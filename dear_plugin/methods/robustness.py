@@ -13,8 +13,9 @@ from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Ranges, Spread
-from dear_plugin.search import Decoded, SearchProblem, by_share, together
-from dear_plugin.search.credibility import confirmed, unseen
+from dear_plugin.search import SearchProblem
+from dear_plugin.search.asking import answered, together
+from dear_plugin.search.credibility import Decoded, by_share, confidence, unseen
 
 # `describe` names the features that do not flip whose probability changes most, by how much.
 MOST_FLIPS, LEAST_FLIP = 2, 0.05
@@ -41,8 +42,8 @@ def spread(
     with torch.inference_mode():
         problem, actions = _problem(case, proposal, rows, decoders, classifier)
         after = problem.resample(actions.rows, actions.sets, actions.values, draws)
-        asks = confirmed(problem, actions, after), by_share(problem, actions)
-        share, parts = together(problem.scores, asks)
+        asks = confidence(problem, actions.rows, after), by_share(problem, actions)
+        (share, _), parts = answered(problem.scores, together(asks))
         known = replace(
             Spread.of(problem.x, actions.reached, after),
             confidence=share,

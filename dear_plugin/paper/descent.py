@@ -13,7 +13,8 @@ the paper's appendix. The projection of rows enforces the constraints exactly.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -22,7 +23,60 @@ from dear_plugin.decoders import Decoder, DifferentiableDecoder
 from dear_plugin.errors import DearError
 from dear_plugin.search.outcomes import evaluate
 from dear_plugin.search.problem import SearchProblem
-from dear_plugin.search.settings import DescentSchedule
+from dear_plugin.search.settings import DescentSchedule, Search
+from dear_plugin.search.table import Actions, Table, part_of
+
+
+class Descent:
+    """The solver "paper": one action of each row and set.
+
+    Args:
+        table: what was tried.
+        search: the settings.
+    """
+
+    derives: ClassVar = True
+
+    def __init__(self, table: Table, search: Search) -> None:
+        self.table, self._schedule = table, search.schedule
+
+    def given(self) -> list[Actions]:
+        """See `Solver`."""
+        return self._on(self.table.problem.actionable)
+
+    def larger(self, row: Tensor, sets: Tensor, sums: Tensor) -> list[Actions]:
+        """See `Solver`."""
+        asked = torch.zeros(self.table.need.shape, dtype=torch.bool)
+        asked[row, sets] = True
+        return self._on(asked)
+
+    def others(self, asked: Tensor) -> list[Actions]:
+        """See `Solver`."""
+        return []
+
+    def beside(self, good: Tensor, rows: Tensor, bound: Tensor) -> list[Actions]:
+        """See `Solver`."""
+        return []
+
+    def _on(self, asked: Tensor) -> list[Actions]:
+        """The actions on sets of rows, (n, s) bool."""
+        table, problem = self.table, self.table.problem
+        decoder, schema = problem.decoders.decoder, problem.classifier.encoder.schema
+        parts = [len(decoder.parts(schema, members)) for members in problem.sets.members]
+        # Several parts are decoded one after another, which no derivative follows.
+        asked = asked & problem.actionable & (torch.tensor(parts) == 1)
+        if not bool(asked.any()):
+            return []
+        which = asked.any(0).nonzero()[:, 0]
+        part = replace(
+            problem.with_sets(problem.sets.only(which.tolist())), actionable=asked[:, which]
+        )
+        found = descended(part, self._schedule, table.aim, table.enough - table.aim)
+        # An action of size zero succeeds where the decoder's reconstruction is accepted.
+        row, sets, values = part_of(
+            found, (found[2] != part.own(*found[:2])).any(1) | table.takes_all
+        )
+        return [(row, which[sets], values)]
 
 
 def descended(

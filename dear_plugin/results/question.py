@@ -23,10 +23,11 @@ from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search.credibility import Reached
 from dear_plugin.search.criteria import (
     TOLERANCE,
+    Criterion,
     Measure,
     least_values,
-    measured_rows,
     measures_of_rows,
+    scored,
 )
 from dear_plugin.search.settings import CRITERIA, Search
 
@@ -218,9 +219,11 @@ class Question:
             "consistency": lambda found: (self.consistency(proposal, found.rows).amin(1), 0.0, {}),
         }
         asked = {"plausibility", "consistency", "agreement"} | search.required.keys()
-        measures = {name: each for name, each in measures.items() if name in asked}
+        # All are evaluated: of none a value is required here.
+        none = torch.full((len(self.case),), -torch.inf)
+        wanted = {name: Criterion(each, none) for name, each in measures.items() if name in asked}
         measured, least = torch.full((2, len(self.case), len(CRITERIA)), torch.nan).double()
-        measured[rows] = measured_rows(Reached(rows, proposal.rows[rows]), measures, known)
+        measured[rows] = scored(Reached(rows, proposal.rows[rows]), wanted, known)[2]
         own = proposal.least[rows].double()
         new = own.isnan()
         own = own.masked_scatter(new, trained.plausibility(self.case.x[rows[new]]).double())

@@ -81,10 +81,9 @@ def neighbours(
     distances, near = Neighbours(everyone, classifier.encoder).query(reached, k + 1)
     # Drop the nearest if it is the row itself, else the farthest.
     identical = distances[:, :1] == 0.0
-    near = np.where(identical, near[:, 1:], near[:, :-1])
-    labels = _labels(classifier, everyone).numpy()
-    own = _labels(classifier, reached).numpy()
-    shares[done] = 1.0 - np.abs(labels[near] - own[:, None]).mean(1)
+    near = torch.where(identical, near[:, 1:], near[:, :-1])
+    labels, own = _labels(classifier, everyone), _labels(classifier, reached)
+    shares[done] = 1.0 - (labels[near] - own[:, None]).abs().mean(1).numpy()
     return shares
 
 

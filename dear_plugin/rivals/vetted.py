@@ -17,7 +17,8 @@ from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.problem.reasons import Status
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Ranges, Spread
-from dear_plugin.search import RowCriteria, Search
+from dear_plugin.search import Search
+from dear_plugin.search.criteria import RowCriteria
 
 # How much farther past the boundary a method is asked to go where its answer does not meet the
 # criteria, as a share of the spread of the model's scores.

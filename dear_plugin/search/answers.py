@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.search.table import Table, places
+from dear_plugin.search.order import once, places
+from dear_plugin.search.table import Table
 from dear_plugin.search.ways import other_ways
 
 # Relative rounding error of a margin, larger than that of a float32 model.
@@ -32,14 +32,14 @@ def ranked(table: Table, k: int, first: Tensor | None = None) -> list[Tensor]:
     # Of answers size comes first; of others the criteria that they meet.
     score = torch.where(met < 1e6, -met, -1e6)
     at = table.sorted(at, score, size, table.price[at])
-    at = _counting(table, at[_once(table.pair(at)[:, None])])
+    at = _counting(table, at[once(table.pair(at))])
     at = torch.cat([given, at[~torch.isin(at, given)]])
     at = at[table.row[at].argsort(stable=True)]
     if k > 1:
-        at = at[_once(_changed(table, at))]
+        at = at[once(*_changed(table, at).T)]
         at = torch.cat([at, other_ways(table, at)])
         at = at[table.row[at].argsort(stable=True)]
-        at = at[_once(torch.cat([table.row[at, None], table.decoded(at).reached], 1))]
+        at = at[once(table.row[at], *table.decoded(at).reached.T)]
     place = places(table.row[at])
     return [at[place == rank] for rank in range(k)]
 
@@ -48,7 +48,7 @@ def best(table: Table, k: int) -> Tensor:
     """(q,) the best accepted lines, of k sets of each row without an answer."""
     at = table.hits[~table.has(table.passed)[table.row[table.hits]]]
     at = table.sorted(at, -table.met[at], table.price[at])
-    at = at[_once(table.pair(at)[:, None])]
+    at = at[once(table.pair(at))]
     return at[places(table.row[at]) < k]
 
 
@@ -86,9 +86,3 @@ def _changed(table: Table, at: Tensor) -> Tensor:
     changed = torch.zeros(len(at), table.problem.x.shape[1]).double()
     changed.scatter_reduce_(1, positions, moved, "amax")
     return torch.cat([table.row[at, None], changed], 1)
-
-
-def _once(keys: Tensor) -> Tensor:
-    """(q,) ascending, the positions of the first of equal keys, (m, c)."""
-    first = np.unique(keys.numpy(), axis=0, return_index=True)[1]
-    return torch.from_numpy(first).sort().values

@@ -1,4 +1,4 @@
-"""Asking: functions that yield rows and are sent the model's scores; answered together."""
+"""Asking: functions that yield rows and are sent the model's scores, by themselves or together."""
 
 from __future__ import annotations
 
@@ -14,31 +14,34 @@ Asking: TypeAlias = Generator[Tensor, Tensor, T]
 Scores: TypeAlias = Callable[[Tensor], Tensor]
 
 
-def together(scores: Scores, asks: Sequence[Asking[Any]]) -> list[Any]:
-    """The results of functions that ask for scores, with one call of the model for all of a round.
+def together(asks: Sequence[Asking[Any]]) -> Asking[list[Any]]:
+    """The results of functions that ask for scores, what all of them ask for at a time as one.
 
     A call costs as much as many rows: a frame has to be made, a pipeline to be walked through.
-
-    Args:
-        scores: the model.
-        asks: the functions.
     """
     results: list[Any] = [None] * len(asks)
-    wanted: dict[int, Tensor] = {}
     sent: dict[int, Any] = dict.fromkeys(range(len(asks)))
-    while sent:
+    while True:
+        wanted: dict[int, Tensor] = {}
         for i, part in sent.items():
             try:
                 wanted[i] = asks[i].send(part)
             except StopIteration as end:
                 results[i] = end.value
-        found = scores(torch.cat(list(wanted.values()))) if wanted else torch.empty(0)
-        parts = found.split([len(rows) for rows in wanted.values()]) if wanted else ()
-        sent, wanted = dict(zip(wanted, parts, strict=True)), {}
-    return results
+        if not wanted:
+            return results
+        found = yield torch.cat(list(wanted.values()))
+        parts = found.split([len(rows) for rows in wanted.values()])
+        sent = dict(zip(wanted, parts, strict=True))
 
 
 def answered(scores: Scores, ask: Asking[T]) -> T:
-    """The result of a function that asks for scores."""
-    result: T = together(scores, [ask])[0]
-    return result
+    """The result of a function that asks for scores, given the model."""
+    sent: Any = None
+    while True:
+        try:
+            rows = ask.send(sent)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        sent = scores(rows)

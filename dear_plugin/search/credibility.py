@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from dear_plugin.decoders import Decoder
+from dear_plugin.problem.scores import share_of
 from dear_plugin.search.asking import Asking
-from dear_plugin.search.outcomes import alone, decide
+from dear_plugin.search.outcomes import alone, margins_of
 from dear_plugin.search.problem import SearchProblem
 
 # Shares of the indirect change; from the half on, categories change.
@@ -21,7 +22,6 @@ SHARES = (0.0, 0.25, 0.5, 0.75)
 HALF = 0.5
 # Relative rounding error of a margin.
 ROUNDING = 1e-5
-CELLS_A_BATCH = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -59,57 +59,34 @@ class Decoded(Reached):
 
 
 def confidence(
-    problem: SearchProblem, actions: Decoded, least: float = 0.0, draws: Tensor | None = None
+    problem: SearchProblem, rows: Tensor, resampled: Tensor, least: float = 0.0
 ) -> Asking[tuple[Tensor, Tensor]]:
     """The share of resamples (decoders of resampled rows) under which actions succeed.
 
+    A search chooses among many actions those that do well under the resamples that it evaluates;
+    their share among the same resamples is too high. What is reported is of `unseen` ones.
+
     Args:
         problem: the search problem.
-        actions: m actions.
+        rows: (m,) the row of each action.
+        resampled: (m, r, p) the counterfactuals under some resamples.
         least: the share to reach.
-        draws: (r,) the resamples; None for those of a search.
 
     Returns:
-        (m,) the share, and (m,) by how much the margin falls short in the resample that decides
-        whether `least` is reached; 0 where none does.
+        (m,) double, the share, and (m,) by how much the margin falls short in the resample that
+        decides whether `least` is reached; 0 where none does.
     """
-    if not problem.resampled or not len(actions):
-        return torch.ones(len(actions)), torch.zeros(len(actions))
-    count = problem.decoders.decoder.draws
-    draws = torch.arange(1, count + 1) if draws is None else draws
-    margins, valid = yield from _resampled(problem, actions, draws)
-    may_fail = int((1.0 - least) * count + 1e-6)
-    more_margin = -margins.kthvalue(min(may_fail, count - 1) + 1, dim=1).values
-    more_margin = torch.where(more_margin.isfinite(), more_margin, 0.0).clamp_min(0.0)
-    return valid.float().mean(1), more_margin
-
-
-def confirmed(problem: SearchProblem, actions: Decoded, resampled: Tensor) -> Asking[Tensor]:
-    """(m,) double, the share of resamples under which actions succeed, given the rows, (m, r, p).
-
-    A search chooses among many actions those that do well under the resamples that it evaluates;
-    their share among the same resamples is too high. `resampled` is therefore of `unseen` ones.
-    """
-    m, r, _ = resampled.shape
-    asked = decide(problem, resampled.flatten(0, 1), actions.rows.repeat_interleave(r))
-    return (yield from asked)[1].view(m, r).double().mean(1)
+    found, owner = resampled.flatten(0, 1), rows.repeat_interleave(resampled.shape[1])
+    scores = yield found
+    margins = margins_of(problem, scores, found, owner)
+    valid = problem.goal.accepts(scores, owner) & (margins > -torch.inf)
+    shape = resampled.shape[:2]
+    return share_of(margins.view(shape), valid.view(shape), least)
 
 
 def unseen(decoder: Decoder) -> Tensor:
     """(r,) the resamples of a decoder that no search evaluates."""
     return torch.arange(decoder.draws + 1, 2 * decoder.draws + 1)
-
-
-def _resampled(
-    problem: SearchProblem, actions: Decoded, draws: Tensor
-) -> Asking[tuple[Tensor, Tensor]]:
-    """(m, r) margins and (m, r) bool, the decisions for actions under some resamples, (r,)."""
-    m, r, p = len(actions), len(draws), problem.x.shape[1]
-    parts = map(actions.part, torch.arange(m).split(max(1, CELLS_A_BATCH // (r * p))))
-    each = [problem.resample(part.rows, part.sets, part.values, draws) for part in parts]
-    owner = actions.rows.repeat_interleave(r)
-    margins, valid = yield from decide(problem, torch.cat(each).view(-1, p), owner)
-    return margins.view(m, r), valid.view(m, r)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from inspect import isgeneratorfunction
 from typing import Any, TypeAlias, TypeVar
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.problem.goals import Goal
-from dear_plugin.search.asking import Asking, answered
+from dear_plugin.search.asking import Asking, answered, together
 from dear_plugin.search.credibility import (
     Decoded,
     Reached,
@@ -23,8 +24,10 @@ from dear_plugin.search.credibility import (
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.settings import CRITERIA, Search
 
-# Rounding error of a share.
-TOLERANCE = 1e-6
+# Rounding error of a share; cells of the resamples that are decoded at a time.
+TOLERANCE, CELLS = 1e-6, 1 << 20
+# Actions of which all that the model says is asked for at once, also where a part would do.
+AT_ONCE = 64
 
 R = TypeVar("R", bound=Reached)
 # Of m counterfactuals: (m,) the measured values, from 0 to 1; (m,) or a number, how much more
@@ -47,33 +50,39 @@ class Criterion:
     least: Tensor
 
 
+Wanted: TypeAlias = Mapping[str, Criterion]
+
+
 def criteria(
-    problem: SearchProblem,
-    search: Search,
-    evidence: Trained,
-    own: Tensor | None = None,
-    *,
-    reported: bool = False,
-) -> dict[str, Criterion]:
-    """The criteria of a search by name, the cheapest to evaluate first.
+    problem: SearchProblem, search: Search, evidence: Trained | None, own: Tensor | None = None
+) -> tuple[Wanted, Wanted]:
+    """The criteria of a search by name, the cheapest to evaluate first; and those of a report.
+
+    A search asks for more than it reports, see `Search.stricter`; what is reported is evaluated
+    under resamples that no search sees.
 
     Args:
         problem: the search problem.
-        search: the required values; the search asks for more, see `Search.stricter`.
-        evidence: what answers are compared with.
+        search: the required values.
+        evidence: what answers are compared with; None for no criteria.
         own: (n,) the plausibility of the factuals, if it is known.
-        reported: what is reported of answers: what is required, under resamples that no search
-            evaluates.
     """
-    wanted = search if reported else search.stricter
-    draws = unseen(problem.decoders.decoder) if reported else None
-    measures = {
-        **measures_of_rows(problem.goal, evidence, wanted.min_agreement),
-        **measures_of_actions(problem, evidence, wanted.min_confidence, draws),
-    }
+    if evidence is None:
+        return {}, {}
     own = evidence.plausibility(problem.x) if own is None else own
-    least = least_values(wanted, own)
-    return {name: Criterion(measures[name], least[name]) for name in least if name in measures}
+    decoder, found = problem.decoders.decoder, []
+    draws = torch.arange(1, decoder.draws + 1), unseen(decoder)
+    for wanted, some in zip((search.stricter, search), draws, strict=True):
+        measures = measures_of_rows(problem.goal, evidence, wanted.min_agreement)
+        measures |= measures_of_actions(problem, evidence, wanted.min_confidence, some)
+        found.append(required(measures, wanted, own))
+    return found[0], found[1]
+
+
+def required(measures: Mapping[str, Measure], search: Search, own: Tensor) -> dict[str, Criterion]:
+    """What a search requires, of what can be measured; for `own` see `least_values`."""
+    least = least_values(search, own)
+    return {n: Criterion(measures[n], value) for n, value in least.items() if n in measures}
 
 
 def measures_of_rows(goal: Goal, evidence: Trained, least: float = 0.0) -> dict[str, Measure]:
@@ -94,9 +103,9 @@ def measures_of_rows(goal: Goal, evidence: Trained, least: float = 0.0) -> dict[
 
 
 def measures_of_actions(
-    problem: SearchProblem, evidence: Trained, least: float, draws: Tensor | None = None
+    problem: SearchProblem, evidence: Trained, least: float, draws: Tensor
 ) -> dict[str, Measure]:
-    """What depends on the action and the decoder; for `least` and `draws` see `confidence`."""
+    """What depends on the action and the decoder; confidence is of resamples, `draws`, (r,)."""
 
     def consistency(actions: Decoded) -> Measured:
         x, acted = problem.x[actions.rows], problem.sets.masks[actions.sets]
@@ -111,7 +120,10 @@ def measures_of_actions(
         return 1.0 - (yield from by_share(problem, actions)).reliance, 0.0, {}
 
     def confident(actions: Decoded) -> Asking[Measured]:
-        return (*(yield from confidence(problem, actions, least, draws)), {})
+        cells = len(draws) * problem.x.shape[1]
+        parts = map(actions.part, torch.arange(len(actions)).split(max(1, CELLS // cells)))
+        each = [problem.resample(part.rows, part.sets, part.values, draws) for part in parts]
+        return (*(yield from confidence(problem, actions.rows, torch.cat(each), least)), {})
 
     own = {} if problem.has_order else {"gain": gain}
     return {"consistency": consistency, **own, "reliance": reliance, "confidence": confident}
@@ -135,13 +147,22 @@ def margins(case: Case, search: Search, trained: Trained) -> Tensor:
     return case.aim + (search.margin * case.goal.unit(trained.scores)).float()
 
 
-def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor, Tensor]:
+def scored(
+    actions: R, wanted: Wanted, known: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """As `scoring`, by criteria that do not ask the model."""
-    return answered(_no_model, scoring(actions, wanted))
+    return answered(_no_model, scoring(actions, wanted, known))
 
 
-def scoring(actions: R, wanted: Mapping[str, Criterion]) -> Asking[tuple[Tensor, Tensor, Tensor]]:
+def scoring(
+    actions: R, wanted: Wanted, known: Tensor | None = None
+) -> Asking[tuple[Tensor, Tensor, Tensor]]:
     """Evaluate criteria of m actions in order; one that is not met ends the evaluation.
+
+    Args:
+        actions: the actions.
+        wanted: the criteria.
+        known: (m, c) what is known and not evaluated again, NaN elsewhere; None for nothing.
 
     Returns:
         (m,) double, the number of criteria met plus 1 minus what is missing of the next one,
@@ -150,52 +171,27 @@ def scoring(actions: R, wanted: Mapping[str, Criterion]) -> Asking[tuple[Tensor,
     """
     m = len(actions)
     score, more_margin = torch.full((m,), torch.inf, dtype=torch.float64), torch.zeros(m)
-    measured, at = torch.full((m, len(CRITERIA)), torch.nan), torch.arange(m)
+    more = torch.zeros(m, len(CRITERIA))
+    measured = torch.full((m, len(CRITERIA)), torch.nan) if known is None else known.clone()
+    at = torch.arange(m)
     for passed, (name, criterion) in enumerate(wanted.items()):
-        if not len(at):
-            break
-        found = measured[at]
-        more_margin[at] = yield from measuring(actions.part(at), name, criterion.measure, found)
-        measured[at], share = found, found[:, CRITERIA.index(name)]
-        missing = criterion.least[actions.rows[at]] - share
+        column = CRITERIA.index(name)
+        if len(new := at[measured[at, column].isnan()]):
+            # A further call of the model costs as much as many rows.
+            asking = [n for n in list(wanted)[passed:] if isgeneratorfunction(wanted[n].measure)]
+            names = asking if name in asking and len(new) <= AT_ONCE else [name]
+            found = [wanted[each].measure(actions.part(new)) for each in names]
+            found = (yield from together(found)) if name in asking else found
+            for each, (share, short, also) in zip(names, found, strict=True):
+                more[new, CRITERIA.index(each)] = torch.as_tensor(short).to(more)
+                for other, values in ((each, share), *also.items()):
+                    measured[new, CRITERIA.index(other)] = values.to(measured)
+        more_margin[at] = more[at, column]
+        missing = criterion.least[actions.rows[at]] - measured[at, column]
         passes = missing <= TOLERANCE
         score[at] = torch.where(passes, torch.inf, passed + 1.0 - missing.double())
         at = at[passes]
     return score, more_margin, measured
-
-
-def measuring(found: Reached, name: str, measure: Measure, known: Tensor) -> Asking[Tensor]:
-    """Evaluate a criterion of m counterfactuals where it is not known.
-
-    Args:
-        found: the counterfactuals.
-        name: the name of the criterion.
-        measure: its measure.
-        known: (m, c) the values in the order of `CRITERIA`, NaN if unknown; they are filled.
-
-    Returns:
-        (m,) how much more margin may be expected to suffice.
-    """
-    more_margin = torch.zeros(len(found))
-    new = known[:, CRITERIA.index(name)].isnan().nonzero()[:, 0]
-    if len(new):
-        measured = measure(found.part(new))
-        share, more, also = measured if isinstance(measured, tuple) else (yield from measured)
-        more_margin[new] = torch.as_tensor(more).expand(len(new))
-        for other, values in ((name, share), *also.items()):
-            known[new, CRITERIA.index(other)] = values.to(known)
-    return more_margin
-
-
-def measured_rows(found: Reached, measures: Mapping[str, Measure], known: Tensor) -> Tensor:
-    """(m, c) the values of m counterfactuals by measures that do not ask the model.
-
-    What is known, (m, c), is not evaluated again.
-    """
-    values = known.clone()
-    for name, measure in measures.items():
-        answered(_no_model, measuring(found, name, measure, values))
-    return values
 
 
 def _no_model(rows: Tensor) -> Tensor:
@@ -211,18 +207,15 @@ class RowCriteria(Requirement):
         at: (m,) the positions of m of them.
     """
 
-    wanted: Mapping[str, Criterion]
+    wanted: Wanted
     at: Tensor
 
     @classmethod
     def of(cls, case: Case, search: Search, evidence: Trained) -> RowCriteria | None:
         """The criteria of the rows of a call; None where a search has none of them."""
         measures = measures_of_rows(case.goal, evidence)
-        if not search.required.keys() & measures.keys():
-            return None
-        least = least_values(search, evidence.plausibility(case.x))
-        wanted = {n: Criterion(measures[n], v) for n, v in least.items() if n in measures}
-        return cls(wanted, torch.arange(len(case)))
+        wanted = required(measures, search, evidence.plausibility(case.x))
+        return cls(wanted, torch.arange(len(case))) if wanted else None
 
     def met(self, reached: Tensor, rows: Tensor) -> Tensor:
         """See `Requirement`."""

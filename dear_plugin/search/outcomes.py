@@ -10,7 +10,7 @@ from torch import Tensor
 from dear_plugin.search.asking import Asking, answered
 from dear_plugin.search.problem import SearchProblem
 
-# Actions of a black box of which the margin without indirect changes is asked for at once.
+# Actions of which the margin without indirect changes is asked for at once.
 AT_ONCE = 2048
 # (n,) each: the least margin of a success, and of an answer.
 Least: TypeAlias = tuple[Tensor, Tensor]
@@ -67,8 +67,8 @@ def judged(
             the action alone, with what it forces, succeeds; None to ask for none.
     """
     x, m = problem.x.index_select(0, rows), len(rows)
-    # A further call of a black box costs as much as many rows.
-    at_once = least is not None and m <= AT_ONCE and not problem.classifier.is_module
+    # A further call costs as much as many rows.
+    at_once = least is not None and m <= AT_ONCE
     frozen = _forced(problem, x, alone, still[1], rows) if at_once else alone[:0]
     scores = yield torch.cat([reached, frozen])
     margin = margins_of(problem, scores[:m], reached, rows)
@@ -85,19 +85,6 @@ def judged(
         if len(at):
             enough[at] = margins_of(problem, more, frozen, rows[at], True) >= least[0][rows[at]]
     return _cost(problem, x, reached, rows, still[0]), margin, enough
-
-
-def decide(problem: SearchProblem, reached: Tensor, rows: Tensor) -> Asking[tuple[Tensor, Tensor]]:
-    """(m,) the margins of counterfactuals, and (m,) bool, whether the goal accepts them.
-
-    Args:
-        problem: the rows and the goal.
-        reached: (m, p) the counterfactuals.
-        rows: (m,) the factual row of each.
-    """
-    scores = yield reached
-    margin = margins_of(problem, scores, reached, rows)
-    return margin, problem.goal.accepts(scores, rows) & (margin > -torch.inf)
 
 
 def margins_of(
@@ -127,10 +114,8 @@ def _cost(
     problem: SearchProblem, x: Tensor, reached: Tensor, rows: Tensor, acted: Tensor
 ) -> Tensor:
     """(m,) the l1 cost of counterfactuals, (m, p), of what is acted on, (m, p) bool."""
-    distance, costs = (
-        problem.classifier.encoder.distance(reached, x),
-        problem.feasible.limits.costs,
-    )
+    distance = problem.classifier.encoder.distance(reached, x)
+    costs = problem.feasible.limits.costs
     if costs is not None or problem.indirect_weight != 1.0:
         own = torch.ones(()) if costs is None else costs[rows]
         distance = distance * own.where(acted, problem.indirect_weight)

@@ -39,7 +39,6 @@ class SearchProblem:
         classifier: the model.
         actionable: (n, s) bool, the sets that each row may act on.
         in_steps: whether actions set multiples of steps, and no extreme values.
-        resampled: whether confidence is evaluated, under resamples of the decoders.
         indirect_weight: what a unit of indirect change counts for in costs.
         latents_by_set: the latents of the rows, (n, k), by set; see `latents`.
     """
@@ -52,7 +51,6 @@ class SearchProblem:
     classifier: Classifier
     actionable: Tensor
     in_steps: bool = False
-    resampled: bool = False
     indirect_weight: float = 1.0
     latents_by_set: dict[int, Tensor] = field(default_factory=dict)
 
@@ -175,12 +173,6 @@ class SearchProblem:
     def extended(self, sets: ActionSets) -> SearchProblem:
         """The same rows with more action sets; those of before keep their positions."""
         return replace(self.with_sets(sets), latents_by_set=self.latents_by_set)
-
-    def only(self, asked: Tensor) -> SearchProblem:
-        """The same rows with those of the sets that some may act on, given (n, s) bool."""
-        which = asked.any(0).nonzero()[:, 0]
-        few = self.with_sets(self.sets.only(which.tolist()))
-        return replace(few, actionable=few.actionable & asked[:, which])
 
     def own(self, rows: Tensor, sets: Tensor) -> Tensor:
         """(m, w) the factual values of the sets' features; rows and sets are (m,)."""

@@ -1,99 +1,62 @@
-"""Rounds: actions are tried and lines vetted together; what is not needed is left out."""
+"""Rounds: actions are tried and lines vetted together; what is not needed is left out.
+
+An answer on several features is doubted: the actions without one of its changes are tried, and
+what is left is judged by what is reported of it. If it does as well, it takes its place.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import combinations
 
 import torch
 from torch import Tensor
 
-from dear_plugin.search.asking import Asking, answered, together
-from dear_plugin.search.table import Actions, Table, part_of
-
-# Cells of the rows of actions that are decoded at once.
-CELLS = 1 << 22
+from dear_plugin.search.asking import answered, together
+from dear_plugin.search.table import Actions, Table
 
 
-class Rounds:
-    """The rounds of a search.
+def advance(table: Table, vets: Tensor, new: Sequence[Actions] = ()) -> None:
+    """Try actions and vet lines, (q,), with one call of the model if they are few."""
+    # Parts of pairs are tried at once: those of larger sets need further decoders.
+    whole, left = _parts(table, vets[table.count(vets) == 2])
+    trying = table.trying(table.joined([*new, left]))
+    asks = together([table.vetting(vets, table.wanted), table.factual(), trying])
+    vetted, *_ = answered(table.problem.scores, asks)
+    doubt(table, torch.cat([_discarding(table, whole, vetted), vetted[table.count(vetted) > 2]]))
 
-    An answer on several features is doubted: the actions without one of its changes are tried,
-    and what is left is judged by what is reported of it. If it does as well, it takes its place.
 
-    Args:
-        table: what was tried.
+def doubt(table: Table, at: Tensor) -> None:
+    """Discard lines on several features, (q,), without one of which they would do as well."""
+    while len(at):
+        whole, left = _parts(table, at)
+        answered(table.problem.scores, table.trying(left))
+        at = _discarding(table, whole, at)
+
+
+def _discarding(table: Table, whole: Tensor, some: Tensor) -> Tensor:
+    """Discard lines, (m,), among some, of which a part does as well; (q,) answers to doubt next.
+
+    The parts are the last lines of the table, and must have the margin, too.
     """
+    part, rows = torch.arange(len(table) - len(whole), len(table)), table.row[whole]
+    enough = table.margin[whole] >= table.enough[rows]
+    kept = table.margin[part] >= table.enough[rows].where(enough, table.aim[rows])
+    kept &= torch.isin(whole, some)
+    whole, part = whole[kept], part[kept]
+    reported = answered(table.problem.scores, table.vetting(part, table.reported))
+    table.meets(whole[table.met[part] >= table.met[whole].floor()], 0.0)
+    return reported[table.count(reported) > 1]
 
-    def __init__(self, table: Table) -> None:
-        self.table, self._none, self._started = table, torch.empty(0, dtype=torch.int64), False
-        # Lines whose parts are tried next; pairs of lines and of their parts to judge.
-        self._doubted, self._judged = self._none, (self._none, self._none)
 
-    def run(self, new: Sequence[Actions] = (), vets: Tensor | None = None) -> None:
-        """Try actions and vet lines, (q,), with one call of the model if they are few."""
-        table, vets = self.table, self._none if vets is None else vets
-        # Parts of pairs are tried at once: those of larger sets need further decoders.
-        some = torch.cat([vets[self.count(vets) == 2], self._doubted])
-        doubted, (judged, part) = self._doubted, self._judged
-        whole, left = self._parts(some)
-        every = table.joined([*new, left])
-        size = max(1, CELLS // table.problem.x.shape[1])
-        first, *chunks = torch.arange(len(every[0])).split(size) or (self._none,)
-        asks: list[Asking[Any]] = [table.vetting(vets, table.wanted)]
-        asks.append(table.vetting(part, table.reported))
-        asks.append(table.trying(part_of(every, first)))
-        if not self._started:
-            asks.append(table.factual())
-        self._started = True
-        vetted, reported, *_ = together(table.problem.scores, asks)
-        for at in chunks:
-            answered(table.problem.scores, table.trying(part_of(every, at)))
-        table.meets(judged[table.met[part] >= table.met[judged].floor()], 0.0)
-        self._judged = self._as_good(whole, torch.cat([vetted, doubted]))
-        again = torch.cat([reported, vetted[self.count(vetted) > 2]])
-        self.doubt(again[(table.met[again] == torch.inf) & (self.count(again) > 1)])
-
-    def doubt(self, at: Tensor) -> None:
-        """Lines, (q,), on several features whose parts are tried next."""
-        self._doubted = at
-
-    @property
-    def open(self) -> Tensor:
-        """(q,) the lines whose changes are not known to be needed."""
-        return torch.cat([self._doubted, self._judged[0]])
-
-    def at_work(self, vets: Tensor, new: Sequence[Actions]) -> Tensor:
-        """(n,) bool, the rows with something to do in a round."""
-        busy = self.table.has(torch.cat([vets, self.open]))
-        return busy.index_fill(0, torch.cat([self._none, *(part[0] for part in new)]), True)
-
-    def count(self, at: Tensor) -> Tensor:
-        """(q,) the number of features of lines."""
-        members = self.table.problem.sets.members
-        return torch.tensor([len(each) for each in members])[self.table.set[at]]
-
-    def _as_good(self, whole: Tensor, some: Tensor) -> tuple[Tensor, Tensor]:
-        """Those of lines, (m,), among some, whose part has the margin, too; and these parts.
-
-        The parts are the last lines of the table.
-        """
-        table = self.table
-        part, rows = torch.arange(len(table) - len(whole), len(table)), table.row[whole]
-        enough = table.margin[whole] >= table.enough[rows]
-        kept = table.margin[part] >= table.enough[rows].where(enough, table.aim[rows])
-        kept &= torch.isin(whole, some)
-        return whole[kept], part[kept]
-
-    def _parts(self, at: Tensor) -> tuple[Tensor, Actions]:
-        """(m,) lines of several features, each once for each of these; the actions without it."""
-        table, wholes, found = self.table, [self._none], [self.table.nothing]
-        for i in table.set[at].unique().tolist():
-            members = table.problem.sets.members[i]
-            some, small = at[table.set[at] == i], min(len(members) - 1, int(table.size[i]))
-            for left in range(len(members)) if len(members) > 1 else ():
-                kept = [c for c in range(len(members)) if c != left]
-                sets = table.sets_of([tuple(members[c] for c in kept)], small).expand(len(some))
-                wholes.append(some)
-                found.append((table.row[some], sets, table.values[some][:, kept]))
-        return torch.cat(wholes), table.joined(found)
+def _parts(table: Table, at: Tensor) -> tuple[Tensor, Actions]:
+    """(m,) lines of several features, each once for each of these; the actions without it."""
+    wholes, found = [at[:0]], []
+    for i in table.set[at].unique().tolist():
+        members, some = table.problem.sets.members[i], at[table.set[at] == i]
+        small = min(len(members) - 1, int(table.size[i]))
+        for kept in map(list, combinations(range(len(members)), small and len(members) - 1)):
+            sets = table.sets_of([tuple(members[c] for c in kept)], small).expand(len(some))
+            wholes.append(some)
+            found.append((table.row[some], sets, table.values[some][:, kept]))
+    return torch.cat(wholes), table.joined(found)

@@ -4,7 +4,7 @@
     line      an action that was tried of a row: decoded and scored once, which gives its cost and
               its margin. All lines are one `Table`; what is known of a row is read off its lines
     round     what all rows do at a time. What they ask of the model is asked together (`asking`):
-              a few calls, since one criterion asks after another
+              one call for few actions; of many, one criterion asks after another
     stage     what a row tries when its lines give it nothing to do (`stages`)
     sum       two lines of a row on different features, taken as one action (`sums`)
     way       the levels of categories an action sets, and whether it succeeds alone (`ways`)
@@ -28,11 +28,12 @@ k-th is of sets of which no subset is cheaper. In a round a row
               and the last of each quarter
     tries     numbers between a tried one and the next one outwards, if that is open or an answer,
               and a lower price is expected; and, from the cheapest good line of each of the four
-              cheapest sets of several features, points on the way to the factual (`between`); none
+              cheapest sets of several features, points on the way to the factual (`line`); none
               whose direct cost is above 1 + `prefer_alone` times the k-th price of good lines
 
 A row with nothing to do stops if it has k answers; else it goes on to its next stage, if any. A
-stage lasts five rounds at most; the first, for a row without an answer, two. Stages are
+stage lasts four rounds at most; in the first, a row without an answer goes on in its second round,
+and still vets what it has. Stages are
 
     1 feature   up to 128 values and some near the factual (`values`); without criteria and
                 `prefer_alone` few at first; and 32 combinations on given sets of several
@@ -42,8 +43,8 @@ stage lasts five rounds at most; the first, for a row without an answer, two. St
                 these sets, of rows with nothing accepted
     3, 4, 5     the same with one feature more, of rows with nothing accepted
 
-Of an answer on several features, a vetted pair, and at last the best misses, each feature is left
-out in turn (`rounds`). If the rest has the margin and meets as many criteria as reported (by
+Of an answer on several features, and at last of the best misses, each feature is left out in turn
+(`rounds`). If the rest has the margin and meets as many criteria as reported (by
 `Search`, with other resamples), the whole is discarded. In the end, rows without an answer also
 vet what is accepted by too small a margin: to order misses. A search for k > 1 continues that for
 k = 1, of rows with an answer, from round `FURTHER` on; other ways are vetted where fewer than k
@@ -51,12 +52,14 @@ sets have an answer.
 
 *Ranks* are by size, any given set being 1, then price, then ways; the first for k = 1 stays first
 (`answers`). Misses: accepted lines by the criteria met, or the largest margin. With
-`solver="paper"` a `source` gives all actions but those with one left out. A row's answers do not
-depend on other rows, but for decoders of three or more features that are trained jointly.
+`solver="paper"` Algorithm 1 gives one action of each set, and nothing is tried beside it; both
+solvers have the same four methods (`stages.Solver`). A row's answers do not depend on other rows,
+but for decoders of three or more features that are trained jointly.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -66,21 +69,21 @@ from torch import Tensor
 from dear_plugin._progress import Bar
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.search.answers import best, ranked
-from dear_plugin.search.between import Between
 from dear_plugin.search.criteria import criteria
+from dear_plugin.search.line import Line
+from dear_plugin.search.order import places
 from dear_plugin.search.problem import SearchProblem
-from dear_plugin.search.rounds import Rounds
+from dear_plugin.search.rounds import advance, doubt
 from dear_plugin.search.settings import Search
-from dear_plugin.search.stages import Source, Stages
-from dear_plugin.search.table import Actions, Table, Wanted, places
-from dear_plugin.search.values import FeatureValues
+from dear_plugin.search.stages import Solver, Stages
+from dear_plugin.search.table import Actions, Table
 from dear_plugin.search.ways import untried
 
 # Lines of a row that are vetted in each round, for each answer; and the rounds after which a row
 # without an answer goes on, and still vets what it has.
-VETTED, PATIENCE = (8, 32, 128, 256, 256), 2
+VETTED, PATIENCE = (32, 128, 256, 256), 1
 # The first of these rounds for further answers, which need not be as near to the cheapest.
-FURTHER = 2
+FURTHER = 1
 # Lines of other ways, of a row in each round, for each answer.
 WAYS = 4
 # Of the cheaper actions of a set with an answer, so many evenly spread ones are vetted.
@@ -97,10 +100,9 @@ class SearchRun:
         problem: the rows and the given sets.
         search: the settings.
         evidence: what the criteria compare answers with; None for no criteria.
-        known: the lists of values.
         aim: (n,) the least margin of a success.
         enough: (n,) the least margin of an answer.
-        source: what gives the only candidates; None for lists of values.
+        solver: what gives the actions that are tried.
         own: (n,) the plausibility of the factuals; None for no criteria.
         table: what was tried.
     """
@@ -108,24 +110,22 @@ class SearchRun:
     problem: SearchProblem
     search: Search
     evidence: Trained | None
-    known: FeatureValues
     aim: Tensor
     enough: Tensor
-    source: Source | None = None
+    solver: Callable[[Table, Search], Solver] = Line
 
     def __post_init__(self) -> None:
         """Nothing is tried yet."""
         self.own = None if self.evidence is None else self.evidence.plausibility(self.problem.x)
         # Not bound to the run: a circle would keep the table in memory.
-        asked = partial(_asked, search=self.search, evidence=self.evidence, own=self.own)
+        asked = partial(criteria, search=self.search, evidence=self.evidence, own=self.own)
         discount = self.search.prefer_alone
         self.table = Table(
             self.problem, asked, aim=self.aim, enough=self.enough, discount=discount
         )
         self.k, self._first = 0, self.table.row
-        most = self.search.max_features
-        self._stages = Stages(self.table, self.known, max_features=most, source=self.source)
-        self._rounds, self._between = Rounds(self.table), Between(self.table, self.known)
+        self._solver = self.solver(self.table, self.search)
+        self._stages = Stages(self.table, self._solver, self.search.max_features)
 
     def ranked(self, k: int = 1) -> list[Tensor]:
         """The lines of the first k answers of every row, by rank; a nearest miss has rank 0."""
@@ -140,8 +140,8 @@ class SearchRun:
 
     def _run(self, done: Bar) -> None:
         """Rounds: each row vets, looks beside what is good, or goes on to its next stage."""
-        table, rounds, last, turns = self.table, self._rounds, len(self._stages), len(VETTED)
-        start, stage = 0, torch.full((len(self.aim),), -1)
+        table, last, turns = self.table, len(self._stages), len(VETTED)
+        start, stage = -1, torch.full((len(self.aim),), -1)
         if self.k > 1:
             # Rows without an answer have been through all stages.
             start, stage = FURTHER, last * (~table.has(table.passed)).long()
@@ -153,12 +153,14 @@ class SearchRun:
             busy &= turn < turns
             alive = table.alive(self.k)
             mine = alive[busy[table.row[alive]]]
-            vets = self._next(mine, torch.tensor(VETTED)[turn.clamp_max(turns - 1)])
+            vets = self._next(mine, torch.tensor(VETTED)[turn.clamp(0, turns - 1)])
             if self.k > 1:
                 ways = untried(table, self.k, WAYS)
                 vets = torch.cat([vets, ways[busy[table.row[ways]]]]).unique()
-            new = self._beside(busy & (turn < turns - 1), alive)
-            stays = rounds.at_work(vets, new)
+            good, open_ = torch.cat([table.passed, alive]), busy & (turn < turns - 1)
+            bound = table.bound(self.k, good) * (1.0 + table.discount)
+            new = self._solver.beside(good, open_, bound) if bool(open_.any()) else []
+            stays = _at_work(table, vets, new)
             moving = (stage < last) & ((late & ~table.has(table.passed)) | ~stays)
             while bool(moving.any()):
                 # Further stages are of use to rows with too few answers only.
@@ -167,28 +169,24 @@ class SearchRun:
                 turn[moving] = start
                 for i in stage[moving & (stage < last)].unique().tolist():
                     new += self._stages.at(i, moving & (stage == i), self.k)
-                moving = moving & (stage < last) & ~rounds.at_work(vets, new)
-            rounds.run(new, vets)
+                moving = moving & (stage < last) & ~_at_work(table, vets, new)
+            advance(table, vets, new)
             turn += 1
 
     def _settle(self) -> None:
         """Vet what is accepted by too small a margin; what is proposed needs each change."""
-        table, rounds, kept = self.table, self._rounds, self.table.row[:0]
+        table, kept = self.table, self.table.row[:0]
         if self.k == 1:
             need, table.need = table.need, self.aim[:, None].expand(table.need.shape).clone()
             alive = table.alive(1)
             alive = alive[~table.has(table.passed)[table.row[alive]]]
-            rounds.run(vets=self._next(alive, torch.full((len(self.aim),), NEARER)))
+            advance(table, self._next(alive, torch.full((len(self.aim),), NEARER)))
             table.need = torch.cat([need, table.need[:, need.shape[1] :]], 1)
-        for _ in range(2 * table.values.shape[1]):
-            if not len(rounds.open):
-                at = best(table, self.k)
-                at = at[(table.met[at] != 0.0) & (rounds.count(at) > 1) & ~torch.isin(at, kept)]
-                kept = torch.cat([kept, at])
-                rounds.doubt(at)
-                if not len(at):
-                    return
-            rounds.run()
+        for _ in range(table.values.shape[1]):
+            at = best(table, self.k)
+            at = at[(table.met[at] != 0.0) & (table.count(at) > 1) & ~torch.isin(at, kept)]
+            kept = torch.cat([kept, at])
+            doubt(table, at)
 
     def _next(self, at: Tensor, most: Tensor) -> Tensor:
         """(q,) the lines to vet, of some: at most a number, (n,), of each row, the cheapest first.
@@ -209,20 +207,7 @@ class SearchRun:
         at = table.sorted(at, table.price[at])
         return at[places(table.row[at]) < (most * self.k)[table.row[at]]]
 
-    def _beside(self, rows: Tensor, alive: Tensor) -> list[Actions]:
-        """Actions beside the good lines of rows, (n,) bool."""
-        if self.source is not None or not bool(rows.any()):
-            return []
-        good = torch.cat([self.table.passed, alive])
-        bound = self.table.bound(self.k, good) * (1.0 + self.table.discount)
-        return [self._stages.rest(rows, bound), *self._between.of(good, rows, bound)]
 
-
-def _asked(
-    problem: SearchProblem, *, search: Search, evidence: Trained | None, own: Tensor | None
-) -> tuple[Wanted, Wanted]:
-    """What a search asks of answers, and what is reported of them."""
-    if evidence is None:
-        return {}, {}
-    each = partial(criteria, problem, search, evidence, own)
-    return each(), each(reported=True)
+def _at_work(table: Table, vets: Tensor, new: Sequence[Actions]) -> Tensor:
+    """(n,) bool, the rows with lines to vet, (q,), or actions to try."""
+    return table.has(vets).index_fill(0, table.joined(new)[0], True)

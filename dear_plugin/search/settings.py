@@ -59,13 +59,8 @@ class DescentSchedule(Named):
 
     def __post_init__(self) -> None:
         """Validate the settings."""
-        validate(
-            self,
-            step=number(),
-            weights=several(number()),
-            target=number(),
-            steps=whole(0),
-        )
+        rates = {"weights": several(number()), "target": number()}
+        validate(self, step=number(), steps=whole(0), **rates)
 
 
 @dataclass(frozen=True)
@@ -160,16 +155,10 @@ class Search(Named):
     @property
     def required(self) -> dict[str, float]:
         """The least value of each criterion that is asked for, the cheapest to evaluate first."""
-        least = {
-            "consistency": self.min_consistency,
-            "plausibility": self.min_plausibility,
-            "gain": float(self.own_gain),
-            "reliance": 1.0 - self.max_reliance,
-            "support": self.min_support or 0.0,
-            "agreement": self.min_agreement,
-            "confidence": self.min_confidence,
-        }
-        return {name: least[name] for name in CRITERIA if least[name]}
+        own, reliance = (self.min_plausibility, self.own_gain), 1.0 - self.max_reliance
+        others = self.min_support or 0.0, self.min_agreement, self.min_confidence
+        least = self.min_consistency, *own, reliance, *others
+        return {name: float(each) for name, each in zip(CRITERIA, least, strict=True) if each}
 
     @property
     def stricter(self) -> Search:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from dear_plugin.search.asking import Asking
+from dear_plugin.search.order import order, places
 from dear_plugin.search.outcomes import judged
-from dear_plugin.search.table import Table, places
+from dear_plugin.search.table import Table
 
 # The actions of each feature, the sets of a row, and the places of a set, by predicted cost, that
 # the model is asked about.
@@ -81,16 +81,15 @@ def offered(table: Table, rows: Tensor, single: Tensor, size: int) -> Asking[Sum
     if not len(first):
         return every
     price, margin = yield from _predicted(table, every)
-    key, row = _key(margin, price, table.enough[table.row[first]]), table.row[first]
-    which = every.members(table)[1]
-    order = torch.from_numpy(np.lexsort([c.numpy() for c in (key, which, row)]))
-    row, key, own = row[order], key[order], (row * len(row) + which)[order]
-    place, heads = places(own), (places(own) == 0).nonzero()[:, 0]
-    heads = heads[torch.from_numpy(np.lexsort([key[heads].numpy(), row[heads].numpy()]))]
-    rank = torch.empty_like(place)
+    row, which = table.row[first], every.members(table)[1]
+    key = _key(margin, price, table.enough[row])
+    at = order(row, which, key)
+    row, key, place = row[at], key[at], places((row * len(row) + which)[at])
+    heads = (place == 0).nonzero()[:, 0]
+    heads, rank = heads[order(row[heads], key[heads])], torch.empty_like(place)
     rank[heads] = places(row[heads])
-    start = torch.arange(len(own)) - place
-    return Sums(first[order], second[order], rank[start], place, key[start] < FAILS)
+    start = torch.arange(len(at)) - place
+    return Sums(first[at], second[at], rank[start], place, key[start] < FAILS)
 
 
 def _predicted(table: Table, sums: Sums) -> Asking[tuple[Tensor, Tensor]]:
@@ -140,11 +139,9 @@ def sums(table: Table, rows: Tensor, single: Tensor, size: int) -> tuple[Tensor,
     some = PLACES[key.shape[2] > PLACES]
     key, which = (e[..., some].gather(1, sets.expand(-1, -1, len(some))) for e in (key, which))
     at = key.isfinite().nonzero(as_tuple=True)
-    one, (i, j) = (
-        which[at],
-        (sets[..., 0][at[:2]] // len(single), sets[..., 0][at[:2]] % len(single)),
-    )
-    return base[at[0], i, one // PARTS], added[at[0], j, one % PARTS]
+    one, which = which[at], sets[..., 0][at[:2]]
+    first = base[at[0], which // len(single), one // PARTS]
+    return first, added[at[0], which % len(single), one % PARTS]
 
 
 def _spread(table: Table, rows: Tensor, single: Tensor) -> Tensor:
@@ -157,20 +154,17 @@ def _spread(table: Table, rows: Tensor, single: Tensor) -> Tensor:
     column[single] = torch.arange(len(single))
     at = (place[table.row] >= 0) & (column[table.set] >= 0) & table.margin.isfinite()
     at = at.nonzero()[:, 0]
-    at = table.sorted(at, table.set[at], table.cost[at])
-    pair, margin = table.pair(at), table.margin[at].double()
-    # The running maximum of each pair: those of later ones are lifted above all before.
-    lifted = margin - margin.min() if len(at) else margin
-    owner = pair.unique_consecutive(return_inverse=True)[1]
-    lifted = lifted + owner * (lifted.max() + 1.0 if len(at) else 1.0)
-    top = lifted.cummax(0).values if len(at) else lifted
-    front = torch.ones(len(at), dtype=torch.bool)
-    front[1:] = top[1:] > top[:-1]
-    at = at[front]
-    _, owner, count = table.pair(at).unique_consecutive(return_inverse=True, return_counts=True)
-    count, rank = count[owner], places(owner)
-    slot = torch.where(count <= PARTS, rank, rank * (PARTS - 1) // (count - 1).clamp_min(1))
     out = torch.full((len(rows), len(single), PARTS), -1)
+    if not len(at):
+        return out
+    at = table.sorted(at, table.set[at], table.cost[at])
+    margin, owner = table.margin[at].double(), table.pair(at).unique_consecutive(True)[1]
+    # Margins of later sets are lifted above all before: their maximum so far is that of a set.
+    lifted = margin + owner * (margin.max() - margin.min() + 1.0)
+    front = lifted > torch.cat([lifted[:1] - 1.0, lifted.cummax(0).values[:-1]])
+    at, owner = at[front], owner[front]
+    count, rank = owner.bincount()[owner], places(owner)
+    slot = torch.where(count <= PARTS, rank, rank * (PARTS - 1) // (count - 1).clamp_min(1))
     out[place[table.row[at]], column[table.set[at]], slot] = at
     return out
 

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from dear_plugin.search.asking import Asking
 from dear_plugin.search.credibility import Decoded, by_share
-from dear_plugin.search.criteria import Criterion, scoring
+from dear_plugin.search.criteria import Wanted, scoring
+from dear_plugin.search.order import order
 from dear_plugin.search.outcomes import direct_cost, evaluation
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.settings import CRITERIA
 
-Wanted: TypeAlias = Mapping[str, Criterion]
 # Rows, sets and values, (m, w), of m actions.
 Actions: TypeAlias = tuple[Tensor, Tensor, Tensor]
 # The share by which an action must be cheaper than an answer to be worth its criteria.
 CHEAPER = 0.002
+# Cells of the rows of actions that are decoded at once.
+CELLS = 1 << 22
 
 
 class Table:
@@ -103,7 +104,8 @@ class Table:
 
     def joined(self, parts: Sequence[Actions]) -> Actions:
         """The actions of several parts, of sets of different sizes."""
-        wide = [(row, sets, self.wide(values)) for row, sets, values in parts]
+        each = [self.nothing, *parts]
+        wide = [(row, sets, self.wide(values)) for row, sets, values in each]
         row, sets, values = map(torch.cat, zip(*wide, strict=True))
         return row, sets, values
 
@@ -118,16 +120,20 @@ class Table:
         return direct_cost(self.problem, row, sets, self.wide(values)[:, None])[:, 0]
 
     def factual(self) -> Asking[None]:
-        """The margins of the factuals, `before`."""
+        """The margins of the factuals, `before`, if nothing is tried yet."""
+        if len(self):
+            return
         scores = yield self.problem.x
         every = torch.arange(len(self.problem))
         self.before = self.problem.goal.margin(scores, every).float()
 
-    def trying(self, new: Actions) -> Asking[Tensor]:
-        """(q,) the lines of new actions, which are evaluated."""
-        (row, sets, values), first = new, len(self)
-        if not len(row):
-            return row
+    def trying(self, new: Actions) -> Asking[None]:
+        """Evaluate new actions, which are further lines."""
+        parts = torch.arange(len(new[0])).split(max(1, CELLS // self.problem.x.shape[1]))
+        for at in parts if len(new[0]) else ():
+            yield from self._trying(*part_of(new, at))
+
+    def _trying(self, row: Tensor, sets: Tensor, values: Tensor) -> Asking[None]:
         values, least = self.wide(values), (self.aim, self.enough) if self.discount else None
         cost, margin, alone = yield from evaluation(self.problem, row, sets, values, least)
         self.row, self.set = torch.cat([self.row, row]), torch.cat([self.set, sets])
@@ -140,9 +146,9 @@ class Table:
         met[self.takes_all & self.problem.sets.single[sets]] = torch.inf
         self.met, self._passed = torch.cat([self.met, met]), None
         blank = torch.full((len(row), len(CRITERIA)), torch.nan)
-        self.measured, lines = torch.cat([self.measured, blank]), torch.arange(first, len(self))
-        self.hits = torch.cat([self.hits, lines[margin >= self.aim[row]]])
-        return lines
+        self.measured = torch.cat([self.measured, blank])
+        hits = (margin >= self.aim[row]).nonzero()[:, 0] + len(self) - len(row)
+        self.hits = torch.cat([self.hits, hits])
 
     def vetting(self, at: Tensor, wanted: Wanted) -> Asking[Tensor]:
         """(q,) those of lines, (m,), that are answers by some criteria, which are evaluated."""
@@ -222,29 +228,21 @@ class Table:
         """(n,) bool, the rows of some lines."""
         return torch.zeros(len(self.need), dtype=torch.bool).index_fill(0, self.row[at], True)
 
+    def count(self, at: Tensor) -> Tensor:
+        """(q,) the number of features of lines."""
+        count: Tensor = self.problem.sets.masks.sum(1)[self.set[at]]
+        return count
+
     def by_itself(self, at: Tensor) -> Tensor:
         """(q,) bool, the lines that are known, or expected, to need nothing that follows."""
         return self.price[at] < self.cost[at]
 
-    def order(self, at: Tensor, *keys: Tensor) -> Tensor:
-        """The order of lines by row, then by some keys, set and price; it is that of a row."""
-        columns = (self.price[at], self._order[self.set[at]], *keys[::-1], self.row[at])
-        return torch.from_numpy(np.lexsort([column.numpy() for column in columns]))
-
     def sorted(self, at: Tensor, *keys: Tensor) -> Tensor:
-        """Lines in that order."""
-        return at[self.order(at, *keys)]
+        """Lines by row, then by some keys, set and price; the order is that of a row."""
+        return at[order(self.row[at], *keys, self._order[self.set[at]], self.price[at])]
 
 
 def part_of(actions: Actions, at: Tensor) -> Actions:
     """Those of actions at positions (q,), or where a mask is true."""
     row, sets, values = actions
     return row[at], sets[at], values[at]
-
-
-def places(owner: Tensor) -> Tensor:
-    """(m,) the place of each among those of its owner, which stand together, (m,)."""
-    new = torch.ones(len(owner), dtype=torch.bool)
-    new[1:] = owner[1:] != owner[:-1]
-    at = torch.arange(len(owner))
-    return at - torch.where(new, at, 0).cummax(0).values

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,6 +19,8 @@ from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import in_steps
 from dear_plugin.data.special_values import row_value
+from dear_plugin.decoders import Sample
+from dear_plugin.search.order import once
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.table import Actions
 
@@ -50,13 +51,13 @@ class FeatureValues:
     tried: tuple[Tensor, ...]
 
     @classmethod
-    def of(cls, rows: Tensor, encoder: Encoder, *, steps: bool = False) -> FeatureValues:
-        """The values of training rows, (n, p), or multiples of steps."""
-        known, tried = [], []
+    def of(cls, sample: Sample, *, steps: bool = False) -> FeatureValues:
+        """The values of training rows, or multiples of steps."""
+        rows, encoder, known, tried = sample.rows, sample.encoder, [], []
         for j, feature in enumerate(encoder.schema):
             values = kinds.of(feature).values(feature, rows[:, j])
             known.append(_multiples(values, j, encoder) if steps and encoder.step[j] else values)
-            tried.append(known[j] if feature.categories else places(known[j], MANY))
+            tried.append(known[j] if feature.categories else places_of(known[j], MANY))
         return cls(tuple(known), tuple(tried))
 
     def near(self, j: int, x: Tensor) -> Tensor:
@@ -94,7 +95,7 @@ def _multiples(values: Tensor, j: int, encoder: Encoder) -> Tensor:
     return found
 
 
-def places(values: Tensor, count: int) -> Tensor:
+def places_of(values: Tensor, count: int) -> Tensor:
     """(c,) at most `count` of distinct values, (l,): even by rank, and a quarter by value."""
     if len(values) <= count:
         return values
@@ -109,15 +110,14 @@ def singles(problem: SearchProblem, known: FeatureValues) -> tuple[Actions, Tens
 
     Also (m,) bool, those to try at first; the others lie between them.
     """
-    width, none = problem.sets.positions.shape[1], torch.empty(0, dtype=torch.int64)
-    parts = [(none, none, problem.x.new_empty(0, width), none.bool())]
+    none = torch.empty(0, dtype=torch.int64)
+    empty = problem.x.new_empty(0, problem.sets.positions.shape[1])
+    parts = [(none, none, empty, none.bool())]
     for i in (problem.actionable.any(0) & problem.sets.single).nonzero()[:, 0].tolist():
         rows = problem.actionable[:, i].nonzero()[:, 0]
-        every = torch.full_like(rows, i)
         values, first = _values_of(problem, known, rows, i)
-        at, place = admissible(problem, rows, every, values)
-        new = values.expand(-1, -1, width)[at, place]
-        parts.append((rows[at], every[at], new, place < first))
+        new, place = admitted(problem, rows, torch.full_like(rows, i), values)
+        parts.append((*new, place < first))
     row, sets, values, at_first = map(torch.cat, zip(*parts, strict=True))
     return (row, sets, values), at_first
 
@@ -129,36 +129,28 @@ def _values_of(
 
     Also the number of those to try at first, which precede the others.
     """
-    (j,), feasible = problem.sets.members[i], problem.acting
-    every, own = torch.full_like(rows, i), problem.x[rows, j].contiguous()
+    (j,), feasible, levels = problem.sets.members[i], problem.acting, problem.acting.encoder.levels
+    own = problem.x[rows, j][:, None]
     low, high = feasible.low[rows, j][:, None], feasible.high[rows, j][:, None]
     tried, number = known.tried[j], bool(problem.is_number[j])
-    parts = [(places(tried, FEW) if number else tried).expand(len(rows), -1)]
+    parts = [(places_of(tried, FEW) if number else tried).expand(len(rows), -1)]
     if number and len(known.known[j]):
         # A bound at the factual comes from a direction, one at the end from the observed values.
         least, most = (end[j] for end in (feasible.encoder.low, feasible.encoder.high))
-        ends = low.where(low > least, own[:, None]), high.where(high < most, own[:, None])
-        parts += [known.near(j, own), *ends]
-    first = sum(part.shape[1] for part in parts)
-    values = torch.cat([*parts, tried.expand(len(rows), -1)], 1)
+        ends = low.where(low > least, own), high.where(high < most, own)
+        parts += [known.near(j, own[:, 0].contiguous()), *ends]
     # A value outside of the range is no candidate: the end is.
-    values = values.where((values >= low) & (values <= high), own[:, None])
-    values = problem.snapped(rows, every, values[..., None])
-    special = (
-        int(feasible.encoder.levels.counts[j]) if bool(feasible.encoder.levels.enter[j]) else 0
-    )
-    extra = values.new_tensor([row_value(level) for level in range(special)])
-    return torch.cat([extra[:, None].expand(len(rows), -1, -1), values], 1), special + first
+    values = torch.cat([*parts, tried.expand(len(rows), -1)], 1)
+    values = values.where((values >= low) & (values <= high), own)
+    enters = range(int(levels.counts[j]) if bool(levels.enter[j]) else 0)
+    special = values.new_tensor([row_value(level) for level in enters]).expand(len(rows), -1)
+    first = len(enters) + sum(part.shape[1] for part in parts)
+    return torch.cat([special, values], 1)[..., None], first
 
 
 def admitted(
-    problem: SearchProblem,
-    rows: Tensor,
-    sets: Tensor,
-    values: Tensor,
-    *,
-    but: Tensor | None = None,
-) -> Actions:
+    problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor, but: Tensor | None = None
+) -> tuple[Actions, Tensor]:
     """The actions, each once, that set values as a row may set them; those of size zero are none.
 
     Args:
@@ -167,41 +159,23 @@ def admitted(
         sets: (m,) the set.
         values: (m, c, w) the wanted values.
         but: (m, e, w) values that are tried already.
+
+    Returns:
+        q actions, and (q,) the place of each among the c values.
     """
-    values = problem.snapped(rows, sets, values)
+    values, own = problem.snapped(rows, sets, values), problem.own(rows, sets)
+    positions = problem.sets.positions[sets]
     if but is not None:
         tried = (values[:, :, None] == but[:, None]).all(3).any(2)[..., None]
-        values = torch.where(tried, problem.own(rows, sets)[:, None, : values.shape[2]], values)
-    at, place = admissible(problem, rows, sets, values)
-    return rows[at], sets[at], values.expand(-1, -1, problem.sets.positions.shape[1])[at, place]
-
-
-def admissible(
-    problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor
-) -> tuple[Tensor, Tensor]:
-    """(q,) each, the positions of snapped values, (m, c, w), that are actions, each once."""
-    values = values.expand(-1, -1, problem.sets.positions.shape[1])
-    own, positions = problem.own(rows, sets), problem.sets.positions[sets]
+        values = torch.where(tried, own[:, None, : values.shape[2]], values)
     change = (values - own[:, None]).abs()
     # With an order each feature acted on moves: held at its value, it would change what follows.
     least = problem.classifier.encoder.unit[positions] * LEAST_TOGETHER * problem.has_order
     moves = change > least.masked_fill(problem.sets.single[sets, None], 0.0)[:, None]
-    fits = moves.all(2) if problem.has_order else moves.any(2)
-    at, place = fits.nonzero(as_tuple=True)
-    once = _once(rows[at], sets[at], values[at, place])
-    return at[once], place[once]
-
-
-def _once(rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
-    """(q,) ascending, the positions of actions without those that repeat one before."""
-    columns = *values.T.numpy(), sets.numpy(), rows.numpy()
-    order = np.lexsort(columns)
-    same = np.ones(max(len(order) - 1, 0), dtype=bool)
-    for column in columns:
-        same &= column[order[1:]] == column[order[:-1]]
-    kept = np.ones(len(order), dtype=bool)
-    kept[order[1:][same]] = False
-    return torch.from_numpy(np.flatnonzero(kept))
+    at, place = (moves.all(2) if problem.has_order else moves.any(2)).nonzero(as_tuple=True)
+    row, which, new = rows[at], sets[at], values.expand(-1, -1, own.shape[1])[at, place]
+    one = once(row, which, *new.T)
+    return (row[one], which[one], new[one]), place[one]
 
 
 def combinations(
@@ -228,4 +202,4 @@ def combinations(
     own, first = problem.own(rows, sets)[:, None], values[:, :WITH_WAYS]
     number = problem.classifier.encoder.amounts(own, first, at=positions[:, None])
     ways = [torch.where(number, torch.lerp(own, first, share), first) for share in SHARES]
-    return admitted(problem, rows, sets, torch.cat([values, *ways], 1))
+    return admitted(problem, rows, sets, torch.cat([values, *ways], 1))[0]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from dear_plugin.search.table import CHEAPER, Table, places
+from dear_plugin.search.order import once, places
+from dear_plugin.search.table import CHEAPER, Table
 
 
 def other_ways(table: Table, firsts: Tensor) -> Tensor:
@@ -24,7 +25,7 @@ def other_ways(table: Table, firsts: Tensor) -> Tensor:
     at = at[table.price[at] < part[table.pair(at)]]
     at = torch.cat([firsts, table.sorted(at, table.price[at])])
     way, alone = _ways(table, at), at[table.by_itself(at)]
-    found = torch.cat([at[_first(way)], alone[_first(way[table.by_itself(at)])]]).unique()
+    found = torch.cat([at[once(way)], alone[once(way[table.by_itself(at)])]]).unique()
     found = found[~torch.isin(found, firsts)]
     return table.sorted(found, table.price[found])
 
@@ -49,9 +50,9 @@ def untried(table: Table, k: int, most: int) -> Tensor:
     limit = least[way[: len(at)] + alone[: len(at)]] * (1.0 - CHEAPER)
     some = table.price[at] < limit
     at, own = at[some], (way + alone)[: len(at)][some]
-    order = table.order(at, own)
-    at, own = at[order], own[order]
-    place = places(own)
+    number = torch.empty(len(table), dtype=torch.int64).index_copy(0, at, own)
+    at = table.sorted(at, own)
+    place = places(number[at])
     at = at[(place + 1) & place == 0]
     at = table.sorted(at, table.price[at])
     return at[places(table.row[at]) < most * k]
@@ -65,9 +66,3 @@ def _ways(table: Table, at: Tensor) -> Tensor:
     key = torch.cat([table.pair(at)[:, None].to(levels), levels], 1)
     which: Tensor = key.unique(dim=0, return_inverse=True)[1]
     return which
-
-
-def _first(owner: Tensor) -> Tensor:
-    """(q,) the position of the first of each owner, (m,)."""
-    order = owner.argsort(stable=True)
-    return order[places(owner[order]) == 0]

@@ -13,7 +13,8 @@ from dear_plugin.decoders import Decoder, Decoders, Sample
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import admissible
-from dear_plugin.search import Decoded, SearchProblem
+from dear_plugin.search import SearchProblem
+from dear_plugin.search.credibility import Decoded
 
 A, B, D, TOWN = range(4)
 ACT_ON = ["a", "d"]
@@ -118,7 +119,6 @@ def make_world(margin, factuals, *, gains=None, within=None, frame=None):
         Decoders(decoder, Sample(rows, encoder), sets.members),
         classifier,
         feasible.limits.may_act(sets),
-        resampled=gains is not None,
     )
     return World(problem, Trained(rows, classifier))
 

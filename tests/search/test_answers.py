@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Schema, Search
-from dear_plugin.search import FeatureValues, SearchRun
+from dear_plugin.search import SearchRun
 from dear_plugin.search.answers import best
 from dear_plugin.search.criteria import Criterion
 from dear_plugin.search.outcomes import direct_cost, evaluate
-from dear_plugin.search.values import admitted, singles
-from tests.search.handmade import A, D, factual, make_world, training_frame
+from dear_plugin.search.values import FeatureValues, admitted, singles
+from tests.search.handmade import A, D, factual, make_world
 
 AIM = 1e-4
 
@@ -31,11 +31,9 @@ def world():
 
 def run_of(problem, wanted=None):
     """A search on single features."""
-    encoder = problem.classifier.encoder
-    known = FeatureValues.of(encoder.rows(training_frame()), encoder)
     accepted = torch.full((len(problem),), AIM)
     search = Search.cheapest(max_features=1)
-    run = SearchRun(problem, search, None, known, accepted, accepted)
+    run = SearchRun(problem, search, None, accepted, accepted)
     run.table.wanted = wanted or {}
     return run
 
@@ -62,7 +60,7 @@ class TestCheapest:
         problem = world.problem
         rows, sets = problem.actionable.nonzero(as_tuple=True)
         dense = torch.linspace(0.0, 1.0, 2001).double().expand(len(rows), -1)[..., None]
-        row, sets, values = admitted(problem, rows, sets, dense)
+        row, sets, values = admitted(problem, rows, sets, dense)[0]
         cost, margin = evaluate(problem, row, sets, values)
         expected = torch.full((3,), torch.inf).scatter_reduce(
             0, row, torch.where(margin >= AIM, cost, torch.inf), "amin"
@@ -70,7 +68,8 @@ class TestCheapest:
         torch.testing.assert_close(cheapest(searched(problem)), expected, atol=2e-3, rtol=0.0)
 
     def test_values_that_must_be_dearer_are_not_tried(self, world):
-        row, *_ = singles(world.problem, run_of(world.problem).known)[0]
+        known = FeatureValues.of(world.problem.decoders.sample)
+        row, *_ = singles(world.problem, known)[0]
         table = searched(world.problem)
         single = (table.set[:, None] == table.problem.sets.single.nonzero()[:, 0]).any(1)
         assert 0 < int(single.sum()) < len(row)

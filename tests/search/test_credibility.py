@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from dear_plugin import Constraints, Search
-from dear_plugin.search import answered, by_share, criteria
-from dear_plugin.search.credibility import confidence, confirmed, unseen
+from dear_plugin.search.asking import answered
+from dear_plugin.search.credibility import by_share, confidence, unseen
+from dear_plugin.search.criteria import AT_ONCE, criteria, scoring
 from tests.search.handmade import TOWN, A, B, D, factual, followed, make_world, training_frame
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -14,6 +15,13 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 def asked(function, problem, *arguments):
     """What a function that asks the model returns."""
     return answered(problem.scores, function(problem, *arguments))
+
+
+def confident(problem, actions, least=0.0, draws=None):
+    """Confidence under the resamples of a search, or others."""
+    draws = torch.arange(1, problem.decoders.decoder.draws + 1) if draws is None else draws
+    rows = problem.resample(actions.rows, actions.sets, actions.values, draws)
+    return confidence(problem, actions.rows, rows, least)
 
 
 def both(x):
@@ -34,7 +42,7 @@ class TestConfidence:
         x, new = world.problem.x, torch.tensor(values).double()
         expected = torch.stack([both(followed(x, new, gain)) > 0.0 for gain in self.GAINS])
         expected[:, 30] = False
-        share, _ = asked(confidence, world.problem, world.actions([0] * 30 + [1], values))
+        share, _ = asked(confident, world.problem, world.actions([0] * 30 + [1], values))
         torch.testing.assert_close(share.double(), expected.double().mean(0))
         assert len(share.unique()) > 8
 
@@ -42,10 +50,10 @@ class TestConfidence:
         """Fifteen of sixteen must succeed: the second worst decides."""
         world = make_world(both, factual(), gains=torch.tensor([1.0] * 14 + [0.2, 0.1]))
         actions = world.actions([0], [0.45])
-        _, short = asked(confidence, world.problem, actions, 0.9)
+        _, short = asked(confident, world.problem, actions, 0.9)
         # Margins 0.45 + 0.1 + 0.35 * gain - 0.8: at gain 0.2 it is -0.18.
         assert short.item() == pytest.approx(0.18, abs=1e-6)
-        _, short = asked(confidence, world.problem, actions, 0.8)
+        _, short = asked(confident, world.problem, actions, 0.8)
         assert short.item() == pytest.approx(0.0, abs=1e-6)
 
     def test_what_is_reported_comes_from_resamples_that_no_search_has_seen(self):
@@ -55,31 +63,50 @@ class TestConfidence:
         )
         world.problem.decoders.decoder.draws = 16
         actions = world.actions([0], [0.5])
-        assert asked(confidence, world.problem, actions)[0].item() == 1.0
+        assert asked(confident, world.problem, actions)[0].item() == 1.0
         draws = unseen(world.problem.decoders.decoder)
-        rows = world.problem.resample(actions.rows, actions.sets, actions.values, draws)
-        assert asked(confirmed, world.problem, actions, rows).item() == 0.25
-        assert asked(confidence, world.problem, actions, 0.9, draws)[0].item() == 0.25
-
-    def test_without_resamples_the_confidence_is_one(self):
-        world = make_world(both, factual(times=2))
-        share, short = asked(confidence, world.problem, world.actions([0, 1], [0.2, 0.9]))
-        assert share.tolist() == [1.0, 1.0]
-        assert short.tolist() == [0.0, 0.0]
+        assert asked(confident, world.problem, actions, 0.9, draws)[0].item() == 0.25
 
     def test_resamples_are_projected_onto_the_feasible_set(self):
         """With b frozen, no resample changes it."""
         world = make_world(both, factual(), gains=self.GAINS, within=Constraints(frozen=["b"]))
         low, high = world.actions([0], [0.65]), world.actions([0], [0.75])
-        assert asked(confidence, world.problem, low)[0].item() == 0.0
-        assert asked(confidence, world.problem, high)[0].item() == 1.0
+        assert asked(confident, world.problem, low)[0].item() == 0.0
+        assert asked(confident, world.problem, high)[0].item() == 1.0
 
-    def test_no_actions(self):
-        world = make_world(both, factual(), gains=self.GAINS)
-        share, short = asked(
-            confidence, world.problem, world.actions([0], [0.5]).part(torch.arange(0))
-        )
-        assert share.shape == short.shape == (0,)
+
+class TestCalls:
+    """A call of the model costs as much as many rows."""
+
+    @pytest.mark.parametrize(("count", "calls"), [(AT_ONCE, 1), (AT_ONCE + 1, 2)])
+    def test_of_few_actions_gain_and_confidence_are_asked_for_at_once(self, count, calls):
+        world = make_world(both, factual(times=count), gains=torch.ones(16))
+        wanted, _ = criteria(world.problem, Search(min_plausibility=0.0), world.evidence)
+        actions, called = world.actions([0] * count, [0.65] * count), []
+
+        def scores(rows):
+            called.append(len(rows))
+            return world.problem.scores(rows)
+
+        assert list(wanted) == ["gain", "confidence"]
+        assert answered(scores, scoring(actions, wanted))[0].isinf().all()
+        assert len(called) == calls
+
+    def test_what_is_asked_for_at_once_has_the_results_of_one_after_another(self):
+        """Some actions do not help, and are not judged by their confidence."""
+        values = torch.linspace(0.15, 0.95, 40).tolist()
+        world = make_world(both, factual(times=40), gains=TestConfidence.GAINS)
+        wanted, _ = criteria(world.problem, Search(min_plausibility=0.0), world.evidence)
+        actions = world.actions([0] * 20 + [1] * 20, values)
+        once = asked(lambda _, *rest: scoring(*rest), world.problem, actions, wanted)
+        each = asked(lambda _, *rest: scoring(*rest), world.problem, repeated(actions, 2), wanted)
+        for one, other in zip(once[:2], each[:2], strict=True):
+            torch.testing.assert_close(one, other[:40])
+
+
+def repeated(actions, times):
+    """Actions, several times: more than are asked for at once."""
+    return actions.part(torch.arange(len(actions)).repeat(times))
 
 
 def needed(margin, world, actions):
@@ -186,7 +213,7 @@ def test_plausibility_and_support_are_those_of_the_counterfactual():
     world = make_world(both, factual(times=2))
     actions, problem = world.actions([0, 1], [0.5, 0.9]), world.problem
     unusual, near = world.evidence.plausibility, world.evidence.support
-    wanted = criteria(problem, Search(min_support=0.5), world.evidence)
+    wanted, _ = criteria(problem, Search(min_support=0.5), world.evidence)
     assert list(wanted) == ["plausibility", "gain", "support", "confidence"]
     assert torch.equal(wanted["plausibility"].measure(actions)[0], unusual(actions.reached))
     share = near(actions.reached, problem.goal, actions.rows)

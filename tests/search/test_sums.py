@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin.search import answered
+from dear_plugin.search.asking import answered
 from dear_plugin.search.sums import offered, sums
 from dear_plugin.search.table import Table
 from dear_plugin.search.values import admitted
@@ -28,7 +28,7 @@ def table():
     table.before = linear(problem.x).float()
     rows, sets = problem.actionable.nonzero(as_tuple=True)
     values = (torch.arange(11).double() / 10.0).expand(len(rows), -1)[..., None]
-    answered(problem.scores, table.trying(admitted(problem, rows, sets, values)))
+    answered(problem.scores, table.trying(admitted(problem, rows, sets, values)[0]))
     return table
 
 

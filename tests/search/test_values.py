@@ -54,7 +54,7 @@ def world(frame, encoder):
 
 @pytest.fixture(scope="module")
 def known(frame, encoder):
-    return FeatureValues.of(encoder.rows(frame), encoder)
+    return FeatureValues.of(Sample(encoder.rows(frame), encoder))
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ class TestValues:
     def test_a_list_of_at_most_128_values_is_tried_whole(self, count):
         frame = training_frame(2000).assign(many=np.arange(2000) % count * 7.0)
         encoder = Encoder(Schema.infer(frame))
-        every = FeatureValues.of(encoder.rows(frame), encoder).tried[2]
+        every = FeatureValues.of(Sample(encoder.rows(frame), encoder)).tried[2]
         assert every.tolist() == [7.0 * i for i in range(count)]
 
     def test_quantiles_and_distant_values_are_spread_over_the_range(self, known, frame):
@@ -171,4 +171,4 @@ class TestCandidates:
     def test_an_action_of_size_zero_is_none(self, problem):
         rows = torch.arange(3)
         sets = torch.full((3,), TOWN)
-        assert not len(admitted(problem, rows, sets, problem.own(rows, sets)[:, None])[0])
+        assert not len(admitted(problem, rows, sets, problem.own(rows, sets)[:, None])[1])

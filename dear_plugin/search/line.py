@@ -1,46 +1,77 @@
-"""Between: actions between tried ones, among which a cheaper answer may lie."""
+"""Line: the default solver; it tries values, and then values between tried ones."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
+from dear_plugin.search.order import order, places
 from dear_plugin.search.outcomes import weights
-from dear_plugin.search.table import CHEAPER, Actions, Table, part_of, places
-from dear_plugin.search.values import FeatureValues, admitted
+from dear_plugin.search.settings import Search
+from dear_plugin.search.table import CHEAPER, Actions, Table, part_of
+from dear_plugin.search.values import FeatureValues, admitted, combinations, singles
 
+# Combinations of a given set, and of a set where nothing is accepted.
+FEW, MANY = 32, 256
 # The cheapest sets of several features of a row whose actions are moved back.
 FEW_SETS = 4
 # The shares of an action on the way to the factual.
 SHARES = 1.0 - torch.cat([torch.arange(1, 8) / 64, torch.arange(1, 9) / 8])
 
 
-class Between:
-    """What lies between tried actions, and was not tried.
+class Line:
+    """Tries lists of values, sums and combinations of them, and values between tried ones.
 
     Args:
         table: what was tried.
-        known: the lists of values.
+        search: the settings.
     """
 
-    def __init__(self, table: Table, known: FeatureValues) -> None:
-        self.table, self._known = table, known
-        # Lines that were moved back.
-        self._moved = table.row
+    derives: ClassVar = False
 
-    def of(self, good: Tensor, rows: Tensor, bound: Tensor) -> list[Actions]:
-        """Actions beside good lines, (q,), of rows, (n,) bool, that may cost less than a bound."""
-        table = self.table
+    def __init__(self, table: Table, search: Search) -> None:
+        sample = table.problem.decoders.sample
+        self.table, self._known = table, sample.shared(FeatureValues.of, steps=search.in_steps)
+        # Values of single features that are tried where they may be cheaper; lines moved back.
+        self._later, self._moved = table.nothing, table.row
+
+    def given(self) -> list[Actions]:
+        """See `Solver`: values of single features, and some combinations of several."""
+        problem = self.table.problem
+        every, first = singles(problem, self._known)
+        # Where criteria say which actions count, a cheaper one does not make others needless.
+        first |= not self.table.takes_all
+        self._later = part_of(every, ~first)
+        return [part_of(every, first), combinations(problem, self._known, problem.actionable, FEW)]
+
+    def larger(self, row: Tensor, sets: Tensor, sums: Tensor) -> list[Actions]:
+        """See `Solver`: the sums."""
+        problem = self.table.problem
+        values = sums.gather(1, problem.sets.positions[sets])[:, None]
+        return [admitted(problem, row, sets, values)[0]]
+
+    def others(self, asked: Tensor) -> list[Actions]:
+        """See `Solver`: combinations. A model with steps has no margins that add up."""
+        return [combinations(self.table.problem, self._known, asked, MANY)]
+
+    def beside(self, good: Tensor, rows: Tensor, bound: Tensor) -> list[Actions]:
+        """See `Solver`: what lies between tried actions, and cheap values not tried yet."""
+        table, later, row = self.table, self._later, self._later[0]
+        some = rows[row] & (table.direct_cost(later) < bound[row])
+        self._later = part_of(later, ~some)
         # A dear action may lie beside a cheap one: indirect changes have steps.
         far = table.hits[(table.met[table.hits] < 0.0) | (table.met[table.hits] == torch.inf)]
-        far = far[table.margin[far] >= table.need.view(-1)[table.pair(far)]]
-        limit = bound / (1.0 + table.discount)
+        far = far[
+            rows[table.row[far]] & (table.margin[far] >= table.need.view(-1)[table.pair(far)])
+        ]
         at = to_move_back(table, good[rows[table.row[good]]])
         at = at[~torch.isin(at, self._moved)]
         self._moved = torch.cat([self._moved, at])
-        every = on_lines(table, self._known, far[rows[table.row[far]]], limit), back(table, at)
-        return [part_of(new, table.direct_cost(new) < bound[new[0]]) for new in every]
+        limit = bound / (1.0 + table.discount)
+        new = table.joined([on_lines(table, self._known, far, limit), back(table, at)])
+        return [part_of(later, some), part_of(new, table.direct_cost(new) < bound[new[0]])]
 
 
 def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) -> Actions:
@@ -68,9 +99,9 @@ def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) ->
     cost, price = torch.cat([table.cost[at], blank]), torch.cat([table.price[at], blank])
     unit = weights(problem, row, feature) / problem.classifier.encoder.unit[feature]
     pair, direct = row * s + sets, (value - x).abs() * unit
-    order = torch.from_numpy(np.lexsort((value.numpy(), pair.numpy())))
-    order = order[problem.classifier.encoder.amounts(value, x, at=feature)[order]]
-    one, other = order[:-1], order[1:]
+    along = order(pair, value)
+    along = along[problem.classifier.encoder.amounts(value, x, at=feature)[along]]
+    one, other = along[:-1], along[1:]
     outward = direct[other] > direct[one]
     near, far = torch.where(outward, one, other), torch.where(outward, other, one)
     predicted = direct[near] + torch.minimum((cost - direct)[near], (cost - direct)[far])
@@ -80,7 +111,7 @@ def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) ->
     near, far = near[some], far[some]
     between, ends = known.between(feature[far], value[near], value[far]), (value[near], value[far])
     tried = torch.stack(ends, 1)[..., None]
-    return admitted(problem, row[far], sets[far], between[..., None], but=tried)
+    return admitted(problem, row[far], sets[far], between[..., None], tried)[0]
 
 
 def to_move_back(table: Table, good: Tensor) -> Tensor:
@@ -104,4 +135,4 @@ def back(table: Table, at: Tensor) -> Actions:
     moved = torch.where(number, torch.lerp(own, ends, SHARES[:, None].to(own)), ends)
     each = torch.eye(ends.shape[2]).bool()[:, None, None]
     ways = torch.cat([moved, *torch.where(each, moved, ends)], 1)
-    return admitted(problem, row, sets, ways, but=ends)
+    return admitted(problem, row, sets, ways, ends)[0]
