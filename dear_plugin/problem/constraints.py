@@ -18,7 +18,7 @@ from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.errors import ConstraintError, unknown
 from dear_plugin.problem.admissible import Admissible
 from dear_plugin.problem.arguments import among, codes_of, costs_of, each, in_order, interval
-from dear_plugin.problem.limits import Limits, observed_values
+from dear_plugin.problem.limits import Limits, none_where_empty, observed_values
 from dear_plugin.problem.rules import Rules
 
 Rows = slice | list[int]
@@ -148,11 +148,10 @@ def _limits(
         codes = may.nonzero()[:, 0].tolist()
         low[rows, j] = low[rows, j].clamp_min(min(codes, default=math.inf))
         high[rows, j] = high[rows, j].clamp_max(max(codes, default=-math.inf))
-    empty = low > high
-    low, high = low.masked_fill(empty, math.inf), high.masked_fill(empty, -math.inf)
     direction, special = torch.tensor([f.direction for f in schema]), levels.mask(x)
     low = torch.where((direction > 0) & ~special, torch.maximum(low, x), low)
     high = torch.where((direction < 0) & ~special, torch.minimum(high, x), high)
+    low, high = none_where_empty(low, high)
     stays = special & ~levels.leave
     return Limits(
         encoder,

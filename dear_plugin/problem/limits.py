@@ -195,8 +195,9 @@ class Limits:
 
     def bounds(self, idx: Tensor) -> tuple[Tensor, Tensor]:
         """(m, p) each, the least and greatest values to which a rule may set features."""
-        low = torch.maximum(self.floor, self.low).index_select(0, idx)
-        return low, torch.minimum(self.ceiling, self.high).index_select(0, idx)
+        low, high = torch.maximum(self.floor, self.low), torch.minimum(self.ceiling, self.high)
+        low, high = none_where_empty(low.index_select(0, idx), high.index_select(0, idx))
+        return low, high
 
     def _observed(self, moved: Tensor, x: Tensor | None = None) -> Tensor:
         """Rows, (m, c, p), with the nearest observed values of features that take no others.
@@ -229,6 +230,15 @@ class Limits:
         low, high = self.low[idx][:, None], self.high[idx][:, None]
         inside = (moved >= low) & (moved <= high)
         return torch.where(inside, moved, x[:, None])
+
+
+def none_where_empty(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """Bounds of which none that exclude each other admit a value: infinite, and minus infinite.
+
+    Between finite ones `clamp` would set the upper one, below the lower one.
+    """
+    empty = low > high
+    return low.masked_fill(empty, torch.inf), high.masked_fill(empty, -torch.inf)
 
 
 def observed_values(schema: Schema) -> dict[int, Tensor]:
