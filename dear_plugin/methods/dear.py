@@ -68,7 +68,7 @@ class DEAR(RecourseMethod):
         model: a torch module on the encoded tensor, an object with `predict_proba` on frames, or
             a callable from a frame to probabilities.
         schema: the features.
-        act_on: feature names, or groups of them; None means every mutable feature, one at a time.
+        act_on: feature names, or groups of them; None means `schema.actionable`, one at a time.
         decoder: "transport" (rows keep their conditional rank), "autoencoder" (the paper's), or
             a decoder: `Transport(given=())` does not condition on immutable features.
         output: "logits" (default for modules), "probabilities" (default for black boxes) or

@@ -47,9 +47,8 @@ class ActionSets:
 
         Args:
             schema: the features.
-            act_on: feature names, or lists of them; None takes every mutable feature but
-                categories of many levels, one at a time. One of a feature's
-                several columns stands for it.
+            act_on: feature names, or lists of them; None takes `schema.actionable`, one at a
+                time. One of a feature's several columns stands for it.
 
         Raises:
             ConstraintError: no set, an empty or repeated set, or an immutable feature in a set.
@@ -145,8 +144,8 @@ def _why_none(schema: Schema, act_on: ActOn | None) -> str:
     if act_on is not None:
         return f"{text}: act_on is empty; it takes features such as {choices}"
     return (
-        f"{text}: every feature that is not immutable has many levels, {choices};"
-        " act_on=[...] names those to act on"
+        f"{text}: every feature that is not immutable has many levels, or others determine it,"
+        f" {choices}; act_on=[...] names those to act on"
     )
 
 
