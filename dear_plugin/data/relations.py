@@ -123,7 +123,7 @@ class Lookup:
         return asdict(self)
 
 
-def told(relations: Iterable[Relation | Lookup]) -> Iterator[tuple[str, str]]:
+def in_words(relations: Iterable[Relation | Lookup]) -> Iterator[tuple[str, str]]:
     """How each relation holds, and its text."""
     for each in relations:
         exact = "by definition" if each.is_definition else "nearly"

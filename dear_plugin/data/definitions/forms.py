@@ -84,13 +84,14 @@ def _computed(
 ) -> Fit | None:
     """The relation solved for the column that is computed from the others.
 
-    Rounding explains what is left of it alone, or it has more decimals, or is the total of three
-    or more, or it comes after the others.
+    Rounding explains what is left of it alone; its decimals hold what any others give; it has more
+    decimals, or is the total of three or more, or it comes after the others.
     """
     first = _kept(scale, here, y, others, weights, coarse)
     if not first or scale.kind.shift is not None:
         return first
     linear, found = not scale.kind.log and len(others) == 1, {(True, y): first}
+    units = scale.numbers.units
     for i, j in enumerate(others.tolist()):
         factors = -weights / weights[i]
         factors[i] = 1.0 / weights[i]
@@ -102,9 +103,18 @@ def _computed(
     def key(at: tuple[bool, int]) -> tuple[float, ...]:
         (simple, j), fit = at, found[at]
         total = not scale.kind.log and len(others) > 2 and min(fit.relation.weights) > 0.0
-        return not fit.rounded, simple, -scale.numbers.units[j], total, j
+        return not fit.rounded, simple, _is_exact(scale, fit.relation), -units[j], total, j
 
     return found[max(found, key=key)]
+
+
+def _is_exact(scale: Scale, relation: Relation) -> bool:
+    """Whether a sum of any numbers with the decimals of theirs has those of its own."""
+    own, *others = scale.numbers.units[[*map(scale.numbers.names.index, relation.members)]]
+    if scale.kind.log or own == 0.0:
+        return True
+    steps = np.array(others) * relation.weights / own
+    return min(others) > 0.0 and bool(np.abs(steps - steps.round()).max() < 1e-6)
 
 
 def zeros_agree(scale: Scale, relation: Relation) -> bool:
