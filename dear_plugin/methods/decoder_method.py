@@ -89,21 +89,18 @@ class DecoderMethod(RecourseMethod):
             vars(passed)["history"] = decoder.history
 
     def _propose(self, case: Case) -> Proposal:
-        return self._proposals(case, 1)[0]
+        return self._alternatives(case, 1)[0]
 
     def _alternatives(
         self, case: Case, k: int, attempt: Attempt | None = None
     ) -> Sequence[Proposal]:
-        # Ranks that no row has are dropped.
-        first, *others = self._proposals(case, min(k, MOST), attempt)
-        return [first, *(other for other in others if not bool(other.failed.all()))]
-
-    def _proposals(self, case: Case, k: int, attempt: Attempt | None = None) -> list[Proposal]:
         problem = SearchProblem.of(
             case, self.sets, decoders=self.decoders, classifier=self.classifier
         )
         start = partial(searching, search=self.search, trained=self.trained)
-        return proposals(problem, case, start=start, k=k, attempt=attempt)
+        first, *others = proposals(problem, case, start=start, k=min(k, MOST), attempt=attempt)
+        # Ranks that no row has are dropped.
+        return [first, *(other for other in others if not bool(other.failed.all()))]
 
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int

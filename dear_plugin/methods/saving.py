@@ -73,17 +73,15 @@ def load(
 ) -> D:
     """Read what `save` wrote; for arguments and errors see `DEAR.load`."""
     settings, tensors = _read(folder / FILE)
-    count, others = settings.get("rules", 0), settings.get("copies", 0)
-    if count != len(rules):
-        raise FileFormatError(
-            f"{folder} was saved with {count} rule(s) of the schema, got"
-            f" {len(rules)}: give the same rules as rules=[...]"
-        )
-    if others != len(copies):
-        raise FileFormatError(
-            f"{folder} was saved with {others} copies of the model, which are not part of a save;"
-            f" got {len(copies)}: give them as copies=[...]"
-        )
+    for name, what, own in (
+        ("rules", "rules of the schema", rules),
+        ("copies", "copies of the model", copies),
+    ):
+        if settings.get(name, 0) != len(own):
+            raise FileFormatError(
+                f"{folder} was saved with {settings.get(name, 0)} {what}, which are no part of a"
+                f" save; got {len(own)}: give the same ones as {name}=[...]"
+            )
     try:
         search = settings["search"]
         search["schedule"] = DescentSchedule(**search["schedule"])

@@ -118,6 +118,7 @@ def _limits(
     schema, levels, (frozen, not_acted) = encoder.schema, encoder.levels, held
     n, (low, high, grid) = len(x), ends
     low, high = low.repeat(n, 1), high.repeat(n, 1)
+    observed = observed_values(schema)
     ranged = torch.tensor([f.limits is not None for f in schema]).repeat(n, 1)
     masks: list[tuple[Rows, int, Tensor]]
     masks = [(slice(None), j, may) for j, f in enumerate(schema) for may in _enterable(f)]
@@ -133,9 +134,10 @@ def _limits(
             continue
         least, most = grid.inward(least, most, j)
         ranged[rows, j] = True
-        low[rows, j], high[rows, j] = among(
-            column, torch.maximum(low[rows, j], least), torch.minimum(high[rows, j], most)
-        )
+        least, most = torch.maximum(low[rows, j], least), torch.minimum(high[rows, j], most)
+        if j in observed:
+            least, most = among(observed[j], least, most)
+        low[rows, j], high[rows, j] = least, most
     allowed = torch.ones(n, encoder.d, dtype=torch.bool)
     for rows, j, may in masks:
         if encoder.blocks[j]:
@@ -152,7 +154,7 @@ def _limits(
     return Limits(
         encoder,
         grid,
-        observed_values(schema),
+        observed,
         low=low,
         high=high,
         floor=x.where(frozen, low.where(special, torch.minimum(low, x))),

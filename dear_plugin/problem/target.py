@@ -121,11 +121,11 @@ class Target(Named):
         """
         if self.index is None:
             return self
-        series = {k: pd.Series(v, self.index, object) for k, v in self._per_row.items()}
-        own: dict[str, Any] = {
-            k: tuple(in_order(v, index, "target", TargetError)) for k, v in series.items()
-        }
-        return replace(self, **own, index=None)
+        own: dict[str, Any] = {"index": None}
+        for name, values in self._per_row.items():
+            series = pd.Series(values, self.index, object)
+            own[name] = tuple(in_order(series, index, "target", TargetError))
+        return replace(self, **own)
 
     @property
     def _per_row(self) -> dict[str, tuple[Any, ...]]:
