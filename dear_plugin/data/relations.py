@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -10,6 +11,8 @@ from typing import Any
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds.dummies import is_countable
 from dear_plugin.errors import SchemaError, unknown
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ class Lookup:
         return asdict(self)
 
 
-def told(relations: Iterable[Relation | Lookup]) -> Iterator[tuple[str, str]]:
+def in_words(relations: Iterable[Relation | Lookup]) -> Iterator[tuple[str, str]]:
     """How each relation holds, and its text."""
     for each in relations:
         exact = "by definition" if each.is_definition else "nearly"
@@ -144,12 +147,28 @@ def checked(
     return relations
 
 
-def without_followers(
-    features: Iterable[Feature], relations: Iterable[Relation | Lookup]
+def without_computed(
+    features: Sequence[Feature], relations: Iterable[Relation | Lookup]
 ) -> tuple[Feature, ...]:
-    """Features of which those that another one determines are not acted on unless named."""
-    names = {each.name for each in relations if isinstance(each, Lookup)}
-    return tuple(replace(f, actionable=f.actionable and f.name not in names) for f in features)
+    """Features of which those that others determine are not acted on unless named.
+
+    A number whose parts cannot be acted on may be. The log says which are not.
+    """
+    free = {f.name for f in features if f.actionable and not f.immutable}
+    parts: dict[str, set[str]] = {}
+    for each in (each for each in relations if each.is_definition):
+        others = {*each.members[1:]}
+        while found := others & parts.keys():
+            others = others.difference(found).union(*(parts[name] for name in found))
+        others.discard(each.name)
+        if each.name in free and (others & free or isinstance(each, Lookup)):
+            free.discard(each.name)
+            parts[each.name] = others
+    if parts:
+        logger.info(
+            "not acted on unless act_on names them, as others determine them: %s", [*parts]
+        )
+    return tuple(replace(f, actionable=f.actionable and f.name not in parts) for f in features)
 
 
 def from_dict(values: Mapping[str, Any]) -> Relation | Lookup:

@@ -22,7 +22,7 @@ from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.inference import feature_names, infer_features
 from dear_plugin.data.kinds import dummies
 from dear_plugin.data.kinds.dummies import Spread
-from dear_plugin.data.relations import Lookup, Relation, checked, from_dict, without_followers
+from dear_plugin.data.relations import Lookup, Relation, checked, from_dict, without_computed
 from dear_plugin.data.rule import Condition, Rule, check_rules
 from dear_plugin.data.tiers import Tiers
 from dear_plugin.errors import SchemaError, unknown
@@ -123,7 +123,8 @@ class Schema:
             exactly_one: lists of binary columns of which exactly one is 1; None infers them.
             orders: pairs (a, b) of numbers with a <= b in every row; None infers them.
             definitions: `{feature: others}` that determine it, `{"total": ["part", "rest"],
-                "rate": ["city"]}`, in the form that fits; None infers them.
+                "rate": ["city"]}`, in the form that fits; None infers them. What they determine is
+                not acted on unless `act_on` names it, or nothing of what determines it can be.
             ordered: `{feature: levels}` of categories with an order, the least first, as
                 `pd.Categorical(..., ordered=True)` has it; `categorical` ignores an order.
             labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; for its
@@ -165,7 +166,7 @@ class Schema:
         labelled = Spread.of(features, names).labelled(frame, features)
         others = [feature for feature in features if not feature.identifier]
         relations = infer_relations(labelled, others, pairs=orders, stated=definitions)
-        features = without_followers(features, relations)
+        features = without_computed(features, relations)
         order = in_tiers.lists(tiers), graph.causes_of(causes), tuple(names)
         schema = cls(features, target, relations, tuple(rules), *order)
         graph.tell(schema.causes, schema.mutable)
@@ -213,7 +214,10 @@ class Schema:
 
     @property
     def actionable(self) -> tuple[str, ...]:
-        """The features acted on when `act_on` is not given."""
+        """The features acted on when `act_on` is not given.
+
+        They are the mutable ones but categories of many levels, and what others determine.
+        """
         return tuple(f.name for f in self.features if f.actionable and not f.immutable)
 
     @property

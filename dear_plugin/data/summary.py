@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dear_plugin import _html
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.graph import Causes
-from dear_plugin.data.relations import Lookup, Relation, told
+from dear_plugin.data.relations import Lookup, Relation, in_words
 from dear_plugin.data.tiers import Tiers, ranks
 
 COLUMNS = ("feature", "kind", "values", "steps", "costs 1", "may change")
@@ -45,7 +45,7 @@ def in_a_line(
         named = [", ".join(tier) for tier in tiers]
         parts.append(f"tiers: {' -> '.join([*named, *['the others'] * rest])}")
     texts: dict[str, list[str]] = {}
-    for how, text in told(relations):
+    for how, text in in_words(relations):
         texts.setdefault(how, []).append(text)
     parts += [f"{how}: {', '.join(some)}" for how, some in texts.items()]
     return "; ".join(parts)

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin import _html
 from dear_plugin._progress import progress as showing
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import Named, jobs, one_of, require_instance
 from dear_plugin.data.columns import column_limits
-from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Schema
-from dear_plugin.errors import NotFittedError, SettingError, shown
 from dear_plugin.evaluation.trained import Trained
-from dear_plugin.methods.parameters import Parameters
-from dear_plugin.models.classifier import Classifier, Output
+from dear_plugin.methods.estimator import Estimator
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints, admissible, held_cells
 from dear_plugin.problem.reasons import Reason
@@ -33,16 +28,13 @@ from dear_plugin.results.question import Attempt, Question
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.results.writing import PAST, settled
-from dear_plugin.search import Search
 
 __all__ = ["Case", "RecourseMethod"]
-
-TOLD = "they are passed to the model as they are"
 
 logger = logging.getLogger(__name__)
 
 
-class RecourseMethod(Named, Parameters, ABC):
+class RecourseMethod(Named, Estimator, ABC):
     """Frame in, `Recourses` out.
 
     A subclass implements `_learn(rows)` and `_propose(case)`. The base class does what all
@@ -68,40 +60,6 @@ class RecourseMethod(Named, Parameters, ABC):
     """
 
     follows_margin: ClassVar[bool] = True
-    # Its criteria are those of its answers, if it has any.
-    search: Search = Search.cheapest()
-    _copies: Sequence[Classifier] = ()
-
-    def __init__(
-        self,
-        model: Any,
-        schema: Schema,
-        *,
-        output: Output | None = None,
-        encode: Callable[[Tensor], Tensor] | None = None,
-    ) -> None:
-        if not isinstance(schema, Schema):
-            swapped, fix = isinstance(model, Schema), "Schema.infer(frame) makes one"
-            raise SettingError(
-                f"schema must be a Schema, got {shown(schema)}:"
-                f" {'the model comes first' if swapped else fix}"
-            )
-        self.schema = schema
-        self.encoder = Encoder(schema)
-        self.classifier = Classifier(model, self.encoder, output=output, encode=encode)
-        self._trained: Trained | None = None
-        self._params = {"model": model, "schema": schema, "output": output, "encode": encode}
-
-    def __repr__(self) -> str:
-        """The features, the model, and how many rows it is fitted on."""
-        known = self._trained
-        fitted = "not fitted" if known is None else f"fitted on {len(known.rows):,} rows"
-        model = type(self.classifier.model).__name__
-        return f"{type(self).__name__}({', '.join([*self._repr_parts, f'model {model}', fitted])})"
-
-    def _repr_html_(self) -> str:
-        """The method and its features, for notebooks."""
-        return _html.note(repr(self)) + self.schema._repr_html_()
 
     @one_thread()
     def fit(self, frame: pd.DataFrame, *, progress: bool = True) -> Self:
@@ -214,10 +172,10 @@ class RecourseMethod(Named, Parameters, ABC):
         """
         trained, n_jobs = self.trained, jobs("n_jobs", n_jobs)
         one_of("report", "raise")("on_error", on_error)
-        if within is not None:
-            require_instance("within", within, Constraints)
+        within = Constraints() if within is None else within
+        require_instance("within", within, Constraints)
         self.encoder.check_columns(frame)
-        within = None if within is None else within.for_rows(frame.index)
+        within = within.for_rows(frame.index)
         target = target.for_rows(frame.index) if isinstance(target, Target) else target
         frame = self._converted(frame)
         frozen, not_acted = held_cells(within, len(frame), self.schema)
@@ -260,11 +218,12 @@ class RecourseMethod(Named, Parameters, ABC):
     def _tell_of_new(self, x: Tensor) -> None:
         """Warn of categories that no training row has, which may be typos; not of identifiers."""
         new = self.encoder.is_new(x).any(0).tolist()
-        names = [
-            f.name for f, found in zip(self.schema, new, strict=True) if found and f.actionable
-        ]
-        if names:
-            logger.warning("columns %s have values that no training row has: %s", names, TOLD)
+        if names := [f.name for f in compress(self.schema, new) if f.actionable]:
+            logger.warning(
+                "columns %s have values that no training row has: they are passed to the model as"
+                " they are",
+                names,
+            )
 
     @abstractmethod
     def _learn(self, rows: Tensor) -> None:
@@ -349,33 +308,6 @@ class RecourseMethod(Named, Parameters, ABC):
         return out
 
     @property
-    def _repr_parts(self) -> Sequence[str]:
-        """The parts of `repr` besides the model and the rows."""
-        return [f"{len(self.schema)} features"]
-
-    @property
     def _acts(self) -> Tensor:
         """(p,) bool, the features that may be acted on."""
         return torch.tensor([not feature.immutable for feature in self.schema])
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What it was made with, as plain values: what a save and a record keep."""
-        return {
-            "schema": self.schema.to_dict(),
-            "rules": len(self.schema.rules),
-            "search": asdict(self.search),
-            "output": self.classifier.output,
-            "copies": len(self._copies),
-        }
-
-    @property
-    def trained(self) -> Trained:
-        """The training rows, and what answers are compared with.
-
-        Raises:
-            NotFittedError: `fit` was not called.
-        """
-        if self._trained is None:
-            raise NotFittedError(f"{type(self).__name__} is not fitted; call fit(frame) first")
-        return self._trained

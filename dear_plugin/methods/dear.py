@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 from torch import Tensor
 
@@ -17,45 +16,27 @@ from dear_plugin._progress import progress as showing
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import require_instance
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.lint import warn_of_actions
 from dear_plugin.data.rule import Condition, Rule
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
-from dear_plugin.errors import NotFittedError
+from dear_plugin.errors import InputError
 from dear_plugin.evaluation.report import Report, diagnose
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods import saving
-from dear_plugin.methods.base import RecourseMethod
-from dear_plugin.methods.curve import curve_of
-from dear_plugin.methods.proposals import proposals, searching
-from dear_plugin.methods.robustness import flip_probabilities, ranges, spread
-from dear_plugin.methods.what_if import Actions, named_values, outcome
+from dear_plugin.methods.decoder_method import DecoderMethod
+from dear_plugin.methods.what_if import Actions, curve_values, named_values, outcome
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.models.copies import as_classifiers
-from dear_plugin.problem.action_sets import ActionSets, ActOn
-from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.target import Label, Target
-from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.question import Attempt
 from dear_plugin.results.recourses import Recourses, Template
-from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.results.writing import write
-from dear_plugin.search import Search, SearchProblem
+from dear_plugin.search import Search
 
 if TYPE_CHECKING:
     from dear_plugin.page import Explorer
 
-TIMES = (
-    "%d action sets are fitted on %d rows in %.1f s; a row alone will take about %.2g s and six"
-    " calls of the model, a row of many less"
-)
-logger = logging.getLogger(__name__)
-# The largest number of alternatives per row; a larger k is clipped.
-MOST = 100
 
-
-class DEAR(RecourseMethod):
+class DEAR(DecoderMethod):
     """Which features to act on, by how much, and which indirect changes to expect.
 
     Pawelczyk, Tiyavorabun and Kasneci, "Decomposing Counterfactual Explanations for Consequential
@@ -68,7 +49,7 @@ class DEAR(RecourseMethod):
         model: a torch module on the encoded tensor, an object with `predict_proba` on frames, or
             a callable from a frame to probabilities.
         schema: the features.
-        act_on: feature names, or groups of them; None means every mutable feature, one at a time.
+        act_on: feature names, or groups of them; None means `schema.actionable`, one at a time.
         decoder: "transport" (rows keep their conditional rank), "autoencoder" (the paper's), or
             a decoder: `Transport(given=())` does not condition on immutable features.
         output: "logits" (default for modules), "probabilities" (default for black boxes) or
@@ -87,30 +68,6 @@ class DEAR(RecourseMethod):
         >>> DEAR(model, schema, act_on=["income", "savings"]).fit(frame).generate(frame.head(5))
         Recourses(5 of 5 rows solved, median cost 0.402)
     """
-
-    def __init__(
-        self,
-        model: Any,
-        schema: Schema,
-        *,
-        act_on: ActOn | None = None,
-        decoder: str | Decoder = "transport",
-        output: Output | None = None,
-        encode: Callable[[Tensor], Tensor] | None = None,
-        search: Search | None = None,
-        copies: Sequence[Any] = (),
-    ) -> None:
-        super().__init__(model, schema, output=output, encode=encode)
-        self.decoder = make_decoder(decoder)
-        self.search = Search() if search is None else search
-        require_instance("search", self.search, Search)
-        self.sets = ActionSets.of(schema, act_on)
-        if act_on is None:
-            warn_of_actions(schema)
-        self._decoders: Decoders | None = None
-        self._report: Report | None = None
-        self._copies = as_classifiers(copies, self.classifier, output=output, encode=encode)
-        self._params |= {"act_on": act_on, "decoder": decoder, "search": search, "copies": copies}
 
     @one_thread()
     def apply(
@@ -183,8 +140,22 @@ class DEAR(RecourseMethod):
             SchemaError: an unknown feature.
         """
         self.encoder.check_columns(row)
-        apply, schema = partial(self.apply, target=target), self.schema
-        return curve_of(apply, row, feature=feature, schema=schema, actions=actions, within=within)
+        if len(row) != 1:
+            raise InputError(f"curve: expected a frame of one row, got {len(row)}")
+        (j,), schema = self.schema.index([feature]), self.schema
+        own, values = schema.labelled(row)[feature].iloc[0], curve_values(schema.features[j])
+        if not pd.isna(own) and own not in values:
+            values = sorted([*values, own])
+        frame = pd.concat([row] * len(values), ignore_index=True)
+        table = pd.DataFrame({**(actions or {}), feature: values}, index=frame.index)
+        still = [name for name in schema.names if name not in table]
+        alone = replace(within or Constraints(), frozen=still)
+        out = pd.DataFrame({"value": values})
+        for name, limits in (("with_what_follows", within), ("all_else_frozen", alone)):
+            result = self.apply(frame, table, limits, target=target)
+            known = result.acts.numpy() | np.array([value == own for value in values])
+            out[name] = result.outcome["score_after"].where(known)
+        return out
 
     def explore(
         self,
@@ -194,7 +165,7 @@ class DEAR(RecourseMethod):
         within: Constraints | None = None,
         template: Template = "en",
     ) -> Explorer:
-        """A page on which a person tries what could be changed; a notebook displays it.
+        """A page on which one tries what could be changed; a notebook displays it.
 
         `dear.explore(rows).show()` serves it on this machine alone.
 
@@ -323,77 +294,3 @@ class DEAR(RecourseMethod):
         other.classifier, other.search = classifier, search
         other._params = {**self._params, **params}
         return other
-
-    @property
-    def decoders(self) -> Decoders:
-        """The fitted decoders, one for each set; those of other sets are fitted when asked for.
-
-        Raises:
-            NotFittedError: `fit` was not called.
-        """
-        if self._decoders is None:
-            raise NotFittedError("DEAR is not fitted; call fit(frame) first")
-        return self._decoders
-
-    def _learn(self, rows: Tensor) -> None:
-        # A copy: the decoder passed may be in use elsewhere, and an interrupt changes nothing.
-        decoder, sample = self.decoder.clone_unfitted(), Sample(rows, self.encoder)
-        decoders, start = Decoders(decoder, sample, self.sets.members), time.perf_counter()
-        decoders.fit(self.sets.members)
-        if logger.isEnabledFor(logging.INFO):
-            seconds = time.perf_counter() - start, decoders.seconds(self.sets.members)
-            logger.info(TIMES, len(self.sets), len(rows), *seconds)
-        self._decoders, self.decoder, self._report = decoders, decoder, None
-        passed = self._params["decoder"]
-        if isinstance(passed, Decoder) and hasattr(decoder, "history"):
-            vars(passed)["history"] = decoder.history
-
-    def _propose(self, case: Case) -> Proposal:
-        return self._proposals(case, 1)[0]
-
-    def _alternatives(
-        self, case: Case, k: int, attempt: Attempt | None = None
-    ) -> Sequence[Proposal]:
-        # Ranks that no row has are dropped.
-        first, *others = self._proposals(case, min(k, MOST), attempt)
-        return [first, *(other for other in others if not bool(other.failed.all()))]
-
-    def _proposals(self, case: Case, k: int, attempt: Attempt | None = None) -> list[Proposal]:
-        problem = SearchProblem.of(
-            case, self.sets, decoders=self.decoders, classifier=self.classifier
-        )
-        start = partial(searching, search=self.search, trained=self.trained)
-        return proposals(problem, case, start=start, k=k, attempt=attempt)
-
-    def _flip_probabilities(
-        self, case: Case, proposal: Proposal, position: int
-    ) -> Mapping[int, tuple[float, float]]:
-        return flip_probabilities(case, proposal, position, self.decoders)
-
-    def _contradicted(self, acted_on: str) -> Mapping[str, str]:
-        return {} if self._report is None else self._report.contradictions(acted_on)
-
-    def _spread(self, case: Case, proposal: Proposal) -> Spread:
-        return spread(case, proposal, decoders=self.decoders, classifier=self.classifier)
-
-    def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
-        return ranges(case, proposal, decoders=self.decoders, classifier=self.classifier)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """As of every method, with the action sets and the decoder."""
-        return super().settings | {
-            "sets": [list(names) for names in self.sets.names],
-            "decoder": type(self.decoder).__name__,
-            "decoder_settings": self.decoder.settings(),
-        }
-
-    @property
-    def _acts(self) -> Tensor:
-        return self.sets.masks.any(0)
-
-    @property
-    def _repr_parts(self) -> Sequence[str]:
-        """The parts of `repr` besides the model and the rows."""
-        decoder = type(self.decoder).__name__
-        return [*super()._repr_parts, f"{len(self.sets)} action sets", f"decoder {decoder}"]

@@ -19,7 +19,7 @@ from dear_plugin.search.credibility import Decoded, by_share, confidence, unseen
 
 # `describe` names the features that do not flip whose probability changes most, by how much.
 MOST_FLIPS, LEAST_FLIP = 2, 0.05
-# Rows of people that are decoded at a time.
+# Rows of other individuals that are decoded at a time.
 ROWS_AT_A_TIME = 1 << 16
 
 
@@ -60,7 +60,7 @@ def ranges(
 ) -> Ranges:
     """Between which ends numbers change in answers; arguments as of `spread`.
 
-    Of other people than confidence is, in the same resamples.
+    Of other individuals than confidence is, in the same resamples.
     """
     decoder, numbers = decoders.decoder, classifier.encoder.is_number
     turns = torch.arange(1, decoder.people + 1) if decoder.people > 1 else torch.zeros(1).long()
@@ -71,11 +71,11 @@ def ranges(
     for at in rows.split(max(1, ROWS_AT_A_TIME // draws.numel())) if len(rows) else ():
         with torch.inference_mode():
             problem, actions = _problem(case, proposal, at, decoders, classifier)
-            asked = actions.rows, actions.sets, actions.values
-            after = torch.stack([problem.resample(*asked, each) for each in draws], 1)
+            acts = actions.rows, actions.sets, actions.values
+            after = torch.stack([problem.resample(*acts, each) for each in draws], 1)
             expected = actions.reached[:, None]
             if decoder.people > 1:
-                expected = problem.resample(*asked, torch.arange(1 - decoder.draws, 1))
+                expected = problem.resample(*acts, torch.arange(1 - decoder.draws, 1))
             known = Ranges.of(problem.x, actions.reached, after, numbers, expected)
         out = out.merged(known, at)
     return out

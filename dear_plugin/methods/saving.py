@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -19,11 +19,10 @@ from dear_plugin._version import __version__
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.rule import Condition, Rule
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders import Decoder, Decoders, Sample, decoder_class
+from dear_plugin.decoders import Decoders, Sample, decoder_class
 from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingError
 from dear_plugin.evaluation.trained import Trained
-from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.action_sets import ActionSets
+from dear_plugin.methods.decoder_method import DecoderMethod
 from dear_plugin.search import DescentSchedule, Search
 
 # Versions 0.1 and 0.2 wrote formats 1 and 2, of two files each; 0.3 wrote 3, of scaled rows; 0.4
@@ -36,36 +35,10 @@ SOME_ROWS = 100
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 
-class Savable(Protocol):
-    """What a save reads of a DEAR, and what reading it back sets."""
-
-    schema: Schema
-    encoder: Encoder
-    classifier: Classifier
-    sets: ActionSets
-    decoder: Decoder
-    search: Search
-    _decoders: Decoders | None
-    _trained: Trained | None
-    _copies: Sequence[Classifier]
-
-    @property
-    def decoders(self) -> Decoders:
-        """The fitted decoders."""
-
-    @property
-    def trained(self) -> Trained:
-        """The training rows."""
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What it was made with, as plain values."""
+D = TypeVar("D", bound=DecoderMethod)
 
 
-D = TypeVar("D", bound=Savable)
-
-
-def save(dear: Savable, folder: Path) -> None:
+def save(dear: DecoderMethod, folder: Path) -> None:
     """Write a fitted DEAR to a folder, without its model.
 
     Raises:
@@ -91,7 +64,7 @@ def save(dear: Savable, folder: Path) -> None:
 
 
 def load(
-    cls: Callable[..., D],
+    cls: type[D],
     folder: Path,
     model: Any,
     encode: Callable[[Tensor], Tensor] | None,
@@ -100,17 +73,15 @@ def load(
 ) -> D:
     """Read what `save` wrote; for arguments and errors see `DEAR.load`."""
     settings, tensors = _read(folder / FILE)
-    count, others = settings.get("rules", 0), settings.get("copies", 0)
-    if count != len(rules):
-        raise FileFormatError(
-            f"{folder} was saved with {count} rule(s) of the schema, got"
-            f" {len(rules)}: give the same rules as rules=[...]"
-        )
-    if others != len(copies):
-        raise FileFormatError(
-            f"{folder} was saved with {others} copies of the model, which are not part of a save;"
-            f" got {len(copies)}: give them as copies=[...]"
-        )
+    for name, what, own in (
+        ("rules", "rules of the schema", rules),
+        ("copies", "copies of the model", copies),
+    ):
+        if settings.get(name, 0) != len(own):
+            raise FileFormatError(
+                f"{folder} was saved with {settings.get(name, 0)} {what}, which are no part of a"
+                f" save; got {len(own)}: give the same ones as {name}=[...]"
+            )
     try:
         search = settings["search"]
         search["schedule"] = DescentSchedule(**search["schedule"])
@@ -186,7 +157,7 @@ def _settings(content: bytes) -> dict[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def _decoders(dear: Savable, sample: Sample, tensors: Mapping[str, Tensor]) -> Decoders:
+def _decoders(dear: DecoderMethod, sample: Sample, tensors: Mapping[str, Tensor]) -> Decoders:
     """The decoders of the sets: from their tensors, or fitted again on the same rows."""
     decoders = Decoders(dear.decoder, sample, dear.sets.members)
     for i, members in enumerate(decoders.given):

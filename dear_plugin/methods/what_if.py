@@ -22,6 +22,7 @@ from dear_plugin.methods.proposals import decoded
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets, why_fixed
 from dear_plugin.problem.case import Case
+from dear_plugin.problem.limits import Limits
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal, identity_proposal
 from dear_plugin.results.values import number
@@ -30,6 +31,8 @@ from dear_plugin.search import SearchProblem
 
 Actions: TypeAlias = Mapping[str, Any] | pd.DataFrame
 ROWS_AT_ONCE = 1024
+# The values of a number in a curve.
+POINTS = 33
 # What an action sets that leaves none, or several, of the columns of a feature at 1.
 NONE = -1.0
 
@@ -48,9 +51,8 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
         InputError: another index, or values that the features cannot have.
     """
     table = _table(actions, frame)
-    acted = table.notna()
+    acted, schema = table.notna(), encoder.schema
     names = [name for name in table if bool(acted[name].any())]
-    schema = encoder.schema
     known = dict.fromkeys([*schema.names, *schema.column_names])
     if others := [name for name in names if name not in known]:
         raise ConstraintError(f"actions: {unknown('features', others, known)}")
@@ -115,16 +117,12 @@ def _table(actions: Actions, frame: pd.DataFrame) -> pd.DataFrame:
             "actions must be {feature: value}, or a frame like `recourses.direct`;"
             f" got {type(actions).__name__}"
         )
-    many = [name for name, value in actions.items() if np.ndim(value) > 0]
-    if many:
+    if many := [name for name, value in actions.items() if np.ndim(value) > 0]:
         raise ConstraintError(
             f"actions: one value for all rows is expected, got several for {many}; values row by"
             " row are given as a frame with the same index"
         )
-    columns = {
-        name: pd.Series([value] * len(frame), frame.index) for name, value in actions.items()
-    }
-    return pd.DataFrame(columns, index=frame.index)
+    return pd.DataFrame({k: [v] * len(frame) for k, v in actions.items()}, index=frame.index)
 
 
 def outcome(
@@ -165,10 +163,8 @@ def _on_grid(problem: SearchProblem, sets: Tensor, wanted: Tensor) -> Tensor:
     rows, where = torch.arange(len(wanted)), problem.sets.positions[sets]
     own = problem.x.gather(1, where)
     unchanged = wanted == own
-    inside = [
-        problem.feasible.limits.admits(own[:, [i]], where[:, i], rows)
-        for i in range(where.shape[1])
-    ]
+    admits = problem.feasible.limits.admits
+    inside = [admits(own[:, [i]], where[:, i], rows) for i in range(where.shape[1])]
     # A row without a change keeps its values, as does a feature whose own value no action reaches.
     kept = unchanged & (unchanged.all(1, keepdim=True) | ~torch.cat(inside, 1))
     return torch.where(kept, own, problem.snapped(rows, sets, wanted[:, None])[:, 0])
@@ -176,45 +172,49 @@ def _on_grid(problem: SearchProblem, sets: Tensor, wanted: Tensor) -> Tensor:
 
 def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) -> list[str]:
     """(n,) why a row may not take its action, or has none; "" where it may, or is accepted."""
-    nothing = (values.isnan().all(1) & ~accepted).tolist()
-    reasons: list[list[str]] = [[Reason.NOT_ACTED] * each for each in nothing]
-    feasible = case.feasible.limits
-    for j in (~values.isnan()).any(0).nonzero()[:, 0].tolist():
-        rows = (~values[:, j].isnan()).nonzero()[:, 0]
-        feature, column = encoder.schema.features[j], torch.full((len(rows),), j)
-        wanted, not_actionable = values[rows, j], feasible.not_actionable[rows, j]
-        if feature.dummies and bool((none := wanted == NONE).any()):
-            for at in rows[none].tolist():
-                reasons[at].append(Reason.NOT_ONE.format(feature.called))
-            rows, column, wanted, not_actionable = (
-                each[~none] for each in (rows, column, wanted, not_actionable)
-            )
-        outside = ~feasible.admits(wanted[:, None], column, rows)[:, 0]
-        outside &= wanted != case.x[rows, j]
-        for i in (not_actionable | outside).nonzero()[:, 0].tolist():
-            at = int(rows[i])
-            reasons[at].append(
-                Reason.NOT_ACTIONABLE.format(feature.called)
-                if bool(not_actionable[i])
-                else _not_admissible(case, feature, at, j, float(wanted[i]))
-            )
+    reasons: list[list[str]] = [
+        [Reason.NOT_ACTED] * nothing for nothing in (values.isnan().all(1) & ~accepted).tolist()
+    ]
+    limits, acted = case.feasible.limits, ~values.isnan()
+    for j in acted.any(0).nonzero()[:, 0].tolist():
+        rows, feature = acted[:, j].nonzero()[:, 0], encoder.schema.features[j]
+        wanted = values[rows, j]
+        refused = ~limits.admits(wanted[:, None], torch.full((len(rows),), j), rows)[:, 0]
+        refused = (refused & (wanted != case.x[rows, j])) | limits.not_actionable[rows, j]
+        refused |= (wanted == NONE) & bool(feature.dummies)
+        for row, value in zip(rows[refused].tolist(), wanted[refused].tolist(), strict=True):
+            reasons[row].append(_refusal(limits, feature, row, j, value))
     return [", ".join(parts) for parts in reasons]
 
 
-def _not_admissible(case: Case, feature: Feature, row: int, j: int, wanted: float) -> str:
+def _refusal(limits: Limits, feature: Feature, row: int, j: int, wanted: float) -> str:
     """Why a row may not take a value of the feature at position j."""
+    if feature.dummies and wanted == NONE:
+        return Reason.NOT_ONE.format(feature.called)
+    if bool(limits.not_actionable[row, j]):
+        return Reason.NOT_ACTIONABLE.format(feature.called)
     if not feature.holds_numbers:
         (level,) = kinds.of(feature).cells(feature, np.array([wanted]))
         return Reason.NOT_THIS_VALUE.format(feature.called, level)
-    feasible = case.feasible.limits
-    low, high, value = (
-        number(end, feature.precision)
-        for end in (float(feasible.low[row, j]), float(feasible.high[row, j]), wanted)
-    )
-    if feasible.low[row, j] > feasible.high[row, j]:
+    ends = float(limits.low[row, j]), float(limits.high[row, j])
+    low, high, value = (number(end, feature.precision) for end in (*ends, wanted))
+    if ends[0] > ends[1]:
         return Reason.NO_VALUE.format(feature.called, value)
     known = [v for v in sorted(feature.observed) if float(low) <= v <= float(high)]
     if known and float(low) <= float(value) <= float(high):
         names = join([number(v, feature.precision) for v in known], "or")
         return Reason.NOT_OBSERVED.format(feature.called, value, names)
     return Reason.OUTSIDE.format(feature.called, value, low, high)
+
+
+def curve_values(feature: Feature) -> list[Any]:
+    """The values of a feature in a curve: all levels, or a grid over the range of a number."""
+    if not feature.holds_numbers:
+        return feature.answers
+    if feature.observed:
+        return list(feature.observed)
+    (low, high), (first, last) = feature.bounds, feature.limits or feature.bounds
+    grid = np.linspace(max(low, first), min(high, last), POINTS)
+    places = feature.precision
+    values: list[Any] = (grid if places is None else np.unique(grid.round(places))).tolist()
+    return values

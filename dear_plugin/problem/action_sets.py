@@ -24,7 +24,6 @@ class ActionSets:
     """s sets of features; an action changes the features of one set directly.
 
     Attributes:
-        names: (s,) the names of the features of each set.
         members: (s,) the schema positions of each set's features, ascending.
         features: (p,) the names of the features.
 
@@ -37,7 +36,6 @@ class ActionSets:
         ('income', 'savings + duration')
     """
 
-    names: tuple[tuple[str, ...], ...]
     members: tuple[tuple[int, ...], ...]
     features: tuple[str, ...]
 
@@ -47,9 +45,8 @@ class ActionSets:
 
         Args:
             schema: the features.
-            act_on: feature names, or lists of them; None takes every mutable feature but
-                categories of many levels, one at a time. One of a feature's
-                several columns stands for it.
+            act_on: feature names, or lists of them; None takes `schema.actionable`, one at a
+                time. One of a feature's several columns stands for it.
 
         Raises:
             ConstraintError: no set, an empty or repeated set, or an immutable feature in a set.
@@ -59,18 +56,16 @@ class ActionSets:
             raise ConstraintError(f"act_on must be a list of features, got {act_on!r}")
         requested = schema.actionable if act_on is None else act_on
         sets = tuple((s,) if isinstance(s, str) else tuple(s) for s in requested)
-        found: dict[tuple[int, ...], tuple[str, ...]] = {}
+        found: dict[tuple[int, ...], None] = {}
         for names in sets:
-            positions = _positions(schema, names)
-            members = tuple(sorted({*positions}))
-            _check(schema, names, members)
+            members = _members(schema, names)
             # Several columns of one feature stand for the same set.
             if members in found and {*names} <= {*schema.names}:
                 raise ConstraintError(f"act_on names a set twice: {list(sets)}")
-            found.setdefault(members, tuple(dict.fromkeys(schema.names[j] for j in positions)))
+            found[members] = None
         if not sets:
             raise ConstraintError(_why_none(schema, act_on))
-        return cls(tuple(found.values()), tuple(found), schema.names)
+        return cls(tuple(found), schema.names)
 
     @classmethod
     def pairs(cls, schema: Schema, names: Iterable[str] | None = None) -> ActionSets:
@@ -86,22 +81,24 @@ class ActionSets:
             schema: the features.
         """
         masks, which = acted.unique(dim=0, return_inverse=True)
-        members = [tuple(mask.nonzero()[:, 0].tolist()) for mask in masks]
-        return cls((), (), schema.names).extended(members), which
+        return cls(tuple(tuple(m.nonzero()[:, 0].tolist()) for m in masks), schema.names), which
 
     def extended(self, members: Sequence[tuple[int, ...]]) -> ActionSets:
         """These sets, then others, given by the positions of features."""
-        names = tuple(tuple(self.features[j] for j in each) for each in members)
-        return replace(self, names=(*self.names, *names), members=(*self.members, *members))
+        return replace(self, members=(*self.members, *members))
 
     def only(self, some: Iterable[int]) -> ActionSets:
         """Some of the sets."""
-        names, members = zip(*((self.names[i], self.members[i]) for i in some), strict=True)
-        return replace(self, names=names, members=members)
+        return replace(self, members=tuple(self.members[i] for i in some))
 
     def __len__(self) -> int:
         """The number of sets (s)."""
         return len(self.members)
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """(s,) the names of the features of each set."""
+        return tuple(tuple(self.features[j] for j in each) for each in self.members)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -145,25 +142,23 @@ def _why_none(schema: Schema, act_on: ActOn | None) -> str:
     if act_on is not None:
         return f"{text}: act_on is empty; it takes features such as {choices}"
     return (
-        f"{text}: every feature that is not immutable has many levels, {choices};"
-        " act_on=[...] names those to act on"
+        f"{text}: every feature that is not immutable has many levels, or others determine it,"
+        f" {choices}; act_on=[...] names those to act on"
     )
 
 
-def _positions(schema: Schema, names: tuple[str, ...]) -> Sequence[int]:
-    try:
-        return schema.index(names)
-    except SchemaError as error:
-        raise SchemaError(f"act_on: {error}") from None
-
-
-def _check(schema: Schema, names: tuple[str, ...], positions: tuple[int, ...]) -> None:
+def _members(schema: Schema, names: tuple[str, ...]) -> tuple[int, ...]:
+    """The positions of the features of a set, ascending, that may be acted on together."""
     if not names or len(set(names)) < len(names):
         raise ConstraintError(f"a set to act on needs distinct features, got {names!r}")
-    fixed = [schema.features[i] for i in positions if schema.features[i].immutable]
-    if fixed:
+    try:
+        members = tuple(sorted({*schema.index(names)}))
+    except SchemaError as error:
+        raise SchemaError(f"act_on: {error}") from None
+    if fixed := [schema.features[i] for i in members if schema.features[i].immutable]:
         named = [feature.name for feature in fixed]
         raise ConstraintError(f"{named} cannot be acted on: {why_fixed(fixed)}")
+    return members
 
 
 def why_fixed(features: Sequence[Feature]) -> str:

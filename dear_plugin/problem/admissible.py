@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import compress
 
 import torch
 from torch import Tensor
 
-from dear_plugin.problem.limits import Limits
+from dear_plugin.problem.limits import Limits, selected
 from dear_plugin.problem.rules import Rules
 from dear_plugin.problem.seen_pairs import SeenPairs
 
@@ -30,7 +31,7 @@ class Admissible:
 
     def select(self, idx: Tensor) -> Admissible:
         """What is admissible of the rows at positions (q,)."""
-        return replace(self, limits=self.limits.select(idx), required=self.required[idx])
+        return selected(self, idx)
 
     def project(
         self,
@@ -88,17 +89,15 @@ class Admissible:
         """
         if not len(self.rules):
             return reached
-        required = self.required[idx]
-        required = required & self.rules.forces if forced else required
+        required = self.required[idx] & (self.rules.forces | (not forced))
         out = self.rules.repair(x, reached, ~still, self.limits.bounds(idx), required)
-        if self.limits.allowed is None:
-            return out
-        return out.where(self.limits.allows(out, idx), reached)
+        none = self.limits.allowed is None
+        return out if none else out.where(self.limits.allows(out, idx), reached)
 
     def keeps_rules(self, reached: Tensor, idx: Tensor, alone: Tensor | bool = False) -> Tensor:
         """(m,) bool: whether rows, (m, p), keep the rules required of factual rows (m,).
 
-        Rules that hold nearly always are not asked of rows with an action alone, (m,) bool.
+        Rules that hold nearly always are not required of rows with an action alone, (m,) bool.
         """
         exempt = ~self.rules.forces & torch.as_tensor(alone)[..., None]
         return (self.rules.hold(reached) | ~self.required[idx] | exempt).all(1)
@@ -110,4 +109,5 @@ class Admissible:
             reached: (n, p) the counterfactuals of all rows.
             idx: (m,) positions among them.
         """
-        return self.rules.broken_text(reached[idx], self.required[idx])
+        broken = self.required[idx] & ~self.rules.hold(reached[idx])
+        return [", ".join(compress(self.rules.names, row)) for row in broken.tolist()]

@@ -121,14 +121,11 @@ def costs_of(name: str, given: Any, n: int) -> Tensor:
     return torch.tensor(numbers, dtype=torch.float64).reshape(values.shape)
 
 
-def among(feature: Feature, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-    """Bounds, (...) double each, moved inwards to observed values where a feature has only these.
+def among(known: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """Bounds, (...) double each, moved inwards to known values, (l,) ascending.
 
     Without a value between them the lower one is infinite, and the upper one minus infinite.
     """
-    if not feature.observed:
-        return low, high
-    known = torch.tensor(sorted(feature.observed), dtype=torch.float64)
     infinite = known.new_tensor([torch.inf])
     first = torch.searchsorted(known, low)
     count = torch.searchsorted(known, high, right=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 from torch import Tensor
 
 from dear_plugin.problem.admissible import Admissible
+from dear_plugin.problem.limits import selected
 from dear_plugin.problem.target import Goal
 
 
@@ -76,12 +77,4 @@ class Case:
 
     def select(self, idx: Tensor) -> Case:
         """The case of the rows at positions (q,)."""
-        required = None if self.requirement is None else self.requirement.select(idx)
-        return replace(
-            self,
-            x=self.x[idx],
-            goal=self.goal.select(idx),
-            feasible=self.feasible.select(idx),
-            aim=self.aim[idx],
-            requirement=required,
-        )
+        return selected(self, idx)

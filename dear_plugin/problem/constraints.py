@@ -18,7 +18,7 @@ from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.errors import ConstraintError, unknown
 from dear_plugin.problem.admissible import Admissible
 from dear_plugin.problem.arguments import among, codes_of, costs_of, each, in_order, interval
-from dear_plugin.problem.limits import Limits, observed_values
+from dear_plugin.problem.limits import Limits, none_where_empty, observed_values
 from dear_plugin.problem.rules import Rules
 
 Rows = slice | list[int]
@@ -37,9 +37,9 @@ class Constraints(Named):
             end may be an array or a Series with one value per row. A factual value outside the
             range is kept or moved inside.
         categories: `{binary or categorical feature: [allowed values]}`.
-        costs: `{feature: number}`, what a unit of it, or another category, costs a person who acts
-            on it, in the place of the schema's; a number may be an array or a Series with one
-            value per row. One column of a group stands for all, the last that is named.
+        costs: `{feature: number}`, what a unit of it, or another category, costs, in the place of
+            the schema's; a number may be an array or a Series with one value per row. One column
+            of a group stands for all, the last that is named.
 
     Example:
         >>> within = Constraints(frozen=["age"], ranges={"savings": (None, 40.0)})  # of `generate`
@@ -58,17 +58,7 @@ class Constraints(Named):
             ConstraintError: a Series of another index.
         """
         given = {f.name: getattr(self, f.name) for f in fields(self)}
-        given = {k: v if _are_names(v) else in_order(v, index, k) for k, v in given.items()}
-        if isinstance(given["ranges"], Mapping):
-            given["ranges"] = {
-                name: [in_order(end, index, f"ranges[{name!r}]") for end in pair]
-                if isinstance(pair, tuple | list)
-                else pair
-                for name, pair in given["ranges"].items()
-            }
-        if isinstance(costs := given["costs"], Mapping):
-            given["costs"] = {k: in_order(v, index, f"costs[{k!r}]") for k, v in costs.items()}
-        return Constraints(**given)
+        return Constraints(**{name: _in_order(v, index, name) for name, v in given.items()})
 
 
 def admissible(
@@ -95,18 +85,17 @@ def admissible(
     return Admissible(limits, rules, rules.hold(x))
 
 
-def held_cells(within: Constraints | None, n: int, schema: Schema) -> tuple[Tensor, Tensor]:
+def held_cells(within: Constraints, n: int, schema: Schema) -> tuple[Tensor, Tensor]:
     """(n, p) bool each: the cells that never change, and those that are not acted on.
 
     Args:
-        within: the call's constraints, or None.
+        within: the call's constraints.
         n: the number of rows.
         schema: the features.
 
     Raises:
         ConstraintError: unknown features, or another number of values than rows.
     """
-    within = within or Constraints()
     frozen = torch.tensor([f.immutable for f in schema]).repeat(n, 1)
     for rows, names in each(within.frozen, n, "frozen", str):
         frozen[rows, list(_index(schema, names, "frozen"))] = True
@@ -127,37 +116,45 @@ def _limits(
 ) -> Limits:
     """The limits of n rows; of arguments see `admissible` and `held_cells`."""
     schema, levels, (frozen, not_acted) = encoder.schema, encoder.levels, held
-    (low, high), grid = (end.repeat(len(x), 1) for end in ends[:2]), ends[2]
-    ranged = torch.tensor([f.limits is not None for f in schema]).repeat(len(x), 1)
-    for rows, j, least, most in _ranges(within, low, encoder, grid):
+    n, (low, high, grid) = len(x), ends
+    low, high = low.repeat(n, 1), high.repeat(n, 1)
+    observed = observed_values(schema)
+    ranged = torch.tensor([f.limits is not None for f in schema]).repeat(n, 1)
+    masks: list[tuple[Rows, int, Tensor]]
+    masks = [(slice(None), j, may) for j, f in enumerate(schema) for may in _enterable(f)]
+    for rows, j, column, names in _named(within, "categories", n, schema):
+        codes = torch.tensor(codes_of(column, names))
+        may = torch.isin(torch.arange(len(column.choices)), codes)
+        masks.append((rows, j, _by_column(schema.features[j], column, may)))
+    for rows, j, column, pair in _named(within, "ranges", n, schema):
+        least, most = interval(column, pair, len(low[rows]))
+        if column is not schema.features[j]:
+            may = torch.stack([(least <= value) & (value <= most) for value in (0, 1)], -1)
+            masks.append((rows, j, _by_column(schema.features[j], column, may)))
+            continue
+        least, most = grid.inward(least, most, j)
         ranged[rows, j] = True
-        low[rows, j], high[rows, j] = among(
-            schema.features[j],
-            torch.maximum(low[rows, j], least),
-            torch.minimum(high[rows, j], most),
-        )
-    masks = list(_masks(within, len(x), encoder))
-    allowed = None
+        least, most = torch.maximum(low[rows, j], least), torch.minimum(high[rows, j], most)
+        if j in observed:
+            least, most = among(observed[j], least, most)
+        low[rows, j], high[rows, j] = least, most
+    allowed = torch.ones(n, encoder.d, dtype=torch.bool)
     for rows, j, may in masks:
         if encoder.blocks[j]:
-            allowed = (
-                x.new_ones(len(x), encoder.d, dtype=torch.bool) if allowed is None else allowed
-            )
             allowed[rows, encoder.starts[j] : encoder.starts[j] + may.shape[-1]] &= may
             continue
-        codes = may.nonzero()[:, 0].tolist()
-        low[rows, j] = low[rows, j].clamp_min(min(codes, default=math.inf))
-        high[rows, j] = high[rows, j].clamp_max(max(codes, default=-math.inf))
-    empty = low > high
-    low, high = low.masked_fill(empty, math.inf), high.masked_fill(empty, -math.inf)
+        codes = may.nonzero()[:, 0]
+        low[rows, j] = low[rows, j].clamp_min(float(codes[0]) if len(codes) else math.inf)
+        high[rows, j] = high[rows, j].clamp_max(float(codes[-1]) if len(codes) else -math.inf)
     direction, special = torch.tensor([f.direction for f in schema]), levels.mask(x)
     low = torch.where((direction > 0) & ~special, torch.maximum(low, x), low)
     high = torch.where((direction < 0) & ~special, torch.minimum(high, x), high)
+    low, high = none_where_empty(low, high)
     stays = special & ~levels.leave
     return Limits(
         encoder,
         grid,
-        observed_values(schema),
+        observed,
         low=low,
         high=high,
         floor=x.where(frozen, low.where(special, torch.minimum(low, x))),
@@ -165,65 +162,51 @@ def _limits(
         not_actionable=not_acted | frozen | stays,
         stuck=stays & ~not_acted & ~frozen,
         ranged=ranged,
-        allowed=allowed,
-        costs=_costs(within, len(x), encoder),
+        allowed=None if bool(allowed.all()) else allowed,
+        costs=_costs(within, n, encoder),
     )
-
-
-def _ranges(
-    within: Constraints, low: Tensor, encoder: Encoder, grid: Grid
-) -> Iterator[tuple[Rows, int, Tensor, Tensor]]:
-    """Rows, a number, and the ends, () or (m,) each, to which a range restricts it."""
-    schema = encoder.schema
-    for rows, ranges in each(within.ranges, len(low), "ranges", Mapping):
-        for name, j in zip(ranges, _index(schema, ranges, "ranges"), strict=True):
-            if name == schema.names[j]:
-                ends = interval(schema.features[j], ranges[name], len(low[rows]))
-                yield rows, j, *grid.inward(*ends, j)
-
-
-def _masks(within: Constraints, n: int, encoder: Encoder) -> Iterator[tuple[Rows, int, Tensor]]:
-    """Rows, a category, and which of its l levels they may take, (l,) or (m, l) bool.
-
-    Nothing sets a category to an excluded level, nor to a special one unless it may. One of the
-    columns of a feature may be restricted, too, as a number or as a category.
-    """
-    schema = encoder.schema
-    for j, feature in enumerate(schema):
-        special = {*feature.special, *([None] if feature.missing else [])}
-        barred = {*feature.excluded, *(set() if feature.enter_special else special)}
-        if barred and not feature.is_number:
-            yield slice(None), j, torch.tensor([c not in barred for c in feature.categories])
-    for rows, levels in each(within.categories, n, "categories", Mapping):
-        for name, j in zip(levels, _index(schema, levels, "categories"), strict=True):
-            column = _column(schema.features[j], name)
-            codes = codes_of(column, levels[name])
-            may = torch.tensor([i in codes for i in range(len(column.choices))])
-            yield rows, j, _by_column(schema.features[j], name, may)
-    for rows, ranges in each(within.ranges, n, "ranges", Mapping):
-        for name, j in zip(ranges, _index(schema, ranges, "ranges"), strict=True):
-            if name != schema.names[j]:
-                count = n if isinstance(rows, slice) else len(rows)
-                low, high = interval(_column(schema.features[j], name), ranges[name], count)
-                may = torch.stack([(low <= value) & (value <= high) for value in (0, 1)], -1)
-                yield rows, j, _by_column(schema.features[j], name, may)
 
 
 def _costs(within: Constraints, n: int, encoder: Encoder) -> Tensor | None:
     """(n, p) what a unit of features costs; None where all cost 1."""
-    given = list(each(within.costs, n, "costs", Mapping))
-    if not given and not bool((encoder.costs != 1.0).any()):
-        return None
     out = encoder.costs.repeat(n, 1)
-    for rows, costs in given:
-        for name, j in zip(costs, _index(encoder.schema, costs, "costs"), strict=True):
-            out[rows, j] = costs_of(name, costs[name], len(out[rows]))
-    return out
+    for rows, j, column, cost in _named(within, "costs", n, encoder.schema):
+        out[rows, j] = costs_of(column.name, cost, len(out[rows]))
+    return None if bool((out == 1.0).all()) else out
 
 
-def _are_names(value: Any) -> bool:
-    """Whether a Series is a list of names, for all rows."""
-    return isinstance(value, pd.Series) and all(isinstance(name, str) for name in value)
+def _enterable(feature: Feature) -> Iterator[Tensor]:
+    """(l,) bool, the levels that an action may set, of a category that has others.
+
+    Nothing sets a category to an excluded level, nor to a special one unless it may.
+    """
+    special = {*feature.special, *([None] if feature.missing else [])}
+    barred = {*feature.excluded, *(set() if feature.enter_special else special)}
+    if barred and not feature.is_number:
+        yield torch.tensor([c not in barred for c in feature.categories])
+
+
+def _named(
+    within: Constraints, where: str, n: int, schema: Schema
+) -> Iterator[tuple[Rows, int, Feature, Any]]:
+    """Rows, the position of a feature, it or one of its columns, and what is stated of that."""
+    for rows, given in each(getattr(within, where), n, where, Mapping):
+        for name, j in zip(given, _index(schema, given, where), strict=True):
+            columns = {
+                each.name: each for each in (*schema.features[j].dummies, schema.features[j])
+            }
+            yield rows, j, columns[name], given[name]
+
+
+def _in_order(value: Any, index: pd.Index, where: str) -> Any:
+    """A value of `Constraints` with lists in the order of rows in the place of Series."""
+    if isinstance(value, pd.Series) and all(isinstance(name, str) for name in value):
+        return value  # names, for all rows
+    if isinstance(value, Mapping) and where != "categories":
+        return {k: _in_order(v, index, f"{where}[{k!r}]") for k, v in value.items()}
+    if isinstance(value, tuple | list) and where.startswith("ranges["):
+        return [in_order(end, index, where) for end in value]
+    return in_order(value, index, where)
 
 
 def _index(schema: Schema, names: Iterable[str], where: str) -> tuple[int, ...]:
@@ -234,14 +217,9 @@ def _index(schema: Schema, names: Iterable[str], where: str) -> tuple[int, ...]:
     return schema.index(names)
 
 
-def _column(feature: Feature, name: str) -> Feature:
-    """A feature, or one of its columns, by name."""
-    return next((each for each in feature.dummies if each.name == name), feature)
-
-
-def _by_column(feature: Feature, name: str, may: Tensor) -> Tensor:
+def _by_column(feature: Feature, column: Feature, may: Tensor) -> Tensor:
     """(..., l) bool, the levels of a feature, of which it or one of its columns is restricted."""
-    if name == feature.name:
+    if column is feature:
         return may
-    own = torch.tensor([each.name == name for each in feature.dummies])
+    own = torch.tensor([each is column for each in feature.dummies])
     return torch.where(own, may[..., 1:], may[..., :1])

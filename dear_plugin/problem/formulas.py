@@ -27,28 +27,48 @@ def formula(encoder: Encoder, relation: Relation | Lookup) -> Rule:
 
 
 @dataclass(frozen=True)
-class Order(Rule):
+class Formula(Rule):
+    """A relation or lookup of a schema; members begin with what the others determine.
+
+    Attributes:
+        relation: the relation or lookup.
+    """
+
+    relation: Any
+
+    @property
+    def members(self) -> Sequence[str]:
+        """Those of the relation."""
+        members: Sequence[str] = self.relation.members
+        return members
+
+    @property
+    def text(self) -> str:
+        """That of the relation."""
+        return str(self.relation.text)
+
+    @property
+    def forces(self) -> bool:
+        """Whether it holds in all rows."""
+        return bool(self.relation.is_order or self.relation.is_definition)
+
+
+@dataclass(frozen=True)
+class Order(Formula):
     """The lower number is at most the upper one; members are (lower, upper).
 
     Attributes:
-        relation: the order.
         at: the positions of the lower and the upper number.
         grid: the decimals of numbers.
     """
 
-    relation: Relation
     at: tuple[int, ...]
     grid: Grid
 
     @property
     def members(self) -> Sequence[str]:
         """The lower number and the upper one."""
-        return self.relation.members[::-1]
-
-    @property
-    def text(self) -> str:
-        """See `Rule`."""
-        return self.relation.text
+        return super().members[::-1]
 
     def holds(self, rows: Cells) -> Tensor:
         """See `Rule`."""
@@ -65,33 +85,15 @@ class Order(Rule):
         return torch.where(own >= other, own, least)
 
 
-@dataclass(frozen=True)
-class Sum(Rule):
-    """A number is a sum or product of others, within bounds; members begin with it."""
-
-    relation: Relation
-
-    @property
-    def members(self) -> Sequence[str]:
-        """The number and the others."""
-        return self.relation.members
-
-    @property
-    def text(self) -> str:
-        """See `Rule`."""
-        return self.relation.text
-
-    @property
-    def forces(self) -> bool:
-        """Whether it holds in all rows."""
-        return self.relation.is_definition
+class Sum(Formula):
+    """A number is a sum or product of others, within bounds."""
 
     def holds(self, rows: Cells) -> Tensor:
         """See `Rule`; sums of -inf and inf, as of products of zero, hold."""
         each, y, total = self.relation, rows[self.members[0]], self._total(rows)
         low, high = (self._number(total + end, 0) for end in (each.low, each.high))
         size = y.clamp(min=0.0) if self._is_log(0) else y
-        outside = (size < low - each.error) | (size > high + each.error)
+        outside: Tensor = (size < low - each.error) | (size > high + each.error)
         if each.mixed:
             outside &= (y > 0.0) & total.isfinite()
         return ~outside
@@ -123,8 +125,7 @@ class Sum(Rule):
         cells = rows[self.members[at]]
         if not self._is_log(at):
             return cells
-        logs: Tensor = (cells + (self.relation.shift or 0.0)).clamp(min=0.0).log()
-        return logs
+        return torch.log((cells + (self.relation.shift or 0.0)).clamp(min=0.0))
 
     def _total(self, rows: Cells, without: int = 0) -> Tensor:
         """(...) the constant and the weighted parts of all other members."""
@@ -137,35 +138,22 @@ class Sum(Rule):
 
 
 @dataclass(frozen=True)
-class Table(Rule):
-    """A feature is a function of another one; members are (it, the other one).
+class Table(Formula):
+    """A feature is a function of another one.
 
     Attributes:
-        lookup: both, with labels.
         keys: (l,) ascending, row values of the other one.
         values: (l,) those of the feature.
     """
 
-    lookup: Lookup
     keys: Tensor
     values: Tensor
-
-    @property
-    def members(self) -> Sequence[str]:
-        """The feature and the other one."""
-        return self.lookup.members
-
-    @property
-    def text(self) -> str:
-        """See `Rule`."""
-        return self.lookup.text
 
     def holds(self, rows: Cells) -> Tensor:
         """See `Rule`; a level that no training row has may have any value."""
         y, x = (rows[name] for name in self.members)
         known, value = self._found(x)
-        out: Tensor = ~known | (value == y) | y.isnan()
-        return out
+        return ~known | torch.eq(value, y) | y.isnan()
 
     def repair(self, rows: Cells, before: Cells, member: str) -> Tensor:
         """The value of the level, or the only level with the value."""

@@ -12,21 +12,10 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.errors import ModelError, TargetError
-from dear_plugin.problem.scores import (
-    log_odds,
-    logit,
-    margin_unit,
-    most_likely,
-    own_and_others,
-    score_decides,
-)
+from dear_plugin.problem.scores import log_odds, logit, margin_unit, most_likely, score_decides
 
 # The highest wanted probability, short of 1.
 HIGHEST = 1.0 - 1e-9
-
-
-def _none() -> None:
-    return None
 
 
 class Goal(ABC):
@@ -91,7 +80,7 @@ class Goal(ABC):
         """The goal of the rows at positions (q,)."""
 
     @abstractmethod
-    def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = _none) -> Goal:
+    def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = lambda: None) -> Goal:
         """This goal with what it needs to know about the model.
 
         Args:
@@ -128,16 +117,13 @@ class ClassGoal(Goal):
     def margin(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) log-odds of the class over the threshold, or log p_c - max other log p."""
         wanted = self._wanted(scores, idx)
-        if scores.shape[1] <= 2:
-            odds, boundary = self._binary_log_odds(scores, wanted), self._boundary()
-            return odds - (boundary[wanted] if isinstance(boundary, Tensor) else boundary)
-        own, others = own_and_others(scores, wanted)
-        margin = own - others.amax(1)
+        margin, odds = log_odds(scores, wanted)
         if self.cutoffs is not None:
             margin = margin - self.cutoffs[0, wanted]
         if self.threshold is None:
             return margin
-        return torch.minimum(margin, own - others.logsumexp(1) - logit(self.threshold))
+        alone, odds = score_decides(self.threshold, scores), odds - logit(self.threshold)
+        return odds if alone else torch.minimum(margin, odds)
 
     def accepts(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) bool; an exact tie is the first class, as in argmax.
@@ -154,8 +140,7 @@ class ClassGoal(Goal):
         aim = torch.full((len(self.columns),), past)
         if not surely or self.cutoffs is None:
             return aim
-        first, second = (torch.as_tensor(self._boundary(i)) for i in range(2))
-        return (aim + (second - first)[self.columns]).float()
+        return (aim + (self._boundary(1) - self._boundary(0))[self.columns]).float()
 
     def unit(self, scores: Tensor) -> Tensor:
         """(n,) the unit of the margins of each row's class."""
@@ -171,29 +156,24 @@ class ClassGoal(Goal):
         wanted = self._wanted(scores, None)
         if self.threshold is None:
             return decided == wanted
-        return (decided == wanted) & (log_odds(scores, wanted) >= logit(self.threshold))
+        return (decided == wanted) & (log_odds(scores, wanted)[1] >= logit(self.threshold))
 
     def score(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) the probability of the wanted class."""
-        wanted = self._wanted(scores, idx)
-        if scores.shape[1] <= 2:
-            return torch.sigmoid(self._binary_log_odds(scores, wanted))
-        return scores.softmax(1).gather(1, wanted[:, None])[:, 0]
+        return torch.sigmoid(log_odds(scores, self._wanted(scores, idx))[1])
 
     def wanted(self, aim: Tensor) -> Tensor:
         """(n, 2) double, the probability with such a margin, and 1."""
         if self._many:
             return torch.full((len(aim), 2), torch.nan).double()
-        boundary = self._boundary()
-        own = boundary[self.columns] if isinstance(boundary, Tensor) else boundary
-        least = (aim + own).double().sigmoid().clamp_max(HIGHEST)
+        least = (aim + self._boundary(0)[self.columns]).double().sigmoid().clamp_max(HIGHEST)
         return torch.stack([least, torch.ones_like(least)], 1)
 
     def select(self, idx: Tensor) -> Goal:
         """The goal of the rows at positions (q,)."""
         return replace(self, columns=self.columns[idx])
 
-    def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = _none) -> Goal:
+    def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = lambda: None) -> Goal:
         """The goal with the number of columns, and cut-offs unless a score decides alone."""
         needed = None if score_decides(self.threshold, scores) else cutoffs()
         return replace(self, count=scores.shape[1], cutoffs=needed)
@@ -203,11 +183,11 @@ class ClassGoal(Goal):
         """Whether there are more than two classes."""
         return self.count is not None and self.count > 2
 
-    def _boundary(self, i: int = 0) -> Tensor | float:
-        """The least log-odds of a class, or (c,) of each, by the cut-offs at position i."""
+    def _boundary(self, i: int) -> Tensor:
+        """(c,) the least log-odds of each class, by the cut-offs at position i."""
         least = 0.0 if self.threshold is None else logit(self.threshold)
         if self.cutoffs is None:
-            return least
+            return torch.full((max(self.count or 2, 2),), least)
         alone = self._many or self.threshold is None
         return self.cutoffs[i] if alone else self.cutoffs[i].clamp_min(least)
 
@@ -227,14 +207,4 @@ class ClassGoal(Goal):
             )
         if m and (most >= max(now, 2) or least < 0):
             raise TargetError(f"class {most} wanted, the model has {max(now, 2)} classes")
-        if least == most:
-            return self.columns[:1].expand(m)
         return self.columns if idx is None else self.columns[idx]
-
-    def _binary_log_odds(self, scores: Tensor, wanted: Tensor) -> Tensor:
-        """(m,) log-odds of the wanted one of two classes."""
-        of_one = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
-        least, most = self._column_range
-        if least == most:
-            return of_one if least == 1 else -of_one
-        return torch.where(wanted == 1, of_one, -of_one)

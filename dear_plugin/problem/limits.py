@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import compress
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor
@@ -17,6 +18,11 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.data.special_values import is_special
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.reasons import Reason
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 @dataclass(frozen=True)
@@ -36,8 +42,7 @@ class Limits:
         stuck: (n, p) bool, those among them of which only the special value may not be left.
         ranged: (n, p) bool, numbers of which the user states a range.
         allowed: (n, d) bool, which categories may be taken; None when all may.
-        costs: (n, p) double, what a unit of cost of each feature costs who acts on it; None where
-            all cost 1.
+        costs: (n, p) double, what a unit of cost of each feature costs; None where all cost 1.
     """
 
     encoder: Encoder
@@ -55,18 +60,7 @@ class Limits:
 
     def select(self, idx: Tensor) -> Limits:
         """The limits of the rows at positions (q,)."""
-        return replace(
-            self,
-            low=self.low[idx],
-            high=self.high[idx],
-            floor=self.floor[idx],
-            ceiling=self.ceiling[idx],
-            not_actionable=self.not_actionable[idx],
-            stuck=self.stuck[idx],
-            ranged=self.ranged[idx],
-            allowed=None if self.allowed is None else self.allowed[idx],
-            costs=None if self.costs is None else self.costs[idx],
-        )
+        return selected(self, idx)
 
     def without_extremes(self, x: Tensor) -> Limits:
         """The same, in which actions do not leave the central values, nor x farther from them.
@@ -172,8 +166,7 @@ class Limits:
 
     def stays(self, x: Tensor, moved: Tensor) -> Tensor:
         """(..., p) bool, the values that differ by no more than half a step."""
-        stays: Tensor = (moved - x).abs_() <= self.grid.step / 2.0
-        return stays
+        return (moved - x).abs_().le(self.grid.step / 2.0)
 
     def clipped(self, x: Tensor, moved: Tensor, idx: Tensor, acted: Tensor | None) -> Tensor:
         """(m, c, p) the nearest rows within the limits; see `Admissible.project`.
@@ -189,14 +182,15 @@ class Limits:
         out.clamp_(floor[:, None], ceiling[:, None])
         if bool(self._starts_outside.any()):
             at = self._starts_outside[idx].nonzero()[:, 0]
-            out[at] = self._undo_outside(x[at], out[at], idx[at])
+            low, high = self.low[idx[at], None], self.high[idx[at], None]
+            out[at] = out[at].where((out[at] >= low) & (out[at] <= high), x[at, None])
         out = self.encoder.levels.restrict(x, moved, out, acted)
         return out if self.allowed is None else out.where(self.allows(out, idx), x[:, None])
 
     def bounds(self, idx: Tensor) -> tuple[Tensor, Tensor]:
         """(m, p) each, the least and greatest values to which a rule may set features."""
-        low = torch.maximum(self.floor, self.low).index_select(0, idx)
-        return low, torch.minimum(self.ceiling, self.high).index_select(0, idx)
+        low, high = torch.maximum(self.floor, self.low), torch.minimum(self.ceiling, self.high)
+        return none_where_empty(low.index_select(0, idx), high.index_select(0, idx))
 
     def _observed(self, moved: Tensor, x: Tensor | None = None) -> Tensor:
         """Rows, (m, c, p), with the nearest observed values of features that take no others.
@@ -224,11 +218,22 @@ class Limits:
         """(n,) bool, rows with a factual value outside the bounds of actions."""
         return ((self.floor < self.low) | (self.ceiling > self.high)).any(1)
 
-    def _undo_outside(self, x: Tensor, moved: Tensor, idx: Tensor) -> Tensor:
-        """Rows, (m, c, p), with the factual values where they are outside the bounds."""
-        low, high = self.low[idx][:, None], self.high[idx][:, None]
-        inside = (moved >= low) & (moved <= high)
-        return torch.where(inside, moved, x[:, None])
+
+def selected(record: T, idx: Tensor) -> T:
+    """A record with the rows at positions (q,) of its tensors, and of what has rows itself."""
+    columns = {f.name: getattr(record, f.name) for f in fields(record)}
+    own = {k: v[idx] for k, v in columns.items() if isinstance(v, Tensor)}
+    rest = {k: v for k, v in columns.items() if k not in own and hasattr(v, "select")}
+    return replace(record, **own, **{k: v.select(idx) for k, v in rest.items()})
+
+
+def none_where_empty(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """Bounds of which none that exclude each other admit a value: infinite, and minus infinite.
+
+    Between finite ones `clamp` would set the upper one, below the lower one.
+    """
+    empty = low > high
+    return low.masked_fill(empty, torch.inf), high.masked_fill(empty, -torch.inf)
 
 
 def observed_values(schema: Schema) -> dict[int, Tensor]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import compress
 
 import torch
 from torch import Tensor
@@ -59,11 +58,6 @@ class Rules:
     def hold(self, rows: Tensor) -> Tensor:
         """(m, r) bool: the rules that hold in rows, (m, p), or have no value there."""
         return self._hold(rows, range(len(self)))
-
-    def broken_text(self, rows: Tensor, required: Tensor) -> list[str]:
-        """(m,) the names of what is required, (m, r) bool, and broken in rows."""
-        broken = (required & ~self.hold(rows)).tolist()
-        return [", ".join(compress(self.names, row)) for row in broken]
 
     def repair(
         self,
@@ -160,9 +154,7 @@ class Rules:
     def _value(self, rule: Rule, x: Tensor, rows: Tensor, name: str) -> Tensor:
         """(q,) the value of a member with which a rule holds, on the grid or the factual one."""
         value, j = rule.repair(self._cells(rows), self._cells(x), name), self._at[name]
-        rounded: Tensor = self.encoder.grid.round(value, j)
-        out: Tensor = value.where(value == x[:, j], rounded)
-        return out
+        return torch.where(value == x[:, j], value, self.encoder.grid.round(value, j))
 
     def _with(self, j: int, value: Tensor, rows: Tensor, where: Tensor) -> Tensor:
         """Rows, (q, p), with a number, (q,), as feature j where it may be set."""

@@ -46,18 +46,15 @@ def most_likely(scores: Tensor) -> Tensor:
     return (scores[:, -1] > (scores[:, 0] if scores.shape[1] == 2 else 0.0)).long()
 
 
-def own_and_others(scores: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    """(m,) the wanted column, and (m, c) the scores with -inf in its place."""
+def log_odds(scores: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """(m,) each, log-odds of the wanted column against the likeliest other one, and all others."""
+    if scores.shape[1] <= 2:
+        of_one = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+        odds = torch.where(wanted == 1, of_one, -of_one)
+        return odds, odds
     own = scores.gather(1, wanted[:, None])[:, 0]
-    return own, scores.scatter(1, wanted[:, None], -math.inf)
-
-
-def log_odds(scores: Tensor, wanted: Tensor) -> Tensor:
-    """(m,) log-odds of the wanted column against all others together."""
-    if scores.shape[1] == 1:
-        return torch.where(wanted == 1, scores[:, 0], -scores[:, 0])
-    own, others = own_and_others(scores, wanted)
-    return own - others.logsumexp(1)
+    others = scores.scatter(1, wanted[:, None], -math.inf)
+    return own - others.amax(1), own - others.logsumexp(1)
 
 
 def score_decides(threshold: float | None, scores: Tensor) -> bool:

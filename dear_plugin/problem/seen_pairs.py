@@ -41,40 +41,33 @@ class Codes:
     Attributes:
         features: (f,) the feature of each column of codes.
         sizes: (f,) int64, the number of codes of each column.
-        cuts: (p, 9) the deciles of numbers, ascending; infinite for categories.
-        tenths: the columns of tenths.
-        levels: the columns of levels, and (l,) the values; the first code of these is that of all
-            other values.
+        values: (f,) of a number its deciles, ascending, or its levels, to which a first code of
+            all other values is added; None for categories.
+        levels: (f,) bool, the columns of levels.
     """
 
     features: Tensor
     sizes: Tensor
-    cuts: Tensor
-    tenths: tuple[int, ...]
-    levels: dict[int, Tensor]
+    values: tuple[Tensor | None, ...]
+    levels: Tensor
 
     @classmethod
     def of(cls, rows: Tensor, encoder: Encoder) -> Codes:
         """The codes of training rows, (n, p)."""
-        numbers, p = encoder.is_number.nonzero()[:, 0].tolist(), encoder.p
-        sizes = [max(len(f.categories), 1) for f in encoder.schema]
-        found = {j: values for j in numbers if len(values := _levels(rows[:, j]))}
-        for j in numbers:
-            sizes[j] = TENTHS
-        return cls(
-            torch.tensor([*range(p), *found]),
-            torch.tensor([*sizes, *(1 + len(values) for values in found.values())]),
-            _tenths(rows, encoder.is_number),
-            tuple(numbers),
-            {p + i: values for i, values in enumerate(found.values())},
-        )
+        ranks = (torch.arange(1, TENTHS) * len(rows)) // TENTHS
+        cuts = rows.sort(0).values[ranks].T.contiguous()
+        numbers, p = encoder.is_number.tolist(), encoder.p
+        found = {j: v for j in range(p) if numbers[j] and len(v := _levels(rows[:, j]))}
+        values = (*(cuts[j] if numbers[j] else None for j in range(p)), *found.values())
+        sizes = [max(len(f.categories), 1) for f in encoder.schema] + [0] * len(found)
+        sizes = [n if v is None else 1 + len(v) for n, v in zip(sizes, values, strict=True)]
+        features = torch.tensor([*range(p), *found])
+        return cls(features, torch.tensor(sizes), values, torch.arange(len(sizes)) >= p)
 
     def part(self, some: Tensor) -> Codes:
         """The columns at positions (g,)."""
-        at = some.tolist()
-        tenths = tuple(i for i, j in enumerate(at) if j in self.tenths)
-        levels = {i: self.levels[j] for i, j in enumerate(at) if j in self.levels}
-        return Codes(self.features[some], self.sizes[some], self.cuts, tenths, levels)
+        values = tuple(self.values[i] for i in some.tolist())
+        return Codes(self.features[some], self.sizes[some], values, self.levels[some])
 
     @lazy
     def starts(self) -> Tensor:
@@ -90,13 +83,11 @@ class Codes:
         """(n, f) the codes of rows, (n, p); t for categories that no training row has."""
         values = rows[:, self.features]
         out, new = values.long(), values >= NEW
-        for j in self.tenths:
-            cuts = self.cuts[self.features[j]]
-            out[:, j] = torch.bucketize(values[:, j].contiguous(), cuts)
-        for j, levels in self.levels.items():
-            same = values[:, j, None] == levels
-            out[:, j] = torch.where(same.any(1), same.long().argmax(1) + 1, 0)
-        new[:, [*self.tenths, *self.levels]] = False
+        for j, known in enumerate(self.values):
+            if known is not None:
+                column, new[:, j] = values[:, j].contiguous(), False
+                of = _level_of if bool(self.levels[j]) else torch.bucketize
+                out[:, j] = of(column, known)
         return out.add_(self.starts).masked_fill_(new, len(self.column))
 
 
@@ -119,10 +110,10 @@ class SeenPairs:
         """The pairs of training rows, (n, p), but of identifiers; None where every pair occurs."""
         codes = Codes.of(rows, encoder)
         codes = codes.part((encoder.shares[codes.features] > 0.0).nonzero()[:, 0])
-        single = bool(encoder.is_number.all()) and len(codes.levels) < 2
+        single = bool(encoder.is_number.all()) and int(codes.levels.sum()) < 2
         if single or len(codes.column) > MOST_CODES:
             return None
-        absent = _absent(codes.read(rows), codes, encoder.is_number[codes.features])
+        absent = _absent(codes.read(rows), codes)
         some = codes.column[absent.any(1)].unique()
         if not len(some):
             return None
@@ -177,19 +168,17 @@ class SeenPairs:
         return undone
 
 
-def _absent(found: Tensor, codes: Codes, number: Tensor) -> Tensor:
+def _absent(found: Tensor, codes: Codes) -> Tensor:
     """(t, t) the expected rows of pairs that only occur singly, see `SeenPairs.absent`.
 
     Args:
         found: (n, f) the codes of the training rows.
         codes: what they stand for.
-        number: (f,) bool, columns of numbers.
     """
-    which, levels = codes.column, [*codes.levels]
-    level = torch.isin(which, torch.tensor(levels, dtype=torch.int64))
-    feature, number = codes.features[which], number[which]
+    which, number = codes.column, torch.tensor([values is not None for values in codes.values])
+    level, feature, number = codes.levels[which], codes.features[which], number[which]
     count = torch.bincount(found.flatten(), minlength=len(which)).double()
-    count[codes.starts[levels]] = 0.0  # other values than levels
+    count[codes.starts[codes.levels]] = 0.0  # other values than levels
     expected, has_level = count[:, None] * count / len(found), level[:, None] | level
     out = torch.where(number[:, None] & number, has_level & (expected >= EXPECTED), ~has_level)
     out &= (expected > 0.0) & (feature[:, None] != feature)
@@ -218,8 +207,7 @@ def _levels(column: Tensor) -> Tensor:
     return levels
 
 
-def _tenths(rows: Tensor, number: Tensor) -> Tensor:
-    """(p, 9) the deciles of numbers; infinite for categories."""
-    ranks = (torch.arange(1, TENTHS) * len(rows)) // TENTHS
-    cuts = rows.sort(0).values[ranks].T.contiguous()
-    return torch.where(number[:, None], cuts, torch.inf)
+def _level_of(column: Tensor, levels: Tensor) -> Tensor:
+    """(n,) the position, from 1, of the level that each value is; 0 for none."""
+    same = column[:, None] == levels
+    return torch.where(same.any(1), same.long().argmax(1) + 1, 0)

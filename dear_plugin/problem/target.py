@@ -102,7 +102,7 @@ class Target(Named):
             low, high = (in_order(end, index, "of_range", TargetError) for end in (low, high))
         lows, highs = _ends(low, -math.inf), _ends(high, math.inf)
         fit = 1 in (lows.size, highs.size) or lows.size == highs.size
-        if not fit or not _are_ranges(lows, highs):
+        if not fit or not ((lows <= highs) & (np.isfinite(lows) | np.isfinite(highs))).all():
             raise TargetError(
                 "a range needs numbers or None, one or one per row, low <= high, and one bound,"
                 f" got ({shown(low)}, {shown(high)})"
@@ -122,11 +122,11 @@ class Target(Named):
         """
         if self.index is None:
             return self
-        series = {k: pd.Series(v, self.index, object) for k, v in self._per_row.items()}
-        own: dict[str, Any] = {
-            k: tuple(in_order(v, index, "target", TargetError)) for k, v in series.items()
-        }
-        return replace(self, **own, index=None)
+        own: dict[str, Any] = {"index": None}
+        for name, values in self._per_row.items():
+            series = pd.Series(values, self.index, object)
+            own[name] = tuple(in_order(series, index, "target", TargetError))
+        return replace(self, **own)
 
     @property
     def _per_row(self) -> dict[str, tuple[Any, ...]]:
@@ -139,28 +139,27 @@ class Target(Named):
         """Whether the target is a range of values."""
         return (self.low, self.high) != (-math.inf, math.inf)
 
-    def resolve(self, n: int, classes: Sequence[Hashable] | None, device: str = "cpu") -> Goal:
+    def resolve(self, n: int, classes: Sequence[Hashable] | None) -> Goal:
         """Bind the target to n rows and the model's classes.
 
         Args:
             n: the number of rows.
             classes: the model's labels in column order; None for the numbers 0 ... c - 1.
-            device: the device of the scores.
 
         Raises:
-            TargetError: an unknown class, or another number of classes than rows.
+            TargetError: an unknown class, or another number of values than rows.
         """
+        for values in self._per_row.values():
+            if len(values) != n:
+                what = "range" if self.is_range else "class"
+                raise TargetError(
+                    f"target: expected 1 {what} or {n}, got {len(values)} for {n} rows"
+                )
         if self.is_range:
-            return RangeGoal(_bound(self.low, n, device), _bound(self.high, n, device))
-        if not isinstance(self.label, tuple):
-            column = torch.full((n,), _column(self.label, classes), device=device)
-            return ClassGoal(column, self.threshold)
-        if len(self.label) != n:
-            raise TargetError(
-                f"target: expected 1 class or {n}, got {len(self.label)} for {n} rows"
-            )
-        columns = [_column(c, classes) for c in self.label]
-        return ClassGoal(torch.tensor(columns, device=device), self.threshold)
+            return RangeGoal(_bound(self.low), _bound(self.high))
+        labels = self.label if isinstance(self.label, tuple) else (self.label,)
+        columns = torch.tensor([_column(label, classes) for label in labels], dtype=torch.int64)
+        return ClassGoal(columns.expand(n), self.threshold)
 
 
 def goal_of(
@@ -230,26 +229,12 @@ def _ends(value: Any, default: float) -> npt.NDArray[np.float64]:
     return np.array(default if value is None else _number(value))
 
 
-def _are_ranges(lows: npt.NDArray[np.float64], highs: npt.NDArray[np.float64]) -> bool:
-    """Whether every row has low <= high and one finite end."""
-    return bool(((lows <= highs) & (np.isfinite(lows) | np.isfinite(highs))).all())
-
-
 def _plain(end: npt.NDArray[np.float64]) -> float | tuple[float, ...]:
     return tuple(end.tolist()) if end.ndim else float(end)
 
 
-def _bound(end: float | tuple[float, ...], n: int, device: str) -> float | Tensor:
-    """An end of a range of n rows.
-
-    Raises:
-        TargetError: another number of values than rows.
-    """
-    if not isinstance(end, tuple):
-        return end
-    if len(end) != n:
-        raise TargetError(f"target: expected 1 range or {n}, got {len(end)} for {n} rows")
-    return torch.tensor(end, dtype=torch.float64, device=device)
+def _bound(end: float | tuple[float, ...]) -> float | Tensor:
+    return torch.tensor(end, dtype=torch.float64) if isinstance(end, tuple) else end
 
 
 def _column(label: Any, classes: Sequence[Hashable] | None) -> int:

@@ -69,7 +69,7 @@ class TestSums:
         (text,) = texts(frame)
         assert text.startswith("mean = 0.333333 ")
         born = pd.DataFrame({"age": frame["a"], "born": 2020 - frame["a"]})
-        assert texts(born) == {"age = 2020 - born"}
+        assert texts(born) == {"born = 2020 - age"}
 
 
 class TestProducts:
@@ -95,6 +95,54 @@ class TestProducts:
         a, b = rng.integers(0, 4, N), rng.gamma(3, 10, N).round(1)
         frame = pd.DataFrame({"a": a, "b": b, "product": a * b})
         assert texts(frame) == {"product = a * b"} or texts(frame) == {"product = b * a"}
+
+
+class TestComputed:
+    """A definition is solved for what is computed, which is not acted on by default."""
+
+    @pytest.fixture
+    def debts(self, rng) -> pd.DataFrame:
+        columns = {"income": (4, 9000), "debt": (2, 8000), "rent": (3, 900)}
+        return pd.DataFrame({n: rng.gamma(k, unit, N).round() for n, (k, unit) in columns.items()})
+
+    @pytest.mark.parametrize(
+        ("name", "formula", "of"),
+        [
+            ("ratio", "debt / income", lambda f: f["debt"] / f["income"]),
+            ("ratio", "debt / income", lambda f: (f["debt"] / f["income"]).round(3)),
+            ("left", "income - rent", lambda f: f["income"] - f["rent"]),
+            ("owed", "debt + rent", lambda f: f["debt"] + f["rent"]),
+            ("in_thousands", "0.001 income", lambda f: f["income"] / 1000),
+        ],
+    )
+    def test_what_is_computed_is_the_finer_or_the_later_column(self, debts, name, formula, of):
+        schema = Schema.infer(debts.assign(**{name: of(debts)}))
+        assert f"{name} = {formula}" in {r.text for r in schema.relations}
+        assert schema.actionable == ("income", "debt", "rent")
+
+    def test_a_finer_column_is_computed_though_it_comes_first(self, debts):
+        debts.insert(0, "ratio", (debts["debt"] / debts["income"]).round(3))
+        assert texts(debts) == {"ratio = debt / income"}
+
+    def test_what_is_stated_is_computed(self, debts):
+        debts["owed"] = debts["debt"] + debts["rent"]
+        schema = Schema.infer(debts, definitions={"rent": ["owed", "debt"]})
+        assert [r.text for r in schema.relations if not r.is_order] == ["rent = owed - debt"]
+        assert schema.actionable == ("income", "debt", "owed")
+        assert ("debt", "owed") in schema.orders
+
+    def test_the_log_says_which_are_not_acted_on(self, debts, caplog):
+        debts["owed"] = debts["debt"] + debts["rent"]
+        debts["ratio"] = debts["owed"] / debts["income"]
+        with caplog.at_level(logging.INFO):
+            assert Schema.infer(debts).actionable == ("income", "debt", "rent")
+        assert "others determine them: ['owed', 'ratio']" in caplog.text
+
+    def test_what_cannot_be_acted_on_otherwise_may_be(self, debts):
+        debts["owed"] = debts["debt"] + debts["rent"]
+        fixed = ["income", "debt", "rent"]
+        assert Schema.infer(debts, immutable=fixed).actionable == ("owed",)
+        assert Schema.infer(debts, immutable=fixed[:2]).actionable == ("rent",)
 
 
 class TestLookups:

@@ -21,7 +21,7 @@ class TestActOn:
     def test_all_pairs(self, mixed):
         assert len(ActionSets.pairs(mixed.schema)) == 7 * 6 // 2
         names = ActionSets.pairs(mixed.schema, ["debt", "income", "job"]).labels
-        assert names == ("debt + income", "debt + job", "income + job")
+        assert names == ("income + debt", "debt + job", "income + job")
 
 
 class TestAsTensors:

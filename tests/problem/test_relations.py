@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Encoder, Schema
+from dear_plugin import DEAR, Encoder, Schema, Search
+from dear_plugin.data.columns import column_limits
 from dear_plugin.data.relations import Relation
+from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.rules import Rules
 
 N = 1500
@@ -66,6 +68,36 @@ def test_a_number_moves_with_its_category_only(people, acted):
     after = result.counterfactuals[result.actions["success"]]
     assert len(after) > 20
     assert (after["index"] == after["city"].map(index)).all()
+
+
+class TestBoundsOfWhatIsForced:
+    """A category determines a number whose factual value lies beyond its range."""
+
+    @pytest.fixture
+    def campaigns(self) -> pd.DataFrame:
+        rng = np.random.default_rng(0)
+        kind = rng.integers(0, 6, 80)
+        frame = pd.DataFrame({"calls": rng.integers(0, 40, 80), "kind": kind.astype(str)})
+        return frame.assign(success=np.array([0, 5, 3, 4, 2, 1])[kind])
+
+    def test_a_number_that_may_only_increase_does_not_fall(self, campaigns):
+        model = lambda rows: rows["kind"].astype(float) / 4 + rows["calls"] / 80 - 0.6  # noqa: E731
+        ends = {"success": (-2.5, 3.85)}
+        schema = Schema.infer(campaigns, increasing=["success"], ranges=ends)
+        dear = DEAR(lambda rows: model(rows).clip(0, 1), schema, search=Search.cheapest())
+        answers = dear.fit(campaigns).generate(campaigns)
+        after, before = answers.counterfactuals["success"], campaigns["success"]
+        assert (after > before).any() and (before > 4).any()
+        assert (after >= before).all()
+
+    @pytest.mark.parametrize("given", [{"increasing": ["success"]}, {"immutable": ["success"]}])
+    def test_what_may_not_enter_its_range_is_set_to_no_value(self, campaigns, given):
+        encoder = Encoder(Schema.infer(campaigns, ranges={"success": (0, 3)}, **given))
+        x, ends = encoder.rows(campaigns), column_limits(encoder.schema, campaigns)
+        low, high = admissible(None, x, encoder, ends).limits.bounds(torch.arange(80))
+        beyond = x[:, 2] > 3
+        assert beyond.any()
+        assert low[beyond, 2].isposinf().all() and high[beyond, 2].isneginf().all()
 
 
 def test_a_factor_may_become_zero_and_leave_zero():

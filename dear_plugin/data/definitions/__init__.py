@@ -21,7 +21,7 @@ from dear_plugin.data.definitions.orders import implied, orders
 from dear_plugin.data.definitions.scale import Scale
 from dear_plugin.data.definitions.switched import switched
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.relations import Lookup, Relation, told
+from dear_plugin.data.relations import Lookup, Relation, in_words
 from dear_plugin.errors import SchemaError, unknown
 
 __all__ = ["infer_relations"]
@@ -57,7 +57,7 @@ def infer_relations(
             found = [_stated(frame, features, numbers, *each) for each in _named(stated)]
         ordered = _orders(numbers, found) if pairs is None else [*map(_order, pairs)]
     inferred = [*found] * (stated is None) + [*ordered] * (pairs is None)
-    for how, text in told(inferred):
+    for how, text in in_words(inferred):
         logger.info("%s: %s", how, text)
     if inferred:
         logger.info("definitions={...} and orders=[...] of Schema.infer state others, or none")

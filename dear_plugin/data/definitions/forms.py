@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dear_plugin.data.definitions.evidence import is_kept
+from dear_plugin.data.definitions.evidence import ERRORS, is_kept
 from dear_plugin.data.definitions.numbers import Array, Indices, Rows
 from dear_plugin.data.definitions.scale import Scale
 from dear_plugin.data.relations import Relation
@@ -40,8 +40,14 @@ class Fit:
     rounded: bool = False
 
 
-def exact_form(scale: Scale, y: int, chosen: list[int], weights: Array) -> Fit | None:
-    """The relation with simple factors near weights, if nearly all rows keep it."""
+def exact_form(
+    scale: Scale, y: int, chosen: list[int], weights: Array, *, stated: bool = False
+) -> Fit | None:
+    """The relation with simple factors near weights, if nearly all rows keep it.
+
+    It is solved for y if that is stated, else for the column that is computed.
+    """
+    solved = _kept if stated else _computed
     here = scale.rows([y, *chosen])
     t, x = scale.own[here, y], scale.others[here][:, chosen]
     size = np.abs(weights) * x.std(0)
@@ -50,7 +56,7 @@ def exact_form(scale: Scale, y: int, chosen: list[int], weights: Array) -> Fit |
         far = np.abs(simple - weights).max() > 0.02 * np.abs(weights).max()
         if used.any() and not far:
             least, columns = min(t.std(), size[used].min()), np.array(chosen)[used]
-            if found := _sharpest(scale, here, y, columns, simple[used], COARSE * least):
+            if found := solved(scale, here, y, columns, simple[used], COARSE * least):
                 return found
     return None
 
@@ -73,20 +79,50 @@ def near_form(
     return Fit(replace(found, low=low, high=high, mixed=mixed), left)
 
 
-def _sharpest(
+def _computed(
     scale: Scale, here: Rows, y: int, others: Indices, weights: Array, coarse: float
 ) -> Fit | None:
-    """The relation solved for y, or for the column whose rounding explains what is left."""
-    found = _kept(scale, here, y, others, weights, coarse)
-    if not found or not found.rounded or scale.kind.shift is not None:
-        return found
+    """The relation solved for the column that is computed from the others.
+
+    Rounding explains what is left of it alone; its decimals hold what any others give; it has more
+    decimals, or is the total of three or more, or it comes after the others.
+    """
+    first = _kept(scale, here, y, others, weights, coarse)
+    if not first or scale.kind.shift is not None:
+        return first
+    linear, found = not scale.kind.log and len(others) == 1, {(True, y): first}
+    units = scale.numbers.units
     for i, j in enumerate(others.tolist()):
         factors = -weights / weights[i]
         factors[i] = 1.0 / weights[i]
         columns = np.where(others == j, y, others)
         other = _kept(scale, here, j, columns, factors, coarse / abs(weights[i]))
-        found = other if other and not other.rounded else found
-    return found
+        if other and zeros_agree(scale, other.relation):
+            found[linear or abs(weights[i]) == 1.0, j] = other
+
+    def key(at: tuple[bool, int]) -> tuple[float, ...]:
+        (simple, j), fit = at, found[at]
+        total = not scale.kind.log and len(others) > 2 and min(fit.relation.weights) > 0.0
+        return not fit.rounded, simple, _is_exact(scale, fit.relation), -units[j], total, j
+
+    return found[max(found, key=key)]
+
+
+def _is_exact(scale: Scale, relation: Relation) -> bool:
+    """Whether a sum of any numbers with the decimals of theirs has those of its own."""
+    own, *others = scale.numbers.units[[*map(scale.numbers.names.index, relation.members)]]
+    if scale.kind.log or own == 0.0:
+        return True
+    steps = np.array(others) * relation.weights / own
+    return min(others) > 0.0 and bool(np.abs(steps - steps.round()).max() < 1e-6)
+
+
+def zeros_agree(scale: Scale, relation: Relation) -> bool:
+    """Whether a product is zero where a factor is."""
+    y, *factors = map(scale.numbers.names.index, relation.members)
+    factors = [j for j, w in zip(factors, relation.weights, strict=True) if w > 0]
+    same = (scale.raw[:, y] == 0.0) == (scale.raw[:, factors] == 0.0).any(1)
+    return not factors or not scale.is_product or bool(same.mean() >= 1.0 - ERRORS)
 
 
 def _simple(scale: Scale, weights: Array) -> Iterator[Array]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dear_plugin.data.definitions.evidence import ERRORS, fitted, follows
-from dear_plugin.data.definitions.forms import Fit, exact_form, near_form
+from dear_plugin.data.definitions.evidence import fitted, follows
+from dear_plugin.data.definitions.forms import Fit, exact_form, near_form, zeros_agree
 from dear_plugin.data.definitions.scale import Scale
 from dear_plugin.data.relations import Relation
 
@@ -31,7 +31,7 @@ def fits(scale: Scale) -> tuple[list[Fit], list[Fit]]:
     span = np.empty((0, len(scale.numbers.names) + 1))
     for each in sorted(exact, key=lambda fit: len(fit.relation.others)):
         row = scale.row(each.relation)
-        if not follows(row, span) and _zeros_agree(scale, each.relation):
+        if not follows(row, span) and zeros_agree(scale, each.relation):
             found, span = [*found, each], np.vstack([span, row])
     return found, [fit for _, fit in both if fit]
 
@@ -41,7 +41,7 @@ def stated_forms(scale: Scale, y: int, others: list[int]) -> Iterator[Relation]:
     here = scale.rows([y, *others])
     if here.sum() >= FEWEST:
         weights, residual, _ = fitted(scale.others[here][:, others], scale.own[here, y])
-        exact = exact_form(scale, y, others, weights[1:])
+        exact = exact_form(scale, y, others, weights[1:], stated=True)
         near = near_form(scale, y, others, weights, residual)
         fits = [fit.relation for fit in (exact, near) if fit]
         yield from (each for each in fits if len(each.others) == len(others))
@@ -94,11 +94,3 @@ def _forward(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit 
         target = np.zeros(len(here))  # a rare part is in the rows that are off
         target[here] = residual if exact else np.clip(residual, -size, size)
     return exact, near, is_close
-
-
-def _zeros_agree(scale: Scale, relation: Relation) -> bool:
-    """Whether a product is zero where a factor is."""
-    y, *factors = map(scale.numbers.names.index, relation.members)
-    factors = [j for j, w in zip(factors, relation.weights, strict=True) if w > 0]
-    same = (scale.raw[:, y] == 0.0) == (scale.raw[:, factors] == 0.0).any(1)
-    return not factors or not scale.is_product or bool(same.mean() >= 1.0 - ERRORS)

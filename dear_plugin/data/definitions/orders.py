@@ -63,13 +63,25 @@ def implied(sums: Iterable[Relation], numbers: Numbers) -> list[Relation]:
     """Each part is at most the total, if no part is negative."""
     low = dict(zip(numbers.names, np.nanmin(numbers.values, 0), strict=True)) if sums else {}
     return [
-        Relation(each.name, (part,))
-        for each in sums
-        if not each.log and each.constant == 0.0 and len(each.others) > 1
-        if all(w > 0 and low[o] >= 0 for o, w in zip(each.others, each.weights, strict=True))
-        for part, weight in zip(each.others, each.weights, strict=True)
+        Relation(total, (part,))
+        for total, parts in map(_total, sums)
+        if len(parts) > 1 and all(w > 0 and low[part] >= 0 for part, w in parts.items())
+        for part, weight in parts.items()
         if weight >= 1.0
     ]
+
+
+def _total(relation: Relation) -> tuple[str, dict[str, float]]:
+    """What a sum is the total of, by weight: none with a constant or a logarithm."""
+    weights = dict(zip(relation.others, relation.weights, strict=True))
+    added = [name for name, weight in weights.items() if weight > 0]
+    if relation.log or relation.constant != 0.0:
+        return relation.name, {}
+    if len(added) == 1 < len(weights) and weights[added[0]] == 1.0:
+        (total,) = added  # the number is what is left of it
+        rest = {name: -w for name, w in weights.items() if name != total}
+        return total, {relation.name: 1.0, **rest}
+    return relation.name, weights
 
 
 def _is_order(a: Array, b: Array, unit: float, akin: bool) -> bool:

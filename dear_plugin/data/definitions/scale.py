@@ -94,14 +94,8 @@ class Scale:
         return self.kind.log and self.kind.shift is None
 
     def relation(self, y: int, others: list[int], weights: Array, constant: float) -> Relation:
-        """A relation; of a sum of parts, y = total - others, the total is the number."""
+        """A relation of a column to others, those that vary most first."""
         names, pairs = self.numbers.names, dict(zip(others, weights.tolist(), strict=True))
-        odd = [j for j, w in pairs.items() if w > 0]
-        is_part = not self.kind.log and len(pairs) > 1 and constant == 0.0 and len(odd) == 1
-        if is_part and pairs[odd[0]] == 1.0:
-            total = odd[0]
-            pairs = {y: 1.0, **{j: -w for j, w in pairs.items() if j != total}}
-            y = total
         most = sorted(pairs, key=lambda j: -abs(pairs[j]) * self.spread[j])
         members, factors = tuple(names[j] for j in most), tuple(pairs[j] for j in most)
         return replace(
