@@ -71,7 +71,7 @@ def ranges(
         with torch.inference_mode():
             problem, actions = _problem(case, proposal, at, decoders, classifier)
             asked = actions.rows, actions.sets, actions.values
-            after = torch.stack([problem.resample(*asked, each) for each in draws], 1)
+            after = problem.resample(*asked, draws.flatten()).unflatten(1, draws.shape)
             expected = actions.reached[:, None]
             if decoder.people > 1:
                 expected = problem.resample(*asked, torch.arange(1 - decoder.draws, 1))
