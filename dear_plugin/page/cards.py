@@ -8,11 +8,9 @@ from functools import partial
 from typing import Any
 
 from dear_plugin import _html
-from dear_plugin.data.feature import Feature
 from dear_plugin.page.look import button, column, error, html
 from dear_plugin.page.session import MOST_WAYS, Answer, Session
 from dear_plugin.results.changes import Line
-from dear_plugin.results.describe import told
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.words import in_short
 
@@ -64,15 +62,15 @@ def card(way: Recourses, *, chance: bool) -> str:
         chance: whether scores are chances.
     """
     label = way.factuals.index[0]
-    lines = [_change(*each) for each in told(way, way.lines[0]) if each[1].old != each[1].new]
+    lines = [_change(line) for line in way.lines[0] if line.old != line.new]
     known = f'<p class="small">{_html.cell(way.evidence(label))}</p>'
     return f"{''.join(lines)}{_bar(way, chance)}{known}"
 
 
-def _change(feature: Feature, line: Line) -> str:
+def _change(line: Line) -> str:
     """A line of `Recourses.changes`."""
     kind, words = LINES[line.kind]
-    name, values = _html.cell(feature.title), _html.cell(in_short(feature, line))
+    name, values = _html.cell(line.of.title), _html.cell(in_short(line))
     return f'<div class="{kind}"><span class="label">{words}: {name}</span>{values}</div>'
 
 

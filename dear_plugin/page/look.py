@@ -11,7 +11,8 @@ import panel as pn
 
 from dear_plugin import _html
 from dear_plugin.data.feature import Feature
-from dear_plugin.results.values import is_amount, unit_of
+from dear_plugin.results.changes import is_amount
+from dear_plugin.results.words import unit_of
 
 CSS, SERVED = (Path(__file__).with_name(f"{name}.css").read_text() for name in ("page", "served"))
 STYLE: dict[str, Any] = {"stylesheets": [CSS], "sizing_mode": "stretch_width"}

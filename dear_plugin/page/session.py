@@ -15,9 +15,10 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.errors import ConstraintError, InputError, shown
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.target import Target
-from dear_plugin.results.letter import LetterTemplate, advisable, hindrance
+from dear_plugin.results.changes import is_amount
+from dear_plugin.results.letter import LetterTemplate, in_the_way
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.values import is_amount
+from dear_plugin.results.told import advisable
 
 # The ways that are shown.
 MOST_WAYS = 4
@@ -270,7 +271,7 @@ def _way(result: Recourses, template: LetterTemplate) -> Way:
         return Way(result, _letter(result, template), "")
     if result.question.unreadable[0]:
         return Way(result, "", result.describe().iloc[0])
-    return Way(result, "", hindrance(result, 0, template))
+    return Way(result, "", in_the_way(result, 0, template))
 
 
 def _letter(result: Recourses, template: LetterTemplate) -> str:

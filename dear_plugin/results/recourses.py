@@ -14,7 +14,6 @@ from torch import Tensor
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import one_of
 from dear_plugin.errors import InputError
-from dear_plugin.results import describe as describing
 from dear_plugin.results import html, words
 from dear_plugin.results.advice import advice
 from dear_plugin.results.changes import frame
@@ -122,12 +121,11 @@ class Recourses(Result):
 
     def _drawn(self, at: int) -> pd.DataFrame:
         """The lines of a row for a figure: ranges in units of cost, and `values` as text."""
-        lines = describing.told(self, self.lines[at])
-        units = [feature.unit_of_cost for feature, _ in lines]
-        table = frame(line for _, line in lines)
+        lines = self.lines[at]
+        table, units = frame(lines), [line.of.unit_of_cost for line in lines]
         return table.assign(
-            title=[feature.title for feature, _ in lines],
-            values=[words.in_short(feature, line) for feature, line in lines],
+            title=[line.of.title for line in lines],
+            values=[words.in_short(line) for line in lines],
             low=table["low"].fillna(0.0) / units,
             high=table["high"].fillna(0.0) / units,
         )

@@ -167,7 +167,14 @@ class Result:
     @lazy
     def lines(self) -> list[list[Line]]:
         """(n,) the lines of `changes` of each row."""
-        return lines(self)
+        rows = self.x, self.proposal.rows, self.alone
+        return lines(
+            *(self.encoder, rows, self.proposal.direct),
+            frames=self.labelled,
+            spread=self.spread,
+            ranges=self.ranges,
+            ranking=self.ranking,
+        )
 
     @property
     def changes(self) -> pd.DataFrame:
