@@ -10,12 +10,13 @@ import torch
 
 from dear_plugin.evaluation.consistency import CLEAR
 from dear_plugin.problem.reasons import Reason
-from dear_plugin.results.changes import Line
+from dear_plugin.results.changes import Line, frame
 from dear_plugin.results.result import Result
 from dear_plugin.results.words import (
     as_sentence,
     definition,
     imperative,
+    in_short,
     infinitive,
     join,
     needed,
@@ -110,6 +111,17 @@ def unclear_changes(result: Result, at: int) -> dict[str, float]:
     each = dict(zip(names, shares, strict=True))
     acted = [line for line in result.lines[at] if line.kind == "direct"]
     return {line.label: each[line.feature] for line in acted if each[line.feature] < CLEAR}
+
+
+def drawn(lines: Sequence[Line]) -> pd.DataFrame:
+    """Lines for a figure: ranges in units of cost, and `values` as text."""
+    table, units = frame(lines), [line.of.unit_of_cost for line in lines]
+    return table.assign(
+        title=[line.of.title for line in lines],
+        values=[in_short(line) for line in lines],
+        low=table["low"].fillna(0.0) / units,
+        high=table["high"].fillna(0.0) / units,
+    )
 
 
 def lacks(result: Result, at: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 import torch
-from torch import Tensor
 
 from dear_plugin.data.feature import Feature
 from dear_plugin.errors import SettingError, shown, unknown
@@ -19,6 +18,7 @@ from dear_plugin.results.changes import Line, is_amount
 from dear_plugin.results.result import Result
 from dear_plugin.results.told import advisable, hindrance, told
 from dear_plugin.results.words import LONGEST, number, one, rises, unit_of, with_unit
+from dear_plugin.results.writing import settled
 
 # A way has no more words, as long as labels have a few words each.
 MOST_WORDS = 80
@@ -32,7 +32,6 @@ FOLDER = Path(__file__).parent / "letters"
 
 # One text for all letters, or one for each label of the index.
 Field: TypeAlias = str | Mapping[Hashable, Any] | pd.Series
-Ranks: TypeAlias = Callable[[Tensor, int], Iterator[Result]]
 
 
 @dataclass(frozen=True)
@@ -184,7 +183,6 @@ def letters(
     template: LetterTemplate,
     *,
     ways: int,
-    ranks: Ranks,
     above: Mapping[str, Field],
 ) -> list[str]:
     """The letters of the rows at m positions; what they share is computed once.
@@ -194,10 +192,9 @@ def letters(
         positions: of the rows.
         template: the sentences.
         ways: the most ways that a letter tells.
-        ranks: the first k results of rows at positions, one rank after another.
         above: the date, the case and the name, for all letters or by label.
     """
-    found, texts = _ways(result, positions, ways, ranks), []
+    found, texts = _ways(result, positions, ways), []
     for at in positions:
         head = {name: _of(text, result.factuals.index[at]) for name, text in above.items()}
         none = [] if found[at] else _without_advice(result, at, template)
@@ -205,9 +202,7 @@ def letters(
     return texts
 
 
-def _ways(
-    result: Result, positions: Sequence[int], most: int, ranks: Ranks
-) -> dict[int, list[list[Line]]]:
+def _ways(result: Result, positions: Sequence[int], most: int) -> dict[int, list[list[Line]]]:
     """The lines of up to some ways of each row, those of the first ranks that can be told.
 
     A result of one rank, as on the page, has its own answers alone.
@@ -224,7 +219,9 @@ def _ways(
     open_ = result.success & result.acts & result.credibility.credible
     left = [at for at in positions if bool(open_[at]) and len(found[at]) < most]
     if left and result.proposal.searched and result.rank is None:
-        later = ranks(torch.tensor(left), LOOKED_AT)
+        some = result.question.select(torch.tensor(left))
+        # What was searched for all rows is not searched again.
+        later = settled(result.question if len(left) == len(result) else some, LOOKED_AT)
         next(later)
         for rank in later:
             add(rank, {i: at for i, at in enumerate(left) if len(found[at]) < most})

@@ -16,8 +16,7 @@ from dear_plugin._validation.settings import one_of
 from dear_plugin.errors import InputError
 from dear_plugin.results import html, words
 from dear_plugin.results.advice import advice
-from dear_plugin.results.changes import frame
-from dear_plugin.results.describe import describe, evidence, head
+from dear_plugin.results.describe import describe, drawn, evidence, head
 from dear_plugin.results.labels import only_position, positions
 from dear_plugin.results.letter import Field, LetterTemplate, letters
 from dear_plugin.results.record import record
@@ -114,21 +113,10 @@ class Recourses(Result):
         if index is not ...:
             at = only_position(self.factuals.index, index)
             texts = head(self, at), evidence(self, at), words.heading(self.encoder.schema)
-            return plots.row(self._drawn(at), ax, *texts, note=self.note)
+            return plots.row(drawn(self.lines[at]), ax, *texts, note=self.note)
         if not len(self):
             raise InputError("got a result without rows, expected at least one to draw")
         return plots.splits(self.actions, ax, note=self.note)
-
-    def _drawn(self, at: int) -> pd.DataFrame:
-        """The lines of a row for a figure: ranges in units of cost, and `values` as text."""
-        lines = self.lines[at]
-        table, units = frame(lines), [line.of.unit_of_cost for line in lines]
-        return table.assign(
-            title=[line.of.title for line in lines],
-            values=[words.in_short(line) for line in lines],
-            low=table["low"].fillna(0.0) / units,
-            high=table["high"].fillna(0.0) / units,
-        )
 
     @one_thread()
     def evidence(self, index: Hashable) -> str:
@@ -228,15 +216,10 @@ class Recourses(Result):
             one_of("date", "case", "name")("above a letter", field)
         every = index is ...
         at = range(len(self)) if every else [only_position(self.factuals.index, index)]
-        texts = letters(self, at, words, ways=ways, ranks=self._later, above=above)
+        texts = letters(self, at, words, ways=ways, above=above)
         if not every:
             return texts[0]
         return pd.Series(texts, self.factuals.index, dtype=object, name="letter")
-
-    def _later(self, at: Tensor, k: int) -> Iterator[Result]:
-        """The first k results of rows at positions, (m,)."""
-        whole = len(at) == len(self)
-        return settled(self.question if whole else self.question.select(at), k)
 
     @one_thread()
     def record(self, index: Hashable) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from dear_plugin import Feature, Kind, Schema
 from dear_plugin.results.describe import enough, sentence, succeeds, unclear
-from dear_plugin.results.explained import WORDS, short_of
+from dear_plugin.results.reasons import WORDS, short_of
 from dear_plugin.results.words import (
     ASSOCIATION,
     FOLLOWS,
