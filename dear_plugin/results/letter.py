@@ -152,11 +152,11 @@ class LetterTemplate:
 
     def _ends(self, feature: Feature, old: float, new: float) -> tuple[str, str]:
         """The old and the new amount with as many decimals each, the new one with its unit."""
-        in_full = bool(self["thousand"]) and feature.unit.startswith(self["thousand"])
-        scale, unit = (1_000.0, feature.unit) if in_full else (1.0, unit_of(feature, new))
-        precision = feature.precision if feature.precision is not None else 17
+        power, unit = self._in_full(feature.unit)
+        unit = unit if power else unit_of(feature, new)
+        scale, precision = 10.0**power, 17 if feature.precision is None else feature.precision
         own, told = (round(each * scale, 9) for each in (old, new))
-        most = max(precision - 3 * in_full, 0)
+        most = max(precision - power, 0)
         places = next(
             (n for n in range(most + 1) if abs(told - round(told, n)) <= 1e-9 * abs(told)), most
         )
@@ -167,7 +167,16 @@ class LetterTemplate:
         least = LONG_AMOUNT if feature.unit else LONG
         long = max(abs(own), abs(told)) >= least
         texts = [self._amount(each, places, long=long) for each in (own, told)]
-        return texts[0], f"{texts[1]} {unit.removeprefix(self['thousand'])}".rstrip()
+        return texts[0], f"{texts[1]} {unit}".rstrip()
+
+    def _in_full(self, unit: str) -> tuple[int, str]:
+        """The power of ten that a unit starts with, and the rest: 3 and "euros"; 0 for none."""
+        names = [name.strip() for name in self["thousand"].split(",")]
+        found = [
+            (n, name) for n, name in enumerate(names, 3) if name and unit.startswith(f"{name} ")
+        ]
+        power, name = found[0] if found else (0, "")
+        return power, unit[len(name) :].strip()
 
     def _amount(self, value: float, places: int, *, long: bool) -> str:
         """A number with some decimals, and with separators of thousands where it is long."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 import pandas as pd
 import torch
-from torch import Tensor
 
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import one_of

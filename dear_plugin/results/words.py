@@ -27,6 +27,8 @@ UNCERTAIN_DIGITS = 3
 # One person's range that is at most so many times as wide as that of a mean is no other one: the
 # quantiles alone make it 1.4 times as wide.
 WIDER = 2.0
+# Units that start so are read as a part of the number before them.
+MULTIPLES = ("ten ", "hundred ")
 # Letters of a value in a figure; longer ones end in an ellipsis.
 MOST_LETTERS = 30
 
@@ -107,8 +109,8 @@ def amount_of(feature: Feature, amount: float, start: float = 0.0) -> str:
 
 
 def unit_of(feature: Feature, value: Any) -> str:
-    """The unit of a value: of 1 without a plural's "s"; of several words, as it is."""
-    unit = feature.unit
+    """The unit of a value: of 1 without a plural's "s"; "x ten thousand dollars" of any number."""
+    unit = f"x {feature.unit}" if feature.unit.startswith(MULTIPLES) else feature.unit
     plural = unit.isalpha() and unit.islower() and unit.endswith("s") and not unit.endswith("ss")
     return unit[:-1] if plural and float(value) == 1.0 else unit
 

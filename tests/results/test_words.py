@@ -167,6 +167,11 @@ def test_one_of_a_unit_has_no_plural():
     assert imperative(line(warm, 60, 1)).endswith("to 1 degrees Celsius")
 
 
+def test_a_unit_that_is_a_number_is_no_part_of_the_amount():
+    pay = replace(ACRES, unit="ten thousand dollars")
+    assert imperative(line(pay, 3, 2)) == "lower area from 3 to 2 x ten thousand dollars"
+
+
 def test_changes_that_often_do_not_help_have_the_shares_that_gain():
     assert unclear({}) == ""
     told = "such a change of work and education: of the training rows that it moves, 56% and none"
