@@ -36,9 +36,10 @@ from dear_plugin.problem.action_sets import ActionSets, ActOn
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.target import Label, Target
+from dear_plugin.results.letter import Template
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Attempt
-from dear_plugin.results.recourses import Recourses, Template
+from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.results.writing import write
 from dear_plugin.search import Search, SearchProblem

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
@@ -161,6 +163,15 @@ def frame(lines: Iterable[Line]) -> pd.DataFrame:
     return out.assign(row=out["row"].infer_objects())
 
 
+def only(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
+    """A frame, missing where features are not kept, (n, p) bool."""
+    of_columns = kept.numpy().T[list(schema.spread.owner)]
+    where = dict(zip(schema.column_names, of_columns, strict=True))
+    none = np.zeros(len(frame), dtype=bool)
+    columns = [_only(frame[name], where.get(name, none)) for name in frame]
+    return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
+
+
 def is_amount(feature: Feature, value: Any) -> bool:
     """Whether a value is a number, and neither a code nor missing."""
     return feature.holds_numbers and not pd.isna(value) and value not in feature.special
@@ -175,6 +186,13 @@ def is_exact(schema: Schema, feature: Feature) -> bool:
 def _same(one: Any, other: Any) -> bool:
     """Whether two cells are equal; missing ones are."""
     return one is other or bool(one == other) or (one != one and other != other)
+
+
+def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:
+    """A column, missing where not kept, (n,) bool; its dtype becomes nullable where needed."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iub":
+        column = column.convert_dtypes()
+    return column.where(kept)
 
 
 def _kinds(schema: Schema, rows: tuple[Tensor, Tensor, Tensor], direct: Tensor) -> Tensor:

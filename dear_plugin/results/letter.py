@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 import torch
 
+from dear_plugin._validation.settings import one_of
 from dear_plugin.data.feature import Feature
 from dear_plugin.errors import SettingError, shown, unknown
 from dear_plugin.results.changes import Line, is_amount
@@ -186,10 +187,13 @@ class LetterTemplate:
         return text.translate({ord(","): self["separator"], ord("."): self["point"]})
 
 
+Template: TypeAlias = str | Path | LetterTemplate
+
+
 def letters(
     result: Result,
     positions: Sequence[int],
-    template: LetterTemplate,
+    source: Template,
     *,
     ways: int,
     above: Mapping[str, Field],
@@ -199,10 +203,14 @@ def letters(
     Args:
         result: of n rows.
         positions: of the rows.
-        template: the sentences.
+        source: of the sentences.
         ways: the most ways that a letter tells.
         above: the date, the case and the name, for all letters or by label.
     """
+    template = source if isinstance(source, LetterTemplate) else LetterTemplate.of(source)
+    one_of("1", "2", "3")("ways", str(ways))
+    for field in above:
+        one_of("date", "case", "name")("above a letter", field)
     found, texts = _ways(result, positions, ways), []
     for at in positions:
         head = {name: _of(text, result.factuals.index[at]) for name, text in above.items()}

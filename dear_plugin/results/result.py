@@ -8,7 +8,6 @@ from itertools import compress
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
@@ -16,9 +15,8 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Schema
 from dear_plugin.evaluation.costs import split
-from dear_plugin.results.changes import Line, frame, lines
+from dear_plugin.results.changes import Line, frame, lines, only
 from dear_plugin.results.proposal import KINDS, Proposal
 from dear_plugin.results.question import Credibility, Question
 from dear_plugin.results.reasons import complete, obstacles, reasons
@@ -200,7 +198,7 @@ class Result:
     @lazy
     def ranges(self) -> Ranges:
         """Between which ends numbers change: of people like a row, and of one person."""
-        return self.question.ranges(self.proposal)
+        return self.question.method._ranges(self.question.case, self.proposal)
 
     @lazy
     def credibility(self) -> Credibility:
@@ -249,7 +247,7 @@ class Result:
         with several columns all are there.
         `dear.apply(factuals, direct)` gives the counterfactuals again.
         """
-        return _where(self.counterfactuals, self.encoder.schema, self.proposal.direct)
+        return only(self.counterfactuals, self.encoder.schema, self.proposal.direct)
 
     @lazy
     def forced(self) -> pd.DataFrame:
@@ -260,7 +258,7 @@ class Result:
         """
         encoder, forced = self.encoder, self.alone != self.x
         after = patch(encoder, self.factuals, self.x, rows=self.alone)[0]
-        return _where(after, encoder.schema, forced & ~self.proposal.direct)
+        return only(after, encoder.schema, forced & ~self.proposal.direct)
 
     @lazy
     def alone(self) -> Tensor:
@@ -292,19 +290,3 @@ class Result:
     def acts(self) -> Tensor:
         """(n,) bool: rows in which a feature acted on changes."""
         return (self.changed & self.proposal.direct).any(1)
-
-
-def _where(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
-    """A frame, missing where features are not kept, (n, p) bool."""
-    of_columns = kept.numpy().T[list(schema.spread.owner)]
-    where = dict(zip(schema.column_names, of_columns, strict=True))
-    none = np.zeros(len(frame), dtype=bool)
-    columns = [_only(frame[name], where.get(name, none)) for name in frame]
-    return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
-
-
-def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:
-    """A column, missing where not kept, (n,) bool; its dtype becomes nullable where needed."""
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iub":
-        column = column.convert_dtypes()
-    return column.where(kept)

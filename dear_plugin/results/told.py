@@ -192,9 +192,8 @@ def _farther(line: Line, digits: int | None) -> Line:
     if not line.is_amount:
         return line
     (low, high), ends = line.of.bounds, (float(line.old), float(line.new))
-    value = rounded(line.of, *ends, digits, away=1)
-    inside = low <= value <= high
-    return line._replace(new=value if inside else rounded(line.of, *ends, digits, away=-1))
+    farther, nearer = (rounded(line.of, *ends, digits, away=away) for away in (1, -1))
+    return line._replace(new=farther if low <= farther <= high else nearer)
 
 
 def _usual(line: Line, digits: int, *, needed: bool) -> Line:

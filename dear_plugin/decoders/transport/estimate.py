@@ -7,7 +7,7 @@ sample differs in the weights of blocks of rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from zlib import crc32
 
 import torch
@@ -330,14 +330,19 @@ def sampled(draws: Tensor) -> Tensor:
     return torch.where(group < TIMES, group.clamp_min(-1), TIMES + group % TIMES)
 
 
+@lru_cache(1024)
+def _order(seed: int) -> Tensor:
+    """(16,) the places of the samples in a random order."""
+    return torch.randperm(DRAWS, generator=torch.Generator().manual_seed(seed))
+
+
 def _places(draws: Tensor, keys: Sequence[int]) -> Tensor:
     """(r, f) evenly spaced places in (0, 1), for each key in another order of the samples.
 
     Of each group of 16 draws of the same samples, other places.
     """
     group = (draws - 1) // DRAWS
-    seeds = (torch.Generator().manual_seed(key + int(group[0]) % TIMES) for key in keys)
-    orders = [torch.randperm(DRAWS, generator=seed) for seed in seeds]
+    orders = [_order(key + int(group[0]) % TIMES) for key in keys]
     turned = torch.stack(orders, 1)[_place(draws)] + group[:, None] // TIMES * (DRAWS // PEOPLE)
     return (turned % DRAWS + 0.5) / DRAWS
 
