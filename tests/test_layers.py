@@ -331,6 +331,8 @@ GONE = {
     "Relations",
     "QueryFormat",
     "Labelled",
+    "Answers",
+    "Told",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -222,6 +223,16 @@ class Trained:
         scored = self.classifier.score_training_rows(self._some(SCORED_ROWS))
         self.classifier.tell_of_labels(scored[1])
         return scored
+
+    @lazy
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of the training rows, and of the scores of some, by which a model is known."""
+        # Those of other batches differ by less than the last of these decimals.
+        scores = self.scores.double().numpy().round(4)
+        each = {"data": self.rows.numpy(), "model": scores}
+        return {
+            name: sha256((values + 0.0).tobytes()).hexdigest() for name, values in each.items()
+        }
 
     @lazy
     def deviations(self) -> Tensor:

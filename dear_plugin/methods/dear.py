@@ -28,7 +28,8 @@ from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.models.copies import as_classifiers
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.target import Label, Target
-from dear_plugin.results.recourses import Recourses, Template
+from dear_plugin.results.letter import Template
+from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.writing import write
 from dear_plugin.search import Search
 

@@ -72,7 +72,7 @@ def ranges(
         with torch.inference_mode():
             problem, actions = _problem(case, proposal, at, decoders, classifier)
             acts = actions.rows, actions.sets, actions.values
-            after = torch.stack([problem.resample(*acts, each) for each in draws], 1)
+            after = problem.resample(*acts, draws.flatten()).unflatten(1, draws.shape)
             expected = actions.reached[:, None]
             if decoder.people > 1:
                 expected = problem.resample(*acts, torch.arange(1 - decoder.draws, 1))

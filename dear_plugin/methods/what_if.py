@@ -25,8 +25,7 @@ from dear_plugin.problem.case import Case
 from dear_plugin.problem.limits import Limits
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal, identity_proposal
-from dear_plugin.results.values import number
-from dear_plugin.results.words import join
+from dear_plugin.results.words import join, number
 from dear_plugin.search import SearchProblem
 
 Actions: TypeAlias = Mapping[str, Any] | pd.DataFrame

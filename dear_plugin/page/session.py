@@ -15,8 +15,9 @@ from dear_plugin.page.choices import ACT, FOLLOWS, STAYS, Choices, read
 from dear_plugin.problem.constraints import Constraints, admissible
 from dear_plugin.problem.limits import Limits
 from dear_plugin.problem.target import Target
-from dear_plugin.results.letter import LetterTemplate, advisable, hindrance
+from dear_plugin.results.letter import LetterTemplate, in_the_way
 from dear_plugin.results.recourses import Recourses
+from dear_plugin.results.told import advisable
 
 # The ways that are shown.
 MOST_WAYS = 4
@@ -199,7 +200,7 @@ def _way(result: Recourses, template: LetterTemplate) -> Way:
         return Way(result, _letter(result, template), "")
     if result.question.unreadable[0]:
         return Way(result, "", result.describe().iloc[0])
-    return Way(result, "", hindrance(result, 0, template))
+    return Way(result, "", in_the_way(result, 0, template))
 
 
 def _letter(result: Recourses, template: LetterTemplate) -> str:

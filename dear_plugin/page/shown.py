@@ -13,10 +13,9 @@ from dear_plugin.data.exclusion import DOWN, UP
 from dear_plugin.data.feature import Feature
 from dear_plugin.page.choices import ACT, STAYS, Choices
 from dear_plugin.page.session import Answer, Session, Way
-from dear_plugin.results.describe import told
+from dear_plugin.results.changes import is_amount
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.values import is_amount, unit_of
-from dear_plugin.results.words import in_short
+from dear_plugin.results.words import in_short, unit_of
 
 ACCEPTED = "This applicant has the wanted decision already."
 NONE = "No way was found with what may change. Allow more, or look at another applicant."
@@ -89,7 +88,7 @@ def _features(session: Session, choices: Choices) -> list[Values]:
     for name, feature in session.features.items():
         state, reach = choices.states[name], session.reach(choices, name)
         now = text_of(feature, row[name].iloc[0])
-        each = {"name": name, "title": feature.title, "now": now, "states": session.states[name]}
+        each = {"name": name, "title": line.of.title, "now": now, "states": session.states[name]}
         if state == ACT or (reach and state != STAYS):
             each |= _reach(feature, reach, *ends[name])
         out.append(each)
@@ -135,9 +134,9 @@ def _way(way: Way) -> Values:
 def _result(result: Recourses) -> Values:
     """A result of one row: what is done, what follows, the score, and what is known of it."""
     lines = [
-        {"kind": line.kind, "words": LINES[line.kind], "title": feature.title, "text": text}
-        for feature, line in told(result, result.lines[0])
-        for text in [in_short(feature, line)]
+        {"kind": line.kind, "words": LINES[line.kind], "title": line.of.title, "text": text}
+        for line in result.lines[0]
+        for text in [in_short(line)]
         if line.old != line.new
     ]
     scores = [float(s) for s in result.outcome[["score_before", "score_after"]].iloc[0]]

@@ -1,24 +1,21 @@
-"""Advice: the answers of a result in; a line for each kind of advice among them out."""
+"""Advice: lines of `changes` in; a line for each kind of advice among them out."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import torch
-from torch import Tensor
 
-from dear_plugin.data import kinds
 from dear_plugin.data.exclusion import DOWN, UP, Exclusion
-from dear_plugin.data.special_values import without_special
+from dear_plugin.data.feature import Feature
+from dear_plugin.results.changes import Line, is_amount
 from dear_plugin.results.result import Result
-from dear_plugin.results.values import amount_of
-from dear_plugin.search.settings import CRITERIA
+from dear_plugin.results.words import amount_of, rises
 
 COLUMNS = (
     *("feature", "change", "rows", "share", "old", "new", "goes", "at_edge"),
@@ -27,135 +24,91 @@ COLUMNS = (
 # Indirect changes that a line names, each in at least this share of its rows.
 MOST_FOLLOW, USUAL = 2, 0.5
 SPECIAL = "from or to a special value"
-
-Positions = npt.NDArray[np.int64]
+# Of a change that rises, falls, or does neither.
+CHANGES = {True: UP, False: DOWN, None: SPECIAL}
 
 
 def advice(result: Result) -> pd.DataFrame:
     """The kinds of advice of a result, the most frequent first: `COLUMNS`."""
-    done = result.success & result.acts
-    acting = result.select(done.nonzero()[:, 0])
-    if not len(acting):
-        return pd.DataFrame(columns=COLUMNS)
-    lines = [_line(acting, kind) for kind in _kinds(acting)]
-    frame = pd.DataFrame(lines, columns=COLUMNS)
+    acting = result.select((result.success & result.acts).nonzero()[:, 0])
+    places = {name: j for j, name in enumerate(result.encoder.schema.names)}
+    found: dict[tuple[int, int, int], list[tuple[int, Line]]] = {}
+    for at, lines in enumerate(acting.lines):
+        for line in lines:
+            if line.kind == "direct":
+                key = places[line.feature], *_key(line)
+                found.setdefault(key, []).append((at, line))
+    table = [_line(acting, j, *zip(*kind, strict=True)) for (j, *_), kind in sorted(found.items())]
+    frame = pd.DataFrame(table, columns=COLUMNS)
     return frame.sort_values("rows", ascending=False, kind="stable", ignore_index=True)
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """A kind of advice: the rows that get it.
-
-    Attributes:
-        j: the position of the feature.
-        change: "up", "down", or the levels.
-        ends: the old and the new level, or None twice for a number.
-        at: (m,) the rows.
-    """
-
-    j: int
-    change: str
-    ends: tuple[Any, Any] | None
-    at: Positions
+def _key(line: Line) -> tuple[int, int]:
+    """Changes with the same key are of one kind."""
+    if not line.of.categories:
+        return [*CHANGES].index(rises(line.of, line.old, line.new)), 0
+    known = line.of.categories
+    old, new = (known.index(_level(line.of, value)) for value in (line.old, line.new))
+    return old, new
 
 
-def _kinds(result: Result) -> Iterator[_Kind]:
-    """The kinds of advice of a result in which every row acts."""
-    acted = result.proposal.direct & result.changed
-    for j in acted.any(0).nonzero()[:, 0].tolist():
-        at = acted[:, j].nonzero()[:, 0]
-        before, after = result.x[at, j], result.proposal.rows[at, j]
-        for change, ends, some in _changes(result, j, before, after):
-            yield _Kind(j, change, ends, at[some].numpy())
+def _level(feature: Feature, value: Any) -> Any:
+    """A category as the feature has it: a frame may have 1.0, or NaN for None."""
+    return next((each for each in feature.categories if each == value), None)
 
 
-def _changes(
-    result: Result, j: int, before: Tensor, after: Tensor
-) -> Iterator[tuple[str, tuple[Any, Any] | None, Tensor]]:
-    """The changes of feature j, (m,) values each: what it is called, its levels, its rows."""
-    feature = result.encoder.schema.features[j]
-    codes = kinds.of(feature).changes(before, after)
-    if not feature.categories:
-        amounts = (codes < 0).all(1)
-        each = {
-            UP: amounts & (after > before),
-            DOWN: amounts & (after < before),
-            SPECIAL: ~amounts,
-        }
-        yield from ((name, None, mask) for name, mask in each.items() if bool(mask.any()))
-        return
-    for pair in codes.unique(dim=0):
-        old, new = (feature.categories[int(code)] for code in pair)
-        called = [feature.called_level(each) or each for each in (old, new)]
-        yield " → ".join(map(str, called)), (old, new), (codes == pair).all(1)
-
-
-def _line(result: Result, kind: _Kind) -> tuple[Any, ...]:
-    """The cells of a kind, in the order of `COLUMNS`."""
-    at, part = torch.from_numpy(kind.at), result.credibility
-    consistency = result.question.consistency(result.proposal, at)[:, kind.j]
-    agreement = part.measured[at, CRITERIA.index("agreement")]
-    old, new = kind.ends or _medians(result, kind)
-    name = result.encoder.schema.names[kind.j]
-    example = kind.at[part.credible[at].to(torch.int8).argmax()]
+def _line(result: Result, j: int, at: Sequence[int], lines: Sequence[Line]) -> tuple[Any, ...]:
+    """The cells of a kind, in the order of `COLUMNS`, given the positions of its rows."""
+    rows, (line, feature) = result.actions.iloc[[*at]], (lines[0], lines[0].of)
+    change, some = CHANGES[rises(feature, line.old, line.new)], torch.tensor(at)
+    old, new = (_median(feature, [getattr(each, end) for each in lines]) for end in ("old", "new"))
+    if feature.categories:
+        old, new = (_level(feature, value) for value in (line.old, line.new))
+        named = (feature.called_level(each) or each for each in (old, new))
+        change = " → ".join(map(str, named))
+    consistency = result.question.consistency(result.proposal, some)[:, j]
+    credible = rows["credible"].to_numpy()
     return (
-        *(name, kind.change, len(at), len(at) / len(result), old, new),
-        *_extent(result, kind),
-        *(float(consistency.mean()), float(agreement.nanmean()), _follows(result, at)),
-        *(result.factuals.index[example], _excluded(result, kind, new)),
+        *(feature.name, change, len(at), len(at) / len(result), old, new),
+        *(_extent(result, j, change, lines) if line.is_amount else ("", math.nan)),
+        *(float(consistency.mean()), float(rows["agreement"].mean())),
+        *(_follows(result, at), rows.index[credible.argmax()]),
+        str(Exclusion.of(feature, change, new)),
     )
 
 
-def _extent(result: Result, kind: _Kind) -> tuple[str, float]:
+def _extent(result: Result, j: int, change: str, lines: Sequence[Line]) -> tuple[str, float]:
     """How far a kind usually goes, and the share of rows in which it goes to the edge of the data.
 
     Of amounts: the median change, and nine tenths of them; the end of the central training values.
     """
-    j, at, encoder = kind.j, torch.from_numpy(kind.at), result.encoder
-    feature = encoder.schema.features[j]
-    if not feature.holds_numbers or kind.change == SPECIAL:
-        return "", math.nan
-    new = result.proposal.rows[at, j]
-    size = (new - result.x[at, j]).abs()
-    least, middle, most = (amount_of(feature, size.quantile(q).item()) for q in (0.05, 0.5, 0.95))
+    sizes, new = np.abs([line.low for line in lines]), np.array([line.new for line in lines])
+    each = (float(np.quantile(sizes, q)) for q in (0.05, 0.5, 0.95))
+    least, middle, most = (amount_of(lines[0].of, size) for size in each)
     goes = middle if least == most else f"{middle} ({least} to {most})"
-    (low, high), step = (end[j] for end in encoder.central), encoder.step[j]
-    edge = new >= high - step if kind.change == UP else new <= low + step
-    return goes, float(edge.double().mean())
+    (low, high), step = (float(end[j]) for end in result.encoder.central), result.encoder.step[j]
+    edge = new >= high - float(step) if change == UP else new <= low + float(step)
+    return goes, float(edge.mean())
 
 
-def _medians(result: Result, kind: _Kind) -> tuple[Any, Any]:
-    """The median old and new value of a number or level, without special values."""
-    j, feature = kind.j, result.encoder.schema.features[kind.j]
+def _median(feature: Feature, values: Sequence[Any]) -> Any:
+    """The median of numbers or levels, without special values; None where there is no other."""
     if not feature.holds_numbers:
-        rows = (each[kind.at, j] for each in (result.x, result.proposal.rows))
-        middle = [without_special(each).median().numpy() for each in rows]
-        old, new = kinds.of(feature).cells(feature, np.array(middle))
-        return old, new
-    frames = result.factuals, result.counterfactuals
-    columns = (frame[feature.name].iloc[kind.at].astype(float) for frame in frames)
-    old, new = (c[~c.isin(feature.special)].dropna().median() for c in columns)
-    places = feature.precision
-    return (old, new) if places is None else (round(old, places), round(new, places))
+        known = sorted((v for v in values if v in feature.levels), key=feature.place)
+        return known[(len(known) - 1) // 2] if known else None
+    middle = float(np.median([v for v in values if is_amount(feature, v)] or [math.nan]))
+    return middle if feature.precision is None else round(middle, feature.precision)
 
 
-def _follows(result: Result, at: Tensor) -> str:
+def _follows(result: Result, at: Sequence[int]) -> str:
     """The features that change indirectly in most rows, with the share of these rows."""
-    moved = result.proposal.rows[at] - result.x[at]
-    sure = result.proposal.direct | (result.proposal.rows == result.alone)
-    moved = moved.masked_fill(sure[at], 0.0)
-    shares: list[tuple[float, str]] = []
-    for j, feature in enumerate(result.encoder.schema):
-        up, down = ((moved[:, j] * sign > 0.0).double().mean().item() for sign in (1.0, -1.0))
-        if not feature.categories:
-            shares += [(up, f"{feature.called} {UP}"), (down, f"{feature.called} {DOWN}")]
-        else:
-            shares += [(up + down, f"{feature.called} changes")]
-    usual = sorted((each for each in shares if each[0] >= USUAL), reverse=True)[:MOST_FOLLOW]
-    return ", ".join(f"{text} in {share:.0%}" for share, text in usual)
-
-
-def _excluded(result: Result, kind: _Kind, new: Any) -> str:
-    """The argument of `Schema.infer` that excludes a kind."""
-    feature = result.encoder.schema.features[kind.j]
-    return str(Exclusion.of(feature, kind.change, new))
+    moved = Counter(
+        f"{line.label} {'changes' if line.of.categories else CHANGES[up]}"
+        for i in at
+        for line in result.lines[i]
+        for up in [rises(line.of, line.old, line.new)]
+        if line.kind == "indirect" and (line.of.categories or up is not None)
+    )
+    usual = sorted(((n / len(at), text) for text, n in moved.items()), reverse=True)
+    most = [each for each in usual if each[0] >= USUAL][:MOST_FOLLOW]
+    return ", ".join(f"{text} in {share:.0%}" for share, text in most)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
@@ -13,18 +15,17 @@ from torch import Tensor
 from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.feature import Feature
-from dear_plugin.results.proposal import Proposal
+from dear_plugin.data.schema import Schema
 from dear_plugin.results.spread import Ranges, Spread
-from dear_plugin.results.values import is_amount
 
 Change: TypeAlias = Literal["direct", "forced", "indirect"]
+KINDS: tuple[Change, ...] = ("direct", "forced", "indirect")
 REALS = ("low", "high", "low_one", "high_one", "size")
 DTYPES = {
     **dict.fromkeys(("rank", "agree", "redraws"), "int64"),
     **dict.fromkeys(REALS, "float64"),
     "exact": "bool",
 }
-KINDS: tuple[Change, ...] = ("direct", "forced", "indirect")
 
 
 class Line(NamedTuple):
@@ -51,6 +52,7 @@ class Line(NamedTuple):
         size: the change in units of cost, see `Schema.infer`; 1 for a category.
         unit: of a number.
         exact: whether the value must be just `new`: False where an order only bounds it.
+        of: the feature; the frame has its name.
     """
 
     row: Any
@@ -71,85 +73,114 @@ class Line(NamedTuple):
     size: float
     unit: str
     exact: bool
-
-
-class Answers(Protocol):
-    """What lines are made of: see `Result`."""
+    of: Feature
 
     @property
-    def labelled(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The factuals and counterfactuals, n rows each, with a column for each feature."""
+    def is_amount(self) -> bool:
+        """Whether both values are numbers, neither codes nor missing: only these have a range."""
+        return not math.isnan(self.low)
 
     @property
-    def encoder(self) -> Encoder:
-        """Of the rows."""
+    def is_uncertain(self) -> bool:
+        """Whether a category changes in less than half of the redraws."""
+        return not self.is_amount and 2 * self.agree < self.redraws
 
     @property
-    def proposal(self) -> Proposal:
-        """The answers."""
+    def is_open(self) -> bool:
+        """Whether it is open if a person's number rises or falls, or if a category changes."""
+        return self.low_one < 0.0 < self.high_one or self.is_uncertain
 
     @property
-    def spread(self) -> Spread:
-        """What becomes of them under redraws."""
+    def is_needed(self) -> bool:
+        """Whether an indirect change must happen, at least a part of it."""
+        return self.kind == "indirect" and not _same(self.least, self.old)
 
     @property
-    def ranges(self) -> Ranges:
-        """Between which ends numbers change."""
-
-    @property
-    def x(self) -> Tensor:
-        """(n, p) the factual rows."""
-
-    @property
-    def alone(self) -> Tensor:
-        """(n, p) the same with the action alone."""
-
-    @property
-    def ranking(self) -> Tensor:
-        """(n,) the rank of each answer."""
+    def is_forced(self) -> bool:
+        """Whether the action alone moves what is not acted on."""
+        return self.kind != "direct" and not _same(self.alone, self.old)
 
 
-def lines(result: Answers) -> list[list[Line]]:
-    """(n,) the lines of each row: what is acted on first, then by the size of the change."""
-    out: list[list[Line]] = [[] for _ in range(len(result.x))]
-    touched = (result.proposal.rows != result.x) | (result.alone != result.x)
+COLUMNS = Line._fields[:-1]
+
+
+def lines(
+    encoder: Encoder,
+    rows: tuple[Tensor, Tensor, Tensor],
+    direct: Tensor,
+    *,
+    frames: tuple[pd.DataFrame, pd.DataFrame],
+    spread: Spread,
+    ranges: Ranges,
+    ranking: Tensor,
+) -> list[list[Line]]:
+    """(n,) the lines of each row: what is acted on first, then by the size of the change.
+
+    Args:
+        encoder: of the rows.
+        rows: (n, p) each, the factuals, the answers, and the factuals with the action alone.
+        direct: (n, p) bool, what is acted on.
+        frames: the first two of `rows`, with a column for each feature.
+        spread: of the answers.
+        ranges: of their changes.
+        ranking: (n,) their ranks.
+    """
+    (x, new, alone), schema, count = rows, encoder.schema, spread.count
+    out: list[list[Line]] = [[] for _ in range(len(x))]
+    codes, touched = _kinds(schema, rows, direct), (new != x) | (alone != x)
+    four = torch.stack([ranges.low, ranges.high, ranges.low_one, ranges.high_one], 2)
     for j in touched.any(0).nonzero()[:, 0].tolist():
-        where = touched[:, j].nonzero()[:, 0]
-        for i, line in zip(where.tolist(), _of_feature(result, j, where), strict=True):
-            out[i].append(line)
-    return [sorted(each, key=_order) for each in out]
+        at, feature = touched[:, j].nonzero()[:, 0], schema.features[j]
+        columns = (frame[feature.name].iloc[at.numpy()] for frame in frames)
+        before, after = (column.astype(object).tolist() for column in columns)
+        cells = _cells(feature, (x[at, j], before), (new[at, j], after))
+        table = zip(
+            *(at.tolist(), frames[0].index[at.numpy()], ranking[at].tolist(), before, after),
+            *(cells(alone[at, j]), cells(spread.least[at, j]), four[at, j].tolist()),
+            *(codes[at, j].tolist(), spread.moved[at, j].tolist()),
+            ((new - x)[at, j] / encoder.unit[j]).tolist(),
+            strict=True,
+        )
+        exact = is_exact(schema, feature)
+        for i, row, rank, old, now, only, least, found, code, moved, step in table:
+            kind, sure = KINDS[code], KINDS[code] != "indirect"
+            amount = is_amount(feature, old) and is_amount(feature, now)
+            known = [float(now) - float(old)] * 4 if amount and sure else found
+            ends = known if amount else [math.nan] * 4
+            values = old, now, only, now if sure else least
+            size = step if amount else 1.0
+            rest = count if sure else moved, count, size, feature.unit, exact, feature
+            head = row, rank, feature.name, feature.called, kind
+            out[i].append(Line._make([*head, *values, *ends, *rest]))
+    return [sorted(own, key=lambda line: (line.kind != "direct", -abs(line.size))) for own in out]
 
 
 def frame(lines: Iterable[Line]) -> pd.DataFrame:
     """Lines as a frame; cells of features have the dtype object, whatever they are."""
     columns = list(zip(*lines, strict=True)) or [()] * len(Line._fields)
-    each = zip(Line._fields, columns, strict=True)
+    each = zip(COLUMNS, columns, strict=False)
     out = pd.DataFrame({n: pd.Series(list(c), dtype=DTYPES.get(n, object)) for n, c in each})
     return out.assign(row=out["row"].infer_objects())
 
 
-def is_open(line: Line) -> bool:
-    """Whether it is open if a person's number rises or falls, or if a category changes."""
-    return line.low_one < 0.0 < line.high_one or is_uncertain(line)
+def only(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
+    """A frame, missing where features are not kept, (n, p) bool."""
+    of_columns = kept.numpy().T[list(schema.spread.owner)]
+    where = dict(zip(schema.column_names, of_columns, strict=True))
+    none = np.zeros(len(frame), dtype=bool)
+    columns = [_only(frame[name], where.get(name, none)) for name in frame]
+    return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
 
 
-def is_uncertain(line: Line) -> bool:
-    """Whether a category changes in less than half of the redraws."""
-    return math.isnan(line.low) and 2 * line.agree < line.redraws
+def is_amount(feature: Feature, value: Any) -> bool:
+    """Whether a value is a number, and neither a code nor missing."""
+    return feature.holds_numbers and not pd.isna(value) and value not in feature.special
 
 
-def is_needed(line: Line) -> bool:
-    """Whether an indirect change must happen, at least a part of it."""
-    return line.kind == "indirect" and not _same(line.least, line.old)
-
-
-def is_forced(line: Line) -> bool:
-    """Whether the action alone moves what is not acted on."""
-    return line.kind != "direct" and not _same(line.alone, line.old)
-
-
-def _order(line: Line) -> tuple[bool, float]:
-    return line.kind != "direct", -abs(line.size)
+def is_exact(schema: Schema, feature: Feature) -> bool:
+    """Whether what forces a feature sets its value, and not only a bound of it."""
+    relations = (relation for relation in schema.relations if relation.is_definition)
+    return not feature.holds_numbers or any(feature.name in each.members for each in relations)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -157,46 +188,24 @@ def _same(one: Any, other: Any) -> bool:
     return one is other or bool(one == other) or (one != one and other != other)
 
 
-def _of_feature(result: Answers, j: int, at: Tensor) -> Iterator[Line]:
-    """The lines of a feature in rows at positions, (m,)."""
-    schema, spread, ranges = result.encoder.schema, result.spread, result.ranges
-    feature, name, count = schema.features[j], schema.names[j], spread.count
-    x, new, alone = (rows[at, j] for rows in (result.x, result.proposal.rows, result.alone))
-    factuals, counterfactuals = (frame.iloc[at.numpy()] for frame in result.labelled)
-    before, after = (f[name].astype(object).tolist() for f in (factuals, counterfactuals))
-    cells = _cells(feature, (x, before), (new, after))
-    defined = {name for r in schema.relations if r.is_definition for name in r.members}
-    exact = name in defined or not feature.holds_numbers
-    four = (ranges.low, ranges.high, ranges.low_one, ranges.high_one)
-    table = zip(
-        *(factuals.index, result.ranking[at].tolist(), _kinds(result, j, at), before, after),
-        *(cells(alone), cells(spread.least[at, j]), torch.stack([e[at, j] for e in four], 1)),
-        *(spread.moved[at, j].tolist(), ((new - x) / result.encoder.unit[j]).tolist()),
-        strict=True,
-    )
-    for row, rank, kind, old, now, only, least, found, moved, step in table:
-        amount, sure = is_amount(feature, old) and is_amount(feature, now), kind != "indirect"
-        known = [float(now) - float(old)] * 4 if amount and sure else found.tolist()
-        ends = known if amount else [math.nan] * 4
-        values = old, now, only, now if sure else least
-        rest = count if sure else moved, count, step if amount else 1.0, feature.unit, exact
-        yield Line._make([row, rank, name, feature.called, kind, *values, *ends, *rest])
+def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:
+    """A column, missing where not kept, (n,) bool; its dtype becomes nullable where needed."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iub":
+        column = column.convert_dtypes()
+    return column.where(kept)
 
 
-def _kinds(result: Answers, j: int, at: Tensor) -> list[Change]:
-    """How a feature changes in rows at positions, (m,)."""
-    rows = result.proposal.rows[at]
-    changed = rows != result.x[at]
-    direct = result.proposal.direct[at] & changed
+def _kinds(schema: Schema, rows: tuple[Tensor, Tensor, Tensor], direct: Tensor) -> Tensor:
+    """(n, p) the positions in `KINDS` of the changes; arguments as of `lines`."""
+    x, new, alone = rows
+    changed = new != x
     # What the action alone sets, or would.
-    forced = (rows == result.alone[at])[:, j] | ~changed[:, j]
-    for each in (r for r in result.encoder.schema.relations if r.is_definition):
-        own, *others = result.encoder.schema.index(each.members)
+    forced = (new == alone) | ~changed
+    for each in (r for r in schema.relations if r.is_definition):
+        own, *others = schema.index(each.members)
         # What follows moves what it defines.
-        if own == j:
-            forced |= changed[:, others].any(1)
-    codes = torch.where(direct[:, j], 0, torch.where(forced, 1, 2)).tolist()
-    return [KINDS[code] for code in codes]
+        forced[:, own] |= changed[:, others].any(1)
+    return torch.where(direct & changed, 0, torch.where(forced, 1, 2))
 
 
 def _cells(

@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import torch
 
-from dear_plugin.data.feature import Feature
 from dear_plugin.evaluation.consistency import CLEAR
 from dear_plugin.problem.reasons import Reason
-from dear_plugin.results import words
-from dear_plugin.results.changes import Line, is_forced, is_needed
+from dear_plugin.results.changes import Line, frame
 from dear_plugin.results.result import Result
-from dear_plugin.results.words import Told
+from dear_plugin.results.words import (
+    as_sentence,
+    definition,
+    imperative,
+    in_short,
+    infinitive,
+    join,
+    needed,
+    one,
+    possible,
+)
 
 # The expected changes that a description names.
 MOST_EXPECTED = 3
+ENOUGH = "The action is enough by itself."
+# Where a rule between columns changes more.
+ENOUGH_FORCED = "The action is enough, with what it changes by definition."
+# Of an action that is accepted alone, and refused with some part of what follows.
+DEPENDS = (
+    "The action alone is accepted, but not with every part of what is expected to follow: it"
+    " depends on how much of that happens."
+)
+# Of an action that does not help by itself.
+CHAIN = "The action works through what follows, not by itself."
+# Where more than a tenth of resamples fail.
+UNDONE = ", but what is expected to follow may undo it."
+SURE = 0.9
+# Resamples of fewer training rows do not tell how certain an answer is.
+FEWEST = 30
+# Shares below one in two hundred would be told as 0%.
+LEAST_SHARE = 0.005
 
 
 def describe(result: Result, positions: Sequence[int]) -> list[str]:
@@ -29,12 +54,11 @@ def describe(result: Result, positions: Sequence[int]) -> list[str]:
 
 def evidence(result: Result, at: int) -> str:
     """What is known of a row's answer besides its changes, or why there is none."""
-    row = result.actions.iloc[at]
     if not result.acts[at]:
         return describe(result, [at])[0]
-    if not row["success"]:
-        return f"Not solved: {row['reason']}."
-    weak = [] if _is_credible(result, at) else [f"Weak answer: {_lacks(result, at)}."]
+    if not bool(result.success[at]):
+        return f"Not solved: {result.actions['reason'].iloc[at]}."
+    weak = [] if _is_credible(result, at) else [f"Weak answer: {lacks(result, at)}."]
     return " ".join([*_certainty(result, at), *weak])
 
 
@@ -57,31 +81,25 @@ def head(result: Result, at: int) -> str:
     return f"{name}: {attempt}{what} {f'{before} → {after}' if acts else before}"
 
 
-def told(result: Result, lines: Sequence[Line]) -> list[tuple[Feature, Line]]:
-    """Lines with their features."""
-    known = {feature.name: feature for feature in result.encoder.schema}
-    return [(known[line.feature], line) for line in lines]
-
-
-def followers(result: Result, at: int) -> dict[Line, float]:
-    """The indirect changes of a row in standard deviations, the largest first.
+def followers(result: Result, at: int) -> list[tuple[float, Line]]:
+    """The indirect changes of a row with their sizes in standard deviations, the largest first.
 
     A changed category, and a change from or to a special value, counts 1.
     """
     names, deviations = result.encoder.schema.names, result.question.method.trained.deviations
     known = dict(zip(names, deviations.clamp_min(1e-9).tolist(), strict=True))
-    sizes = {
-        line: 1.0 if math.isnan(line.low) else abs(line.size) / known[line.feature]
+    sizes = [
+        (abs(line.size) / known[line.feature] if line.is_amount else 1.0, line)
         for line in result.lines[at]
         if line.kind == "indirect"
-    }
-    return dict(sorted(sizes.items(), key=lambda each: -each[1]))
+    ]
+    return sorted(sizes, key=lambda each: -each[0])
 
 
 def needs(result: Result, at: int) -> list[Line]:
     """The changes that must follow, the largest first."""
     relies = bool(result.spread.reliance[at] > 0.0)
-    return [line for line in followers(result, at) if relies and is_needed(line)]
+    return [line for _, line in followers(result, at) if relies and line.is_needed]
 
 
 def unclear_changes(result: Result, at: int) -> dict[str, float]:
@@ -93,6 +111,22 @@ def unclear_changes(result: Result, at: int) -> dict[str, float]:
     each = dict(zip(names, shares, strict=True))
     acted = [line for line in result.lines[at] if line.kind == "direct"]
     return {line.label: each[line.feature] for line in acted if each[line.feature] < CLEAR}
+
+
+def drawn(lines: Sequence[Line]) -> pd.DataFrame:
+    """Lines for a figure: ranges in units of cost, and `values` as text."""
+    table, units = frame(lines), [line.of.unit_of_cost for line in lines]
+    return table.assign(
+        title=[line.of.title for line in lines],
+        values=[in_short(line) for line in lines],
+        low=table["low"].fillna(0.0) / units,
+        high=table["high"].fillna(0.0) / units,
+    )
+
+
+def lacks(result: Result, at: int) -> str:
+    """What the answer lacks."""
+    return str(result.actions["reason"].iloc[at]).removeprefix(Reason.LACKING.start)
 
 
 def _without_action(result: Result, at: int) -> str:
@@ -111,28 +145,24 @@ def _without_action(result: Result, at: int) -> str:
 
 def _answer(result: Result, at: int) -> str:
     """The action, what is expected to follow, and what is known of it."""
-    lines, largest = result.lines[at], list(followers(result, at))
+    lines, schema = result.lines[at], result.encoder.schema
     flips = result.question.method._flip_probabilities(result.question.case, result.proposal, at)
-    schema = result.encoder.schema
-    text = words.sentence(
-        told(result, [line for line in lines if line.kind == "direct"]),
-        told(result, largest[:MOST_EXPECTED]),
-        {words.level(schema.features[j]): each for j, each in flips.items()},
-        max(0, len(largest) - MOST_EXPECTED),
-        forced=_forced(result, at),
+    binary = {schema.features[j]: each for j, each in flips.items()}
+    largest = [line for _, line in followers(result, at)]
+    text = sentence(
+        [line for line in lines if line.kind == "direct"],
+        largest[:MOST_EXPECTED],
+        {f"{f.called} = {one(f, f.categories[-1])}": each for f, each in binary.items()},
+        len(largest[MOST_EXPECTED:]),
+        forced=[line for line in lines if line.is_forced],
     )
     if not bool(result.success[at]):
-        text, against = f"{text}; {result.outcome['reason'].iloc[at]}", _contradicted(result, at)
-        return " ".join([f"{text}.", *against]) if against else text
-    more = _certainty(result, at)
-    if _is_credible(result, at):
-        return " ".join([f"{text}.", *more]) if more else text
-    return words.weak(text, more, _lacks(result, at))
-
-
-def _forced(result: Result, at: int) -> list[Told]:
-    """What the action alone changes by definition."""
-    return told(result, [line for line in result.lines[at] if is_forced(line)])
+        text, more = f"{text}; {result.outcome['reason'].iloc[at]}", _contradicted(result, at)
+    else:
+        more = _certainty(result, at)
+        if not _is_credible(result, at):
+            return " ".join([f"Weak answer: {lacks(result, at)}.", as_sentence(text), *more])
+    return " ".join([f"{text}.", *more]) if more else text
 
 
 def _is_credible(result: Result, at: int) -> bool:
@@ -145,28 +175,25 @@ def _certainty(result: Result, at: int) -> list[str]:
 
     The confidence is left out where no redraw changes anything besides the action.
     """
-    spread, trained = result.spread, result.question.method.trained
+    spread, trained, lines = result.spread, result.question.method.trained, result.lines[at]
+    share = float(result.actions["agreement"].iloc[at])
+    count = len(trained.copies)
+    agreed = f"{0 if math.isnan(share) else round(share * count)} of {count} copies of the model"
+    known = [] if math.isnan(share) else [f"{agreed} accept it, too."]
+    known += filter(None, [unclear(unclear_changes(result, at))])
     moved = (spread.moved[at] > 0) & ~result.proposal.direct[at]
-    known = [*_agreed(result, at), *filter(None, [words.unclear(unclear_changes(result, at))])]
-    if not bool(moved.any()) and all(line.kind == "direct" for line in result.lines[at]):
-        return [*[words.ENOUGH] * bool(spread.count), *known]
+    if not bool(moved.any()) and all(line.kind == "direct" for line in lines):
+        return [*[ENOUGH] * bool(spread.count), *known]
     times = round(float(spread.confidence[at]) * spread.count)
-    enough = words.enough(
-        told(result, needs(result, at)) if bool(spread.reliance[at] > 0.0) else None,
-        forced=bool(_forced(result, at)),
+    told = enough(
+        needs(result, at) if bool(spread.reliance[at] > 0.0) else None,
+        forced=any(line.is_forced for line in lines),
         alone=bool(spread.alone[at]),
         gain=bool(spread.gain[at]),
-        sure=times >= words.SURE * spread.count,
+        sure=times >= SURE * spread.count,
     )
-    succeeds = words.succeeds(times, spread.count, len(trained.rows))
-    return [enough, succeeds, *known, *_contradicted(result, at)]
-
-
-def _agreed(result: Result, at: int) -> list[str]:
-    """How many copies of the model accept the answer."""
-    share = float(result.actions["agreement"].iloc[at])
-    copies = result.question.method.trained.copies
-    return [] if math.isnan(share) else [words.agreed(share, len(copies))]
+    succeeded = succeeds(times, spread.count, len(trained.rows))
+    return [told, succeeded, *known, *_contradicted(result, at)]
 
 
 def _contradicted(result: Result, at: int) -> list[str]:
@@ -176,6 +203,71 @@ def _contradicted(result: Result, at: int) -> list[str]:
     return [f"Held-out rows contradict {known[f]}." for f in names if f in known]
 
 
-def _lacks(result: Result, at: int) -> str:
-    """What the answer lacks."""
-    return str(result.actions["reason"].iloc[at]).removeprefix(Reason.LACKING.start)
+def sentence(
+    direct: Sequence[Line],
+    indirect: Sequence[Line],
+    shares: Mapping[str, tuple[float, float]],
+    more: int = 0,
+    *,
+    forced: Sequence[Line] = (),
+) -> str:
+    """The first clause of a description: the action, and the indirect changes then expected.
+
+    Args:
+        direct: what is acted on.
+        indirect: what changes indirectly.
+        shares: categories that do not flip, with their expected probability before and after.
+        more: the number of indirect changes besides these.
+        forced: what rules between columns set with the action.
+    """
+    expected = [f"{line.label} {infinitive(line)}" for line in indirect if not line.is_uncertain]
+    others = join([possible(line) for line in indirect if line.is_uncertain])
+    then = f"then expect {join(expected)}" if expected else ""
+    follows = "; ".join(filter(None, [then, others]))
+    follows += f" (and {more} more)" if more else ""
+    if shares:
+        chances = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
+        follows = f"{follows or 'no other change is likely'} (chance of {chances})"
+    is_so = join([definition(line) for line in forced])
+    acts = join([imperative(line) for line in direct])
+    parts = [acts, is_so and f"with it, {is_so} by definition", follows]
+    return "; ".join(filter(None, parts))
+
+
+def enough(
+    musts: Sequence[Line] | None, *, forced: bool, alone: bool, gain: bool, sure: bool
+) -> str:
+    """Whether the action is enough, or what it needs.
+
+    Args:
+        musts: the changes that must follow; None where the answer does not count on any.
+        forced: whether the action forces a change by definition.
+        alone: whether the action alone is accepted.
+        gain: whether the action itself raises the score.
+        sure: whether it succeeds under nearly all resamples.
+    """
+    if musts is None:
+        told = ENOUGH_FORCED if forced else ENOUGH
+        return told if sure else told.replace(".", UNDONE)
+    if alone:
+        return DEPENDS
+    told = join([needed(line) for line in musts])
+    needs = f"It needs what is expected to follow{f': {told}' if told else ''}."
+    return needs if gain else f"{needs} {CHAIN}"
+
+
+def succeeds(times: int, count: int, rows: int) -> str:
+    """A sentence on the confidence, given the resamples and the number of training rows."""
+    told = f"It succeeds in {times} of {count} resamples of the training rows"
+    few = f", of which there are too few ({rows}) to tell" if rows < FEWEST else ""
+    return f"{told}{few}."
+
+
+def unclear(moves: Mapping[str, float]) -> str:
+    """A sentence on features, with their consistency, whose change often does not help."""
+    if not moves:
+        return ""
+    few = {False: "less than 1%", True: "none"}
+    each = (few[s == 0.0] if s < LEAST_SHARE else f"{s:.0%}" for s in moves.values())
+    what = f"The model does not clearly favour such a change of {join(list(moves))}"
+    return f"{what}: of the training rows that it moves, {join([*each])} gain."

@@ -7,13 +7,10 @@ from collections.abc import Iterable
 import torch
 
 from dear_plugin import _html
-from dear_plugin.data.feature import Feature
-from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.changes import Line
-from dear_plugin.results.describe import describe, head, told, unclear_changes
+from dear_plugin.results.describe import describe, head, lacks, unclear_changes
 from dear_plugin.results.result import Result
-from dear_plugin.results.values import ends
-from dear_plugin.results.words import as_sentence, note, with_unit
+from dear_plugin.results.words import as_sentence, from_to, note
 
 MOST_ROWS = 20
 COLUMNS = ("row", "action", "expected to follow", "cost", "action alone", "confidence", "note")
@@ -71,36 +68,29 @@ def page(result: Result, title: str, letters: Iterable[str]) -> str:
 def _cells(result: Result, position: int) -> list[object]:
     """The cells of a row, in the order of `COLUMNS`."""
     row = result.actions.iloc[position]
-    moves = [each for each in told(result, result.lines[position]) if each[1].old != each[1].new]
-    acts, follows = (
-        [_change(*each) for each in moves if (each[1].kind == "direct") is kind]
-        for kind in (True, False)
-    )
+    moves = [line for line in result.lines[position] if line.old != line.new]
+    acts = [_change(line) for line in moves if line.kind == "direct"]
+    follows = [_change(line) for line in moves if line.kind != "direct"]
     badges = [] if row["credible"] or not row["success"] else [_html.span("weak answer", "no")]
-    lacking = row["reason"].removeprefix(Reason.LACKING.start) if badges else row["reason"]
+    lacking = lacks(result, position) if badges else row["reason"]
     vague = [f"not clearly favoured: {name}" for name in unclear_changes(result, position)]
     note = _html.joined([*badges, *[lacking] * bool(lacking), *vague])
-    cells: list[object] = [
-        result.factuals.index[position],
-        _html.joined(acts),
-        _html.joined(follows),
-        f"{row['cost']:.2f}",
-    ]
+    name, cost = result.factuals.index[position], f"{row['cost']:.2f}"
+    cells: list[object] = [name, _html.joined(acts), _html.joined(follows), cost]
     if not row["success"]:
         return [*cells, _html.span("not solved", "no"), "", note]
     if not acts:
         return [*cells, "", "", row["reason"] or "nothing to change"]
-    if row["reliance"] == 0.0:
-        alone = _html.span("is enough", "yes")
-    else:
-        depends = bool(result.spread.alone[position])
-        alone = _html.span(f"{'depends on' if depends else 'needs'} what follows", "no")
+    needs = "depends on" if bool(result.spread.alone[position]) else "needs"
+    alone = _html.span("is enough", "yes")
+    if row["reliance"] != 0.0:
+        alone = _html.span(f"{needs} what follows", "no")
     return [*cells, alone, f"{row['confidence']:.0%}", note]
 
 
-def _change(feature: Feature, line: Line) -> _html.Safe:
+def _change(line: Line) -> _html.Safe:
     """A feature, its old and its new value."""
-    old, new = ends(feature, line.old, line.new)[0], with_unit(feature, line.old, line.new)
-    name, kind = _html.cell(feature.title), "direct" if line.kind == "direct" else "expected"
+    old, new = from_to(line)
+    name, kind = _html.cell(line.of.title), "direct" if line.kind == "direct" else "expected"
     why = " (by definition)" if line.kind == "forced" else ""
     return _html.Safe(f"{name}: {_html.cell(old)} → {_html.span(new, kind)}{why}")

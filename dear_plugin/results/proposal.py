@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.problem.reasons import Reason, Status
+from dear_plugin.problem.reasons import Status
 from dear_plugin.search.settings import CRITERIA
 
 # How an alternative differs from the first answer, and the names of that.
@@ -125,12 +125,6 @@ class Proposal(Batch):
     def clone(self) -> Proposal:
         """The same with copies of its tensors: those made in inference mode have no gradient."""
         return self.select(torch.arange(len(self.rows)))
-
-    def refused(self, idx: Tensor, broken: Sequence[str]) -> Proposal:
-        """This proposal with a reason for rows, (m,), that break the rules named in `broken`."""
-        reasons = np.array(self.reasons)
-        reasons[idx.numpy()] = [Reason.BREAKS_RULES.format(names) for names in broken]
-        return replace(self, reasons=reasons)
 
     def acted_on(self, x: Tensor, names: Sequence[str]) -> npt.NDArray[Any]:
         """(m,) the names, (p,), of what is acted on and changed of x, (m, p), joined by " + "."""

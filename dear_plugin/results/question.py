@@ -195,10 +195,6 @@ class Question:
             ]
         )
 
-    def ranges(self, proposal: Proposal) -> Ranges:
-        """Between which ends numbers change in the answers."""
-        return self.method._ranges(self.case, proposal)
-
     def credibility(self, proposal: Proposal, success: Tensor, spread: Spread) -> Credibility:
         """What the answers of a proposal, where it has `success`, (n,) bool, are worth."""
         rows, trained = success.nonzero()[:, 0], self.method.trained

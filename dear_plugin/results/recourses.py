@@ -5,30 +5,24 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import pandas as pd
 import torch
-from torch import Tensor
 
 from dear_plugin._threads import one_thread
-from dear_plugin._validation.settings import one_of
 from dear_plugin.errors import InputError
-from dear_plugin.results import describe as describing
 from dear_plugin.results import html, words
 from dear_plugin.results.advice import advice
-from dear_plugin.results.changes import frame
-from dear_plugin.results.describe import describe, evidence, head
+from dear_plugin.results.describe import describe, drawn, evidence, head
 from dear_plugin.results.labels import only_position, positions
-from dear_plugin.results.letter import Field, LetterTemplate, letters
+from dear_plugin.results.letter import Field, Template, letters
 from dear_plugin.results.record import record
 from dear_plugin.results.result import Result
 from dear_plugin.results.writing import settled
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes
-
-Template: TypeAlias = str | Path | LetterTemplate
 
 
 @dataclass(frozen=True)
@@ -100,11 +94,10 @@ class Recourses(Result):
 
         Args:
             index: a label of the frame's index; without one, all rows.
-            ax: of matplotlib, where to draw; without one, in a figure of its own, which has a
-                line on what indirect changes are.
+            ax: of matplotlib, where to draw; without one, in a figure of its own with a note.
 
         Returns:
-            The axes; notebooks display `axes.figure`, and `axes.figure.savefig` writes it.
+            The axes; `axes.figure.savefig` writes the figure.
 
         Raises:
             InputError: a label that is not in the index, or that several rows share; no rows.
@@ -115,22 +108,10 @@ class Recourses(Result):
         if index is not ...:
             at = only_position(self.factuals.index, index)
             texts = head(self, at), evidence(self, at), words.heading(self.encoder.schema)
-            return plots.row(self._drawn(at), ax, *texts, note=self.note)
+            return plots.row(drawn(self.lines[at]), ax, *texts, note=self.note)
         if not len(self):
             raise InputError("got a result without rows, expected at least one to draw")
         return plots.splits(self.actions, ax, note=self.note)
-
-    def _drawn(self, at: int) -> pd.DataFrame:
-        """The lines of a row for a figure: ranges in units of cost, and `values` as text."""
-        lines = describing.told(self, self.lines[at])
-        units = [feature.unit_of_cost for feature, _ in lines]
-        table = frame(line for _, line in lines)
-        return table.assign(
-            title=[feature.title for feature, _ in lines],
-            values=[words.in_short(feature, line) for feature, line in lines],
-            low=table["low"].fillna(0.0) / units,
-            high=table["high"].fillna(0.0) / units,
-        )
 
     @one_thread()
     def evidence(self, index: Hashable) -> str:
@@ -208,10 +189,8 @@ class Recourses(Result):
 
         What was decided; what to do, what then usually follows and up to where it must; and that
         the decision may change. Amounts are rounded: the model accepts the row that has just what
-        the letter says. Where the first answer cannot be told, that of a later rank is. Rows
-        without a way that can be recommended are told what stands in the way; accepted rows and
-        rows that cannot be read have a sentence of their own. A way has at most 80 words if labels
-        have a few words each.
+        the letter says. Where the first answer cannot be told, that of a later rank is; without
+        any, what stands in the way. A way has at most 80 words if labels have a few words each.
 
         Args:
             index: a label of the frame's index; without one, all rows, as a series.
@@ -224,21 +203,11 @@ class Recourses(Result):
             InputError: a label that is not in the index, or that several rows share.
             SettingError: no such template, or another number of ways.
         """
-        words = template if isinstance(template, LetterTemplate) else LetterTemplate.of(template)
-        one_of("1", "2", "3")("ways", str(ways))
-        for field in above:
-            one_of("date", "case", "name")("above a letter", field)
-        every = index is ...
-        at = range(len(self)) if every else [only_position(self.factuals.index, index)]
-        texts = letters(self, at, words, ways=ways, ranks=self._later, above=above)
-        if not every:
-            return texts[0]
+        if index is not ...:
+            at = only_position(self.factuals.index, index)
+            return letters(self, [at], template, ways=ways, above=above)[0]
+        texts = letters(self, range(len(self)), template, ways=ways, above=above)
         return pd.Series(texts, self.factuals.index, dtype=object, name="letter")
-
-    def _later(self, at: Tensor, k: int) -> Iterator[Result]:
-        """The first k results of rows at positions, (m,)."""
-        whole = len(at) == len(self)
-        return settled(self.question if whole else self.question.select(at), k)
 
     @one_thread()
     def record(self, index: Hashable) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
@@ -15,22 +15,15 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Schema
 from dear_plugin.evaluation.costs import split
-from dear_plugin.problem.reasons import Status
-from dear_plugin.results.changes import Line, frame, lines
-from dear_plugin.results.explained import in_the_way, in_words, reasons, with_lacking
-from dear_plugin.results.obstacles import obstacles
+from dear_plugin.results.changes import Line, frame, lines, only
 from dear_plugin.results.proposal import KINDS, Proposal
 from dear_plugin.results.question import Credibility, Question
+from dear_plugin.results.reasons import complete, obstacles, reasons
 from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search.settings import CRITERIA
 
-# The positions of the criteria that depend on more than the counterfactual.
-OF_ACTIONS = [CRITERIA.index(n) for n in ("consistency", "gain", "reliance", "confidence")]
 TEXT_COLUMNS = ("reason", "acted_on", "kind")
-# Cells of the trials of `obstacles` at once, 32 MiB.
-CELLS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -158,16 +151,22 @@ class Result:
         columns["reliance"] = 1.0 - columns["reliance"]
         reason = self.outcome["reason"]
         if self.proposal.searched:
-            required = self.question.method.search.has_criteria
-            texts = with_lacking(reason.tolist(), worth, success, required=required)
-            texts = in_the_way(texts.tolist(), self._obstacles, self.encoder.schema)
+            known = worth, success, self._obstacles
+            texts = complete(reason.tolist(), self.question, *known)
             reason = pd.Series(texts, reason.index, dtype=reason.dtype)
         return self.outcome.assign(**columns, credible=worth.credible.numpy(), reason=reason)
 
     @lazy
     def lines(self) -> list[list[Line]]:
         """(n,) the lines of `changes` of each row."""
-        return lines(self)
+        rows = self.x, self.proposal.rows, self.alone
+        return lines(
+            *(self.encoder, rows, self.proposal.direct),
+            frames=self.labelled,
+            spread=self.spread,
+            ranges=self.ranges,
+            ranking=self.ranking,
+        )
 
     @property
     def changes(self) -> pd.DataFrame:
@@ -199,7 +198,7 @@ class Result:
     @lazy
     def ranges(self) -> Ranges:
         """Between which ends numbers change: of people like a row, and of one person."""
-        return self.question.ranges(self.proposal)
+        return self.question.method._ranges(self.question.case, self.proposal)
 
     @lazy
     def credibility(self) -> Credibility:
@@ -210,31 +209,19 @@ class Result:
     def obstacles(self) -> pd.Series:
         """The features that stand in the way of a credible answer, and cannot be acted on.
 
-        Joined by " + "; "" where there is a credible answer, or where nothing is found. In a trial
-        they take the values of a usual accepted training row: then the nearest attempt has the
-        margin and the criteria of counterfactuals; or the factual has, if its action is at fault.
+        Joined by " + "; "" where there is a credible answer, or where nothing is found. With the
+        values of a usual accepted training row there, the row has an answer.
         """
-        each = in_words(self._obstacles, self.encoder.schema.names)
-        names = [" + ".join(parts) for parts in each]
+        schema = self.encoder.schema.names
+        names = [
+            " + ".join(dict.fromkeys(compress(schema, row))) for row in self._obstacles.tolist()
+        ]
         return pd.Series(names, self.factuals.index, dtype=str, name="obstacles")
 
     @lazy
     def _obstacles(self) -> Tensor:
         """(n, p) bool, the same."""
-        out, question, worth = torch.zeros_like(self.changed), self.question, self.credibility
-        if not (self.proposal.searched and question.method.search.has_criteria):
-            return out
-        asked = ~worth.credible & ~question.accepted & (self.proposal.status != Status.NO_MORE)
-        # The others' reasons say it: what cannot be read, or nothing that may be acted on. What is
-        # in the way of a further answer was not in the way of the first, or was said of it.
-        asked &= torch.from_numpy(self.proposal.reasons == "") & (self.ranking == 0)
-        at_fault = worth.lacks[:, OF_ACTIONS].any(1) | (self.proposal.status == Status.NO_ADVICE)
-        for swapped in (False, True):
-            start = torch.where((at_fault ^ swapped)[:, None], self.x, self.proposal.rows)
-            rows = (asked & ~out.any(1)).nonzero()[:, 0]
-            for at in rows.split(max(1, CELLS // out.shape[1] ** 2)) if len(rows) else ():
-                out[at] = obstacles(question.select(at), start[at])
-        return out
+        return obstacles(self.question, self.proposal, self.credibility, self.ranking == 0)
 
     @lazy
     def support(self) -> pd.Series:
@@ -260,7 +247,7 @@ class Result:
         with several columns all are there.
         `dear.apply(factuals, direct)` gives the counterfactuals again.
         """
-        return _where(self.counterfactuals, self.encoder.schema, self.proposal.direct)
+        return only(self.counterfactuals, self.encoder.schema, self.proposal.direct)
 
     @lazy
     def forced(self) -> pd.DataFrame:
@@ -271,7 +258,7 @@ class Result:
         """
         encoder, forced = self.encoder, self.alone != self.x
         after = patch(encoder, self.factuals, self.x, rows=self.alone)[0]
-        return _where(after, encoder.schema, forced & ~self.proposal.direct)
+        return only(after, encoder.schema, forced & ~self.proposal.direct)
 
     @lazy
     def alone(self) -> Tensor:
@@ -303,19 +290,3 @@ class Result:
     def acts(self) -> Tensor:
         """(n,) bool: rows in which a feature acted on changes."""
         return (self.changed & self.proposal.direct).any(1)
-
-
-def _where(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
-    """A frame, missing where features are not kept, (n, p) bool."""
-    of_columns = kept.numpy().T[list(schema.spread.owner)]
-    where = dict(zip(schema.column_names, of_columns, strict=True))
-    none = np.zeros(len(frame), dtype=bool)
-    columns = [_only(frame[name], where.get(name, none)) for name in frame]
-    return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
-
-
-def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:
-    """A column, missing where not kept, (n,) bool; its dtype becomes nullable where needed."""
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iub":
-        column = column.convert_dtypes()
-    return column.where(kept)

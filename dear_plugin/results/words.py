@@ -1,4 +1,4 @@
-"""Words: lines of `changes` and what is known of an answer in; sentences for an analyst out.
+"""Words: values, and lines of `changes`, in; what an analyst is told of each of them out.
 
 An indirect change is "expected". Without an order of causes it is an association in the data and
 no causal effect; with one it is an effect on conditions.
@@ -7,19 +7,28 @@ no causal effect; with one it is an effect on conditions.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from numbers import Real
+from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dear_plugin.data.schema import Feature, Schema
-from dear_plugin.results.changes import Line, is_uncertain
-from dear_plugin.results.values import amount_of, ends, is_amount, one, unit_of
+from dear_plugin.results.changes import Line, is_amount
 
+# Significant digits of numbers without a precision, the digits of a float64, and the size from
+# which on numbers are written with an exponent.
+DIGITS, MOST_DIGITS, LONGEST = 6, 17, 1e15
+# Relative resolution of float32 columns.
+RESOLUTION = 2.0**-22
+# Significant digits of uncertain amounts.
+UNCERTAIN_DIGITS = 3
 # One person's range that is at most so many times as wide as that of a mean is no other one: the
 # quantiles alone make it 1.4 times as wide.
 WIDER = 2.0
+# Units that start so are read as a part of the number before them.
+MULTIPLES = ("ten ", "hundred ")
 # Letters of a value in a figure; longer ones end in an ellipsis.
 MOST_LETTERS = 30
 
@@ -34,9 +43,6 @@ EFFECT = (
 # Above what follows, without an order of causes and with one.
 FOLLOWS = ("Expected to follow (association)", "Expected to follow")
 
-# A line and its feature.
-Told = tuple[Feature, Line]
-
 
 def note(schema: Schema) -> str:
     """What indirect changes are by a schema: associations, or effects on conditions."""
@@ -46,6 +52,67 @@ def note(schema: Schema) -> str:
 def heading(schema: Schema) -> str:
     """What stands above what follows."""
     return FOLLOWS[schema.causal_order.is_stated]
+
+
+def number(value: Any, places: int | None = None, digits: int = DIGITS) -> str:
+    """A number as text: whole, with its decimals, or rounded; without trailing zeros.
+
+    Args:
+        value: the number.
+        places: the decimals of its feature; None if it has no precision.
+        digits: the significant digits of a number that does not have these decimals.
+    """
+    if isinstance(value, Integral):
+        return str(int(value))
+    exact = float(value)
+    if exact.is_integer() and abs(exact) < LONGEST:
+        return str(int(exact))
+    if places is not None and _has_decimals(exact, places):
+        return f"{round(exact, places):.15g}"
+    return f"{exact:.{_digits(exact, digits)}g}"
+
+
+def one(feature: Feature, value: Any) -> str:
+    """A single value as text; a row of a frame may hold the category 1 as 1.0."""
+    if pd.isna(value):
+        return "missing"
+    if feature.holds_numbers:
+        return number(value, feature.precision)
+    known = next((each for each in feature.choices if each == value), value)
+    return feature.called_level(known) or (
+        number(known) if isinstance(known, float) else str(known)
+    )
+
+
+def ends(feature: Feature, old: Any, new: Any) -> tuple[str, str]:
+    """The old and the new value as text, numbers with enough digits to show their difference."""
+    if not (is_amount(feature, old) and is_amount(feature, new)):
+        return one(feature, old), one(feature, new)
+    before = after = ""
+    for digits in range(DIGITS, MOST_DIGITS + 1):
+        before = number(old, feature.precision, digits)
+        after = _not_short(feature, old, new, digits)
+        error = max(abs(float(before) - float(old)), abs(float(after) - float(new)))
+        if error <= abs(float(new) - float(old)) / 10.0:
+            break
+    return before, after
+
+
+def amount_of(feature: Feature, amount: float, start: float = 0.0) -> str:
+    """The amount of a change, or what it leads to from a start, with three significant digits.
+
+    Decimals that the feature does not have are left out.
+    """
+    amount, places = start + float(f"{amount:.{UNCERTAIN_DIGITS}g}"), feature.precision
+    rounded = amount if places is None else round(amount, places)
+    return number(rounded + 0.0, places, DIGITS if start else UNCERTAIN_DIGITS)
+
+
+def unit_of(feature: Feature, value: Any) -> str:
+    """The unit of a value: of 1 without a plural's "s"; "x ten thousand dollars" of any number."""
+    unit = f"x {feature.unit}" if feature.unit.startswith(MULTIPLES) else feature.unit
+    plural = unit.isalpha() and unit.islower() and unit.endswith("s") and not unit.endswith("ss")
+    return unit[:-1] if plural and float(value) == 1.0 else unit
 
 
 def rises(feature: Feature, old: Any, new: Any) -> bool | None:
@@ -59,203 +126,59 @@ def rises(feature: Feature, old: Any, new: Any) -> bool | None:
 
 def with_unit(feature: Feature, old: Any, new: Any) -> str:
     """The new value of a change with its unit, in as many digits as tell it from the old one."""
-    number = isinstance(new, Real) and not isinstance(new, bool | np.bool_)
+    real = isinstance(new, Real) and not isinstance(new, bool | np.bool_)
     amounts = is_amount(feature, old) and is_amount(feature, new)
-    has_unit = feature.unit and (amounts or (number and new in feature.categories))
+    has_unit = feature.unit and (amounts or (real and new in feature.categories))
     return ends(feature, old, new)[1] + (f" {unit_of(feature, new)}" if has_unit else "")
 
 
-def imperative(feature: Feature, line: Line) -> str:
+def from_to(line: Line) -> tuple[str, str]:
+    """The old and the new value, the new one with its unit."""
+    old, new = line.old, line.new
+    return ends(line.of, old, new)[0], with_unit(line.of, old, new)
+
+
+def imperative(line: Line) -> str:
     """The action: "raise hours from 35 to 41"."""
-    verb = {None: "change", True: "raise", False: "lower"}[rises(feature, line.old, line.new)]
-    return f"{verb} {line.label} {_from_to(feature, line)}"
+    verb = {None: "change", True: "raise", False: "lower"}[rises(line.of, line.old, line.new)]
+    return f"{verb} {line.label} {_change(line)}"
 
 
-def infinitive(feature: Feature, line: Line) -> str:
+def infinitive(line: Line) -> str:
     """What is expected: "to rise from 0 to 307", "to rise by 200 to 400"."""
-    verb = {None: "change", True: "rise", False: "fall"}[rises(feature, line.old, line.new)]
-    told = _range(feature, line) or f"to {verb} {_from_to(feature, line)}"
-    return f"{told}{_for_one(feature, line)}"
+    verb = {None: "change", True: "rise", False: "fall"}[rises(line.of, line.old, line.new)]
+    return f"{_range(line) or f'to {verb} {_change(line)}'}{_for_one(line)}"
 
 
-def needed(feature: Feature, line: Line) -> str:
+def possible(line: Line) -> str:
+    """What may happen: "town may change from A to B (5 of 16 resamples)"."""
+    return f"{line.label} may change {_change(line)}"
+
+
+def needed(line: Line) -> str:
     """What has to happen: "duration must fall to 61 or less", "town must change to B"."""
-    up, end = rises(feature, line.old, line.least), with_unit(feature, line.old, line.least)
-    if not is_amount(feature, line.least) or up is None:
+    up, end = rises(line.of, line.old, line.least), with_unit(line.of, line.old, line.least)
+    if not is_amount(line.of, line.least) or up is None:
         return f"{line.label} must change to {end}"
     return f"{line.label} must {f'rise to {end} or more' if up else f'fall to {end} or less'}"
 
 
-def definition(feature: Feature, line: Line) -> str:
+def definition(line: Line) -> str:
     """What is forced: "area is 80 acres", or "is at most 80 acres" by an order."""
-    bound = ("at most ", "at least ")[bool(rises(feature, line.old, line.alone))]
-    end = with_unit(feature, line.old, line.alone)
+    bound = ("at most ", "at least ")[bool(rises(line.of, line.old, line.alone))]
+    end = with_unit(line.of, line.old, line.alone)
     return f"{line.label} is {'' if line.exact else bound}{end}"
 
 
-def in_short(feature: Feature, line: Line) -> str:
+def in_short(line: Line) -> str:
     """Both values, and the ends for people like this, for a figure: "0 → 307 (200 to 400)"."""
-    old = ends(feature, line.old, line.new)[0]
-    text = f"{_clipped(old)} → {_clipped(with_unit(feature, line.old, line.new))}"
+    text = " → ".join(map(_clipped, from_to(line)))
     if line.kind == "forced":
         return f"{text} (by definition)"
-    if line.kind == "direct" or math.isnan(line.low):
+    if line.kind == "direct" or not line.is_amount:
         return text + _count(line)
-    low, high = _amounts(feature, (line.low, line.high), float(line.old))
+    low, high = (amount_of(line.of, end, float(line.old)) for end in (line.low, line.high))
     return f"{text} ({low} to {high})" if low != high else text
-
-
-def _from_to(feature: Feature, line: Line) -> str:
-    """Both values, and the number of redraws: "from no to yes (7 of 16 resamples)"."""
-    old = ends(feature, line.old, line.new)[0]
-    return f"from {old} to {with_unit(feature, line.old, line.new)}{_count(line)}"
-
-
-def _count(line: Line) -> str:
-    """How many redraws agree, where not all do, of what has no range."""
-    some = math.isnan(line.low) and line.agree < line.redraws
-    return f" ({line.agree} of {line.redraws} resamples)" if some else ""
-
-
-def _range(feature: Feature, line: Line) -> str:
-    """The range of a number's mean change; "" where both ends have the same text."""
-    if math.isnan(line.low) or line.kind != "indirect":
-        return ""
-    low, high = _amounts(feature, (line.low, line.high))
-    if low == high:
-        return ""
-    unit = f" {unit_of(feature, line.new)}" if feature.unit else ""
-    fall, rise = low.removeprefix("-"), high.removeprefix("-")
-    if "0" not in (low, high) and line.low > 0.0:
-        return f"to rise by {fall} to {rise}{unit}"
-    if "0" not in (low, high) and line.high < 0.0:
-        return f"to fall by {rise} to {fall}{unit}"
-    falls = [f"fall by up to {fall}"] if low.startswith("-") else []
-    grows = [f"rise by up to {rise}"] if high != "0" else []
-    return f"to {' or '.join(falls + grows)}{unit}"
-
-
-def _for_one(feature: Feature, line: Line) -> str:
-    """The range of one person's change; "" where that of people like this is similar."""
-    wide = line.high_one - line.low_one > WIDER * (line.high - line.low)
-    if not (wide and line.kind == "indirect"):
-        return ""
-    low, high = _amounts(feature, (line.low_one, line.high_one))
-    return f" for people like this (a single person: {low} to {high})"
-
-
-def _amounts(feature: Feature, of: tuple[float, float], start: float = 0.0) -> tuple[str, str]:
-    """The ends of a range in user units, added to a start, as text."""
-    low, high = (amount_of(feature, end, start) for end in of)
-    return low, high
-
-
-def sentence(
-    direct: Sequence[Told],
-    indirect: Sequence[Told],
-    shares: Mapping[str, tuple[float, float]],
-    more: int = 0,
-    *,
-    forced: Sequence[Told] = (),
-) -> str:
-    """The first clause of a description: the action, and the indirect changes then expected.
-
-    Args:
-        direct: the features acted on.
-        indirect: features that change indirectly.
-        shares: categories that do not flip, with their expected probability before and after.
-        more: the number of indirect changes besides these.
-        forced: what rules between columns set with the action.
-    """
-    likely = [told for told in indirect if not is_uncertain(told[1])]
-    expected = join([f"{told[1].label} {infinitive(*told)}" for told in likely])
-    possible = [
-        f"{told[1].label} may change {_from_to(*told)}"
-        for told in indirect
-        if is_uncertain(told[1])
-    ]
-    follows = "; ".join(filter(None, [expected and f"then expect {expected}", join(possible)]))
-    if more:
-        follows += f" (and {more} more)"
-    if shares:
-        probabilities = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
-        follows = follows or "no other change is likely"
-        follows += f" (chance of {probabilities})"
-    is_so = join([definition(*told) for told in forced])
-    by_definition = is_so and f"with it, {is_so} by definition"
-    acts = join([imperative(*told) for told in direct])
-    return "; ".join(filter(None, [acts, by_definition, follows]))
-
-
-ENOUGH = "The action is enough by itself."
-# Where a rule between columns changes more.
-ENOUGH_FORCED = "The action is enough, with what it changes by definition."
-# Of an action that is accepted alone, and refused with some part of what follows.
-DEPENDS = (
-    "The action alone is accepted, but not with every part of what is expected to follow: it"
-    " depends on how much of that happens."
-)
-# Of an action that does not help by itself.
-CHAIN = "The action works through what follows, not by itself."
-# Where more than a tenth of resamples fail.
-UNDONE = ", but what is expected to follow may undo it."
-SURE = 0.9
-# Resamples of fewer training rows do not tell how certain an answer is.
-FEWEST = 30
-
-
-def enough(
-    musts: Sequence[Told] | None, *, forced: bool, alone: bool, gain: bool, sure: bool
-) -> str:
-    """Whether the action is enough, or what it needs.
-
-    Args:
-        musts: the changes that must follow; None where the answer does not count on any.
-        forced: whether the action forces a change by definition.
-        alone: whether the action alone is accepted.
-        gain: whether the action itself raises the score.
-        sure: whether it succeeds under nearly all resamples.
-    """
-    if musts is None:
-        told = ENOUGH_FORCED if forced else ENOUGH
-        return told if sure else told.replace(".", UNDONE)
-    if alone:
-        return DEPENDS
-    told = join([needed(*each) for each in musts])
-    needs = f"It needs what is expected to follow{f': {told}' if told else ''}."
-    return needs if gain else f"{needs} {CHAIN}"
-
-
-def succeeds(times: int, count: int, rows: int) -> str:
-    """A sentence on the confidence, given the resamples and the number of training rows."""
-    told = f"It succeeds in {times} of {count} resamples of the training rows"
-    few = f", of which there are too few ({rows}) to tell" if rows < FEWEST else ""
-    return f"{told}{few}."
-
-
-def agreed(share: float, count: int) -> str:
-    """A sentence on how many of the copies of the model, `count`, accept an answer."""
-    return f"{round(share * count)} of {count} copies of the model accept it, too."
-
-
-def unclear(moves: Mapping[str, float]) -> str:
-    """A sentence on features, with their consistency, whose change often does not help."""
-    if not moves:
-        return ""
-    shares = join([f"{share:.0%}" if share > 0.0 else "none" for share in moves.values()])
-    what = f"The model does not clearly favour such a change of {join(list(moves))}"
-    return f"{what}: of the training rows that it moves, {shares} gain."
-
-
-def weak(words: str, more: Sequence[str], why: str) -> str:
-    """The text of an answer that is not credible, which it says first.
-
-    Args:
-        words: the action and its indirect changes.
-        more: the sentences of `certainty`.
-        why: what the answer lacks.
-    """
-    return " ".join([f"Weak answer: {why}.", as_sentence(words), *more])
 
 
 def join(parts: Sequence[str], last: str = "and") -> str:
@@ -270,11 +193,67 @@ def as_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-def level(feature: Feature) -> str:
-    """The name of a binary feature's second value: "marital-status = Married"."""
-    return f"{feature.called} = {one(feature, feature.categories[-1])}"
+def _change(line: Line) -> str:
+    """Both values, and the number of redraws: "from no to yes (7 of 16 resamples)"."""
+    return f"from {' to '.join(from_to(line))}{_count(line)}"
+
+
+def _count(line: Line) -> str:
+    """How many redraws agree, where not all do, of what has no range."""
+    some = not line.is_amount and line.agree < line.redraws
+    return f" ({line.agree} of {line.redraws} resamples)" if some else ""
+
+
+def _range(line: Line) -> str:
+    """The range of a number's mean change; "" where both ends have the same text."""
+    if not line.is_amount or line.kind != "indirect":
+        return ""
+    low, high = (amount_of(line.of, end) for end in (line.low, line.high))
+    if low == high:
+        return ""
+    fall, rise = low.removeprefix("-"), high.removeprefix("-")
+    if "0" not in (low, high) and line.low > 0.0:
+        told, last = f"rise by {fall} to {rise}", rise
+    elif "0" not in (low, high) and line.high < 0.0:
+        told, last = f"fall by {rise} to {fall}", fall
+    else:
+        falls = [f"fall by up to {fall}"] if low.startswith("-") else []
+        grows = [f"rise by up to {rise}"] if high != "0" else []
+        told, last = " or ".join(falls + grows), rise if grows else fall
+    return f"to {told} {unit_of(line.of, last)}".rstrip()
+
+
+def _for_one(line: Line) -> str:
+    """The range of one person's change; "" where that of people like this is similar."""
+    wide = line.high_one - line.low_one > WIDER * (line.high - line.low)
+    if not (wide and line.kind == "indirect"):
+        return ""
+    low, high = (amount_of(line.of, end) for end in (line.low_one, line.high_one))
+    return f" for people like this (a single person: {low} to {high})"
 
 
 def _clipped(text: str) -> str:
     """A text of at most `MOST_LETTERS` letters."""
     return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1].rstrip()}…"
+
+
+def _has_decimals(exact: float, places: int) -> bool:
+    """Whether a number has no more than some decimals, up to the resolution of float32."""
+    tolerance = min(RESOLUTION * abs(exact), 0.1 * 10.0**-places)
+    return abs(exact - round(exact, places)) <= tolerance
+
+
+def _digits(exact: float, digits: int) -> int:
+    """The significant digits of a number: at least all those of its integer part, if not long."""
+    return max(digits, len(str(int(abs(exact))))) if abs(exact) < LONGEST else digits
+
+
+def _not_short(feature: Feature, old: Any, new: Any, digits: int) -> str:
+    """The new number, rounded away from the old one so that the action is not too small."""
+    text, exact = number(new, feature.precision, digits), float(new)
+    change = exact - float(old)
+    tolerance = min(RESOLUTION * abs(exact), abs(change) / 100.0)
+    if (exact - float(text)) * math.copysign(1.0, change) <= tolerance:
+        return text
+    unit = 10.0 ** (math.floor(math.log10(abs(exact))) + 1 - _digits(exact, digits))
+    return number(float(text) + math.copysign(unit, change), feature.precision, digits)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from numbers import Integral
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,7 +17,7 @@ from dear_plugin._threads import one_thread
 from dear_plugin.data.columns import patch
 from dear_plugin.errors import InputError, shown
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.reasons import Status
+from dear_plugin.problem.reasons import Reason, Status
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Attempt, Method, Question
 from dear_plugin.results.result import Result
@@ -48,8 +49,12 @@ def write(
     lawful = case.feasible.keeps_rules(seen[rows], rows)
     proposal = replace(proposal, rows=seen)
     if not bool(lawful.all()):
-        broken = case.feasible.broken_text(seen, rows[~lawful])
-        proposal = proposal.refused(rows[~lawful], broken)
+        reasons, broken = (
+            np.array(proposal.reasons),
+            case.feasible.broken_text(seen, rows[~lawful]),
+        )
+        reasons[rows[~lawful].numpy()] = [Reason.BREAKS_RULES.format(names) for names in broken]
+        proposal = replace(proposal, reasons=reasons)
     scores, done = question.scores, question.accepted
     if before is not None:
         scores, done = before.scores, before.success

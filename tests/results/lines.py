@@ -6,8 +6,9 @@ from dear_plugin.results.changes import Line
 
 
 def line(feature, old, new, kind="direct", **more):
-    """A line of an amount that all redraws agree on, unless more is given."""
-    known = {"label": feature, "alone": new if kind != "indirect" else old, "least": old}
+    """A line of a feature that all redraws agree on, unless more is given."""
+    alone = new if kind != "indirect" else old
+    known = {"label": feature.called, "of": feature, "alone": alone, "least": old}
     ends = {"low": math.nan, "high": math.nan, "low_one": math.nan, "high_one": math.nan}
     if all(isinstance(each, int | float) for each in (old, new)):
         ends = dict.fromkeys(ends, new - old)
@@ -15,14 +16,14 @@ def line(feature, old, new, kind="direct", **more):
         "agree": 16,
         "redraws": 16,
         "size": 1.0,
-        "unit": "",
+        "unit": feature.unit,
         "exact": True,
         "row": 0,
         "rank": 0,
     }
     return Line(
         **{
-            "feature": feature,
+            "feature": feature.name,
             "old": old,
             "new": new,
             "kind": kind,

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Schema
-from dear_plugin.results.changes import Line
+from dear_plugin.results.changes import COLUMNS
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_the_direct_lines_are_the_action(result):
 
 def test_it_has_the_documented_columns_and_what_is_acted_on_comes_first(result):
     changes = result.changes
-    assert tuple(changes.columns) == Line._fields
+    assert tuple(changes.columns) == COLUMNS
     assert set(changes["kind"]) <= {"direct", "forced", "indirect"}
     for _, own in changes.groupby("row"):
         direct = own["kind"].eq("direct").tolist()
@@ -59,7 +59,7 @@ def test_an_indirect_number_has_its_range_and_a_category_its_redraws(result):
 def test_it_is_written_to_csv_and_read_again(result, tmp_path):
     result.changes.to_csv(tmp_path / "changes.csv", index=False)
     again = pd.read_csv(tmp_path / "changes.csv")
-    assert list(again.columns) == list(Line._fields)
+    assert list(again.columns) == list(COLUMNS)
     assert len(again) == len(result.changes)
 
 
@@ -98,5 +98,5 @@ def test_columns_of_a_one_hot_group_are_one_line():
 
 def test_no_row_has_no_lines(fitted, mixed):
     none = fitted.generate(mixed.frame.head(0)).changes
-    assert list(none.columns) == list(Line._fields)
+    assert list(none.columns) == list(COLUMNS)
     assert none.empty

@@ -196,7 +196,7 @@ class TestTemplates:
         assert "{" not in "".join(loans.letter(template=language))
 
     def test_german_numbers_are_german(self, loans):
-        german = LetterTemplate.of("de", thousand="thousand ")
+        german = LetterTemplate.of("de", thousand="thousand")
         label = next(i for i in advised(loans) if loans.actions["reliance"][i] > 0)
         text = loans.letter(label, template=german)
         assert re.search(r"the loan von \d+\.\d+ auf \d+\.\d+ euros senken\.", text)
@@ -247,6 +247,18 @@ class TestAmounts:
     def test_old_and_new_have_as_many_decimals(self, old, new, precision, told):
         feature = Feature("a", Kind.NUMERIC, precision=precision)
         assert WORDS._ends(feature, old, new) == told
+
+    @pytest.mark.parametrize(
+        ("unit", "told"),
+        [
+            ("thousand euros", ("2,500", "1,000 euros")),
+            ("ten thousand dollars", ("25,000", "10,000 dollars")),
+            ("thousands", ("2.5", "1.0 thousand")),
+        ],
+    )
+    def test_a_unit_that_is_a_number_is_said_in_full(self, unit, told):
+        feature = Feature("a", Kind.NUMERIC, precision=1, unit=unit)
+        assert WORDS._ends(feature, 2.5, 1.0) == told
 
     def test_no_verb_agrees_with_a_label(self, loans):
         """ "the monthly charges is at most" cannot be written."""

@@ -86,6 +86,13 @@ def test_another_model_other_rows_and_another_search_have_other_hashes(result, l
         assert hashes["settings"] == own["settings"] or name == "settings"
 
 
+def test_the_training_rows_are_hashed_once_for_all_rows(dear, result, label):
+    known = dear.trained.digests
+    every = [result.record(each)["hashes"] for each in result.factuals.index[:2]]
+    assert dear.trained.digests is known
+    assert all(each.items() > known.items() for each in every)
+
+
 @pytest.mark.ci
 def test_a_fresh_process_makes_the_same(result, label):
     plain = asked().generate(DATA.frame.head(20)).record(label)

@@ -20,7 +20,7 @@ from torch import Tensor
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Decoder, Members, register
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.estimate import DRAWS, PEOPLE, Estimate
+from dear_plugin.decoders.transport.estimate import DRAWS, PEOPLE, Estimate, sampled
 from dear_plugin.errors import ConstraintError, NotFittedError, shown
 
 FEW_ROWS = 1000
@@ -113,7 +113,7 @@ class Transport(Decoder):
 
     def resample(self, x: Tensor, values: Tensor, draws: Tensor, copy: object) -> Tensor:
         """The rows, (m, r, p), that follow under some resamples; see `Decoder.resample`."""
-        out, groups = x.new_empty(len(x), len(draws), x.shape[1]), (draws - 1) // DRAWS
+        out, groups = x.new_empty(len(x), len(draws), x.shape[1]), sampled(draws)
         for group in groups.unique().tolist():
             some, fitted = groups == group, self._fitted
             parts = _parts(int(some.sum()), x, values[:, None])

@@ -7,7 +7,7 @@ sample differs in the weights of blocks of rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from zlib import crc32
 
 import torch
@@ -88,7 +88,8 @@ class Estimate:
     @property
     def entries(self) -> int:
         """The number of entries of the tables that are estimated, and of the bins."""
-        tables = [self.point[0], *(each for each, _ in self._draws.values())]
+        own = (tables for group, (tables, _) in self._draws.items() if group < TIMES)
+        tables = [self.point[0], *own]
         return sum(each.entries for each in tables) + self.axis.bins.numel()
 
     def drawn(self, group: int) -> tuple[Tables, Lines]:
@@ -107,13 +108,16 @@ class Estimate:
         return self._draws[group]
 
     def _draw(self, group: int) -> tuple[Tables, Lines]:
-        generator = torch.Generator().manual_seed(group % TIMES)
+        first, untested = group % TIMES, group >= TIMES
+        generator = torch.Generator().manual_seed(first)
         blocks = torch.randint(BLOCKS, (DRAWS, BLOCKS // 2), generator=generator)
         weights = 2.0 * torch.nn.functional.one_hot(blocks, BLOCKS).sum(1).double()
+        fits = zip(self._fits, self._points, strict=True)
+        lines = Lines.joined([fit.lines(weights, own, untested=untested) for fit, own in fits])
+        if untested:
+            return self.drawn(first)[0], lines
         self._chained[group] = [fit.lines(weights, point) for fit, point in self._chains]
-        fits, untested = zip(self._fits, self._points, strict=True), group >= TIMES
-        lines = (fit.lines(weights, own, untested=untested) for fit, own in fits)
-        return self._tables(weights, self.point[0].features), Lines.joined([*lines])
+        return self._tables(weights, self.point[0].features), lines
 
     @lazy
     def _chains(self) -> list[tuple[LeastSquares, Lines]]:
@@ -144,7 +148,8 @@ class Estimate:
 
     def _chain(self, group: int) -> list[Lines]:
         """What follows counted features in a group of samples."""
-        return self._chained[group] if group >= 0 else [point for _, point in self._chains]
+        points = [point for _, point in self._chains]
+        return self._chained[group % TIMES] if group >= 0 else points
 
     def _counts(self, weights: Tensor, by: Tensor | None = None) -> Counts:
         return Counts(*self._set, weights, by, self.axis)
@@ -210,19 +215,18 @@ class Estimate:
 
         Args:
             x: (m, p) rows.
-            draws: (r,) draws of one group, from 1 on; None: the training rows.
+            draws: (r,) draws of the same samples, from 1 on; None: the training rows.
             generator: breaks ties at random; None takes the middle in the training rows, and in
                 each sample another place, since nobody knows a row's own.
         """
-        group, places = None if draws is None else _group(draws), _place(draws)
-        tables, lines, draws = self._of(draws)
+        asked, (tables, lines, draws) = draws, self._of(draws)
         at = self._cell(x, draws) * len(self.axis.mix)
         at = at + self.axis.node(x.index_select(1, self.acted))
         v = torch.cat([x.expand(len(draws), -1, -1), at[..., None].to(x.dtype)], 2)
         if len(features := tables.features):
             tie = torch.full((1, 1, len(features)), 0.5)
-            if group is not None:
-                tie = _places(group, self._keys)[places, None]
+            if asked is not None:
+                tie = _places(asked, self._keys)[:, None]
             if generator is not None:
                 drawn = torch.rand((1, len(x), len(features)), generator=generator)
                 tie = drawn[..., features.argsort().argsort()]
@@ -241,11 +245,10 @@ class Estimate:
             x: (m, p) the factual rows.
             v: (r, m, k) their latents.
             values: (m, c, w) the new values of x_S.
-            draws: (r,) draws of one group, from 1 on; None: the training rows.
+            draws: (r,) draws of the same samples, from 1 on; None: the training rows.
         """
-        group, places = None if draws is None else _group(draws), _place(draws)
-        (m, c, _), (tables, lines, draws) = values.shape, self._of(draws)
-        luck = None if group is None else _places(group, [LUCK])[places, 0].numpy()
+        asked, (m, c, _), (tables, lines, draws) = draws, values.shape, self._of(draws)
+        luck = None if asked is None else _places(asked, [LUCK])[:, 0].numpy()
         out = x[:, None].repeat(len(draws), 1, c, 1)
         if len(features := tables.features):
             start, node = v[..., -1].long(), self.axis.node(values.flatten(0, 1)).view(m, c)
@@ -257,14 +260,14 @@ class Estimate:
             stays = is_special(out[..., features]) | is_special(x[:, None, features])
             moved = lines.move(x, v.index_select(2, features), values, draws)
             out.index_copy_(3, features, torch.where(stays, out[..., features], moved))
-        for chain in self._chain(_sampled(group)) if group is not None else ():
+        for chain in self._chain(int(sampled(asked)[0])) if asked is not None else ():
             moved = chain.follow(x, out[:, :, 0], values[:, 0], draws)
             out.index_copy_(3, chain.features, moved[:, :, None])
-        if group is not None and len(features):
+        if asked is not None and len(features):
             # Nor does anybody know what a row was before it was rounded.
             keys, gaps = self._sample.shared(rounding)
             moved, keys = out[..., features], [keys[j] for j in features.tolist()]
-            within = (_places(group, keys)[places] - 0.5) * gaps[features]
+            within = (_places(asked, keys) - 0.5) * gaps[features]
             moves = (moved != x[:, None, features]) & ~stays
             out[..., features] = moved + within[:, None, None].to(moved) * moves
         for j, i, slope in self._copies:
@@ -293,7 +296,7 @@ class Estimate:
         """What moves in some samples, and their places there."""
         if draws is None or draws[0] <= 0:
             return *self.point, torch.zeros_like(_place(draws))
-        return *self.drawn(_sampled(_group(draws))), _place(draws)
+        return *self.drawn(int(sampled(draws)[0])), _place(draws)
 
     @lazy
     def _keys(self) -> list[int]:
@@ -316,29 +319,31 @@ def _alike(special: Tensor, smooth: Tensor) -> list[Tensor]:
     return [torch.isin(some, torch.tensor(each).long()) for each in where.values()]
 
 
-def _group(draws: Tensor) -> int:
-    """The group of 16 draws that some of one group are in."""
-    return int(draws[0] - 1) // DRAWS
-
-
 def _place(draws: Tensor | None) -> Tensor:
     """(r,) the places of draws in their group."""
     return torch.zeros(1, dtype=torch.int64) if draws is None else (draws - 1) % DRAWS
 
 
-def _sampled(group: int) -> int:
-    """The group of bootstrap samples of a group of draws, see `Estimate.drawn`; -1 for none."""
-    return max(group, -1) if group < TIMES else TIMES + group % TIMES
+def sampled(draws: Tensor) -> Tensor:
+    """(r,) the group of bootstrap samples of each draw, see `Estimate.drawn`; -1 for none."""
+    group = (draws - 1) // DRAWS
+    return torch.where(group < TIMES, group.clamp_min(-1), TIMES + group % TIMES)
 
 
-def _places(group: int, keys: Sequence[int]) -> Tensor:
-    """(16, f) evenly spaced places in (0, 1), for each key in another order of the samples.
+@lru_cache(1024)
+def _order(seed: int) -> Tensor:
+    """(16,) the places of the samples in a random order."""
+    return torch.randperm(DRAWS, generator=torch.Generator().manual_seed(seed))
 
-    Of further groups, other places in the same samples.
+
+def _places(draws: Tensor, keys: Sequence[int]) -> Tensor:
+    """(r, f) evenly spaced places in (0, 1), for each key in another order of the samples.
+
+    Of each group of 16 draws of the same samples, other places.
     """
-    seeds = (torch.Generator().manual_seed(key + group % TIMES) for key in keys)
-    orders = [torch.randperm(DRAWS, generator=seed) for seed in seeds]
-    turned = torch.stack(orders, 1) + group // TIMES * (DRAWS // PEOPLE)
+    group = (draws - 1) // DRAWS
+    orders = [_order(key + int(group[0]) % TIMES) for key in keys]
+    turned = torch.stack(orders, 1)[_place(draws)] + group[:, None] // TIMES * (DRAWS // PEOPLE)
     return (turned % DRAWS + 0.5) / DRAWS
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dear_plugin import Feature, Kind
-from dear_plugin.results.amounts import _farther, rounded
+from dear_plugin.results.told import _farther, rounded
 from tests.results.lines import line
 
 
@@ -60,6 +60,6 @@ def test_a_number_of_few_values_is_told_as_it_is():
 def test_no_amount_is_beyond_all_rows():
     """It is rounded towards the old value instead, and the model is asked as always."""
     few, many = pay(bounds=(27.84, 90.0)), pay(bounds=(0.0, 25.35))
-    assert _farther(pay(), line("pay", 32.81, 27.84), 2).new == 27.8
-    assert _farther(few, line("pay", 32.81, 27.84), 2).new == 27.9
-    assert _farther(many, line("pay", 21.54, 25.35), 2).new == 25.3
+    assert _farther(line(pay(), 32.81, 27.84), 2).new == 27.8
+    assert _farther(line(few, 32.81, 27.84), 2).new == 27.9
+    assert _farther(line(many, 21.54, 25.35), 2).new == 25.3

@@ -1,0 +1,264 @@
+"""Told: answers in; what a letter tells of them, or what stands in the way, out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin.data import kinds
+from dear_plugin.data.feature import Feature
+from dear_plugin.data.kinds import read
+from dear_plugin.data.schema import Schema
+from dear_plugin.results.changes import Line, is_amount, is_exact
+from dear_plugin.results.describe import followers, needs, unclear_changes
+from dear_plugin.results.result import Result
+from dear_plugin.search.settings import CRITERIA
+
+# Significant digits of amounts, None for the exact value, and how many of the changes that must
+# follow are named: what the model accepts first is told.
+DIGITS: tuple[int | None, ...] = (2, 3, None)
+NAMED = (1, 2, 3)
+MOST_USUAL = 2
+# An indirect change is named from this many standard deviations of the training rows on.
+LEAST_NAMED = 0.1
+# Digits of what usually follows, where an action has no rounded value.
+USUAL_DIGITS = 3
+# Changes of amounts of more than this share are no advice: of the usual range in all, or of the
+# own value where the change has more than so many steps. The share is a judgement: readers of
+# letters would not send "half as much again". Fewer steps are little, whatever share they are.
+FAR, FEW = 0.5, 10
+
+
+def told(result: Result, positions: Sequence[int]) -> list[list[Line] | None]:
+    """The lines that a letter tells of the answers at m positions; None where none can be.
+
+    Actions and bounds have round amounts; what these force has its value in `alone`; what must
+    follow has its bound in `least`. The row that has just what is told is accepted by the user's
+    model, as is the row that has everything that is expected to follow.
+    """
+    found: dict[int, list[Line]] = {}
+    left = list(positions)
+    digits = DIGITS if result.proposal.searched else DIGITS[-1:]
+    for most, places in product(NAMED, digits):
+        if left:
+            drafts = [_draft(result, at, places, most) for at in left]
+            done = _accepted(result.select(torch.tensor(left)), drafts)
+            found |= {at: draft for at, draft in zip(left, done, strict=True) if draft}
+        left = [at for at in left if at not in found]
+    return [found.get(at) for at in positions]
+
+
+def advisable(result: Result, at: int) -> bool:
+    """Whether an answer may be told as advice: it is credible, and nothing that it needs is open.
+
+    The model clearly favours its direction, it goes neither far nor to rare values, no part
+    of what follows undoes it, and what must follow has a known direction, and is an effect or a
+    choice of the applicant.
+    """
+    if not bool(result.success[at] & result.acts[at]):
+        return False
+    if result.proposal.searched:
+        good = bool(result.credibility.credible[at])
+        unfit = unclear_changes(result, at) or rare_values(result, at) or far_changes(result, at)
+        if not good or unfit:
+            return False
+    undone = bool((result.spread.reliance[at] > 0.0) & result.spread.alone[at])
+    return not (undone or unsure_needs(result, at))
+
+
+def hindrance(result: Result, at: int) -> tuple[str, list[str]]:
+    """What stands in the way of advice: the name of a sentence, and features in words."""
+    schema, lines = result.encoder.schema, result.lines[at]
+    fixed = [f for f in schema if f.name in result.obstacles.iloc[at].split(" + ")]
+    named = _named(schema)
+    # What is immutable, such as an age, is no matter of advice.
+    others = [f.called for f in fixed if not f.immutable and f.called in named]
+    if others:
+        return "fixed", others
+    acted = [line.label for line in lines if line.kind == "direct"]
+    if fixed or not (bool(result.success[at]) and acted):
+        return "nothing", []
+    lacks = {CRITERIA[c] for c in result.credibility.lacks[at].nonzero()[:, 0].tolist()}
+    follow = [line.label for line in lines if line.kind == "indirect"]
+    depends = [label for label in unsure_needs(result, at) or follow if label in named]
+    each = {
+        "rare": rare_values(result, at) or (acted if "plausibility" in lacks else []),
+        "far": far_changes(result, at),
+        "unclear": list(unclear_changes(result, at)),
+        "depends": depends[: max(NAMED)],
+    }
+    name = next((name for name, some in each.items() if some), "unclear")
+    return name, list(dict.fromkeys(each[name] or acted))
+
+
+def rare_values(result: Result, at: int) -> list[str]:
+    """What an answer acts on that goes beyond the central training values, in words."""
+    (low, high), x = result.encoder.central, result.x[at]
+    rows = result.proposal.rows[at]
+    beyond = (rows > torch.max(high, x)) | (rows < torch.min(low, x))
+    index = result.encoder.schema.index
+    return [line.label for line in _amounts(result, at) if bool(beyond[[*index([line.feature])]])]
+
+
+def far_changes(result: Result, at: int) -> list[str]:
+    """What an answer acts on, where that goes farther than most people can, in words.
+
+    Amounts count, but not those of few values: half of the usual range in all, or half of what
+    there was in more than a few steps.
+    """
+    some = [line for line in _amounts(result, at) if not line.of.observed]
+    own = (abs(e.low) > max(FAR * abs(e.old), FEW * e.of.usual_step) for e in some)
+    too_far = sum(abs(line.size) for line in some) > FAR or any(own)
+    return [line.label for line in some] if too_far else []
+
+
+def unsure_needs(result: Result, at: int) -> list[str]:
+    """What must follow, though nobody can say that it does, in words."""
+    effects = result.encoder.schema.causal_order.is_stated
+    return [
+        line.label
+        for line in needs(result, at)
+        if line.is_open or not (effects or _is_choice(result, at, line))
+    ]
+
+
+def rounded(
+    feature: Feature, old: float, value: float, digits: int | None, *, away: int = 0
+) -> float:
+    """A value that a number changes to, with some significant digits of it and of its change.
+
+    Args:
+        feature: the number.
+        old: its value before.
+        value: its value after, or in between.
+        digits: None leaves the value as it is.
+        away: 1 rounds away from the old value, -1 towards it, 0 to the nearest.
+    """
+    change, places = value - old, feature.precision
+    if change == 0.0 or feature.observed or (digits is None and places is None):
+        return value
+    if digits is not None:
+        sizes = [abs(each) for each in (change, value) if each]
+        own = max(digits - 1 - math.floor(math.log10(size)) for size in sizes)
+        own = max(own, -math.floor(math.log10(feature.usual_step)))
+        places = own if places is None else min(own, places)
+    grain = 10.0 ** (places or 0)
+    whole = round(value * grain, 6)
+    if away:
+        whole = math.ceil(whole) if (change > 0) == (away > 0) else math.floor(whole)
+    return round(round(whole) / grain, max(places or 0, 0))
+
+
+def _named(schema: Schema) -> set[str]:
+    """The features that a letter may name besides the action: where some have labels, these."""
+    return {f.called for f in schema if f.label} or {f.called for f in schema}
+
+
+def _amounts(result: Result, at: int) -> list[Line]:
+    """The amounts that an answer acts on."""
+    return [line for line in result.lines[at] if line.kind == "direct" and line.is_amount]
+
+
+def _is_choice(result: Result, at: int, line: Line) -> bool:
+    """Whether the applicant may act on what changes: it is a choice, and does not just happen."""
+    (j,) = result.encoder.schema.index([line.feature])
+    question = result.question
+    return bool(question.method._acts[j] & ~question.case.feasible.limits.not_actionable[at, j])
+
+
+def _draft(result: Result, at: int, digits: int | None, most: int) -> list[Line]:
+    """What may be told of an answer, with some digits and some of the changes that must follow."""
+    schema = result.encoder.schema
+    acts = [_farther(line, digits) for line in result.lines[at] if line.kind == "direct"]
+    must = [_bound(line, digits) for line in needs(result, at)[:most]]
+    bound, named = {line.feature for line in must}, _named(schema)
+    usual = [
+        _usual(line, digits or USUAL_DIGITS, needed=line.feature in bound)
+        for size, line in followers(result, at)
+        if schema.causal_order.is_stated and size >= LEAST_NAMED and line.label in named
+        if not (line.is_open or _is_choice(result, at, line))
+    ]
+    return [*acts, *must, *usual[:MOST_USUAL]]
+
+
+def _farther(line: Line, digits: int | None) -> Line:
+    """An action with a rounded new value, which is farther unless no row has gone so far."""
+    if not line.is_amount:
+        return line
+    (low, high), ends = line.of.bounds, (float(line.old), float(line.new))
+    farther, nearer = (rounded(line.of, *ends, digits, away=away) for away in (1, -1))
+    return line._replace(new=farther if low <= farther <= high else nearer)
+
+
+def _usual(line: Line, digits: int, *, needed: bool) -> Line:
+    """What usually follows, rounded; not short of what must."""
+    new = line.new
+    if line.is_amount:
+        new = rounded(line.of, float(line.old), float(new), digits, away=int(needed))
+    return line._replace(new=new, least=line.old)
+
+
+def _bound(line: Line, digits: int | None) -> Line:
+    """Up to where a change must follow."""
+    if not (is_amount(line.of, line.old) and is_amount(line.of, line.least)):
+        return line
+    old, new = float(line.old), float(line.new)
+    part = rounded(line.of, old, float(line.least), digits, away=1)
+    return line._replace(least=part if abs(part - old) <= abs(new - old) else new)
+
+
+def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] | None]:
+    """What is told where the model accepts it, without and with all that is expected to follow.
+
+    With what the told action forces.
+    """
+    reached, direct, x = result.proposal.rows, result.proposal.direct, result.x
+    index, needed = result.encoder.schema.index, torch.zeros_like(direct)
+    acts = [[(line, line.new) for line in draft if line.kind == "direct"] for draft in drafts]
+    musts = [[(line, line.least) for line in draft if line.is_needed] for draft in drafts]
+    whole = result.repaired(_written(result, reached, acts))
+    least = result.repaired(_written(result, torch.where(direct, reached, x), acts))
+    forced = [_forced(result, i, row) for i, row in enumerate(least)]
+    for i, some in enumerate(musts):
+        needed[i, list(index(line.feature for line, _ in some))] = True
+    least = result.repaired(_written(result, least, musts), needed)
+    good, feasible = torch.ones(len(x), dtype=torch.bool), result.question.case.feasible.limits
+    for i, j in (direct & (least != reached)).nonzero().tolist():
+        one = torch.tensor([j]), torch.tensor([i])
+        good[i] &= feasible.admits(least[i : i + 1, [j]], *one)[0, 0]
+    for tried in (least, whole):
+        good &= result.question.accepts_alone(tried)
+    told = zip(drafts, forced, good.tolist(), strict=True)
+    return [[*draft, *own] if fine else None for draft, own, fine in told]
+
+
+def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:
+    """What a told action forces, given the row with the action alone, (p,)."""
+    schema, before = result.encoder.schema, result.labelled[0].iloc[at]
+    moved, lines = (alone != result.x[at]) & ~result.proposal.direct[at], []
+    for j in moved.nonzero()[:, 0].tolist():
+        feature, none = schema.features[j], [math.nan] * 4
+        (cell,) = kinds.of(feature).cells(feature, alone[[j]].numpy())
+        head = None, 0, feature.name, feature.called, "forced", before[feature.name]
+        rest = 0, 0, 1.0, feature.unit, is_exact(schema, feature), feature
+        lines.append(Line._make([*head, cell, cell, cell, *none, *rest]))
+    return lines
+
+
+def _written(result: Result, rows: Tensor, told: Sequence[Sequence[tuple[Line, Any]]]) -> Tensor:
+    """Rows, (m, p), with values; those that are no amounts as the answer has them."""
+    rows, reached = rows.clone(), result.proposal.rows
+    for i, own in enumerate(told):
+        for line, new in own:
+            (j,) = result.encoder.schema.index([line.feature])
+            rows[i, j] = reached[i, j]
+            if is_amount(line.of, line.old) and is_amount(line.of, new):
+                value = pd.Series([new], dtype=float)
+                rows[i, j] = float(read(line.of, value).values[0])
+    return rows
