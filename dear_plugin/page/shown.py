@@ -88,7 +88,7 @@ def _features(session: Session, choices: Choices) -> list[Values]:
     for name, feature in session.features.items():
         state, reach = choices.states[name], session.reach(choices, name)
         now = text_of(feature, row[name].iloc[0])
-        each = {"name": name, "title": line.of.title, "now": now, "states": session.states[name]}
+        each = {"name": name, "title": feature.title, "now": now, "states": session.states[name]}
         if state == ACT or (reach and state != STAYS):
             each |= _reach(feature, reach, *ends[name])
         out.append(each)
