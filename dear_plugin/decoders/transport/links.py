@@ -8,6 +8,8 @@ Haenszel 1959).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
@@ -56,12 +58,9 @@ def _tails(counts: Counts, features: Tensor) -> Tensor:
     """(l, r, f) the probability of as much dependence of f features by chance, at each level."""
     if not len(features):
         return torch.ones(len(counts.axis.levels) + 1, len(counts.rows), 0).double()
-    cells, bins = [], []
-    for j in features.tolist():
-        member = one_hot(counts.values(j).groups, GROUPS).double()
-        cells.append(counts.of_cells(j) @ member)
-        bins.append(counts.of_bins(j) @ member)
-    seen, within = (torch.stack(each, 1).movedim(3, 0) for each in (bins, cells))
+    seen, within = (
+        _grouped(counts, features.tolist(), of) for of in (counts.of_bins, counts.of_cells)
+    )
     expected = within / counts.rows.sum(2)[:, None].clamp_min(LEAST) @ counts.rows
     return _tails_of(counts, seen, expected, within)
 
@@ -110,15 +109,20 @@ def differing(counts: Counts, features: list[int], ratio: list[Tensor], tested: 
     """
     ratio = [each.expand(len(counts.rows), -1, -1) for each in ratio]
     bases = fit_bases(counts, features, ratio)
-    seen, hoped, within = [], [], []
-    for j, base, own in zip(features, bases, ratio, strict=True):
-        member = one_hot(counts.values(j).groups, GROUPS).double()
-        reach = counts.rows / (base @ own.mT).clamp_min(LEAST)
-        seen.append(counts.of_bins(j) @ member)
-        hoped.append((reach.mT @ base * own) @ member)
-        within.append(counts.of_cells(j) @ member)
-    one, other, cells = (torch.stack(each, 1).movedim(3, 0) for each in (seen, hoped, within))
-    return _found(_tails_of(counts, one, other, cells), tested * len(counts.rows)).any(0)
+    hoped = {
+        j: (counts.rows / (base @ own.mT).clamp_min(LEAST)).mT @ base * own
+        for j, base, own in zip(features, bases, ratio, strict=True)
+    }
+    rows = counts.of_bins, hoped.__getitem__, counts.of_cells
+    seen = (_grouped(counts, features, of) for of in rows)
+    return _found(_tails_of(counts, *seen), tested * len(counts.rows)).any(0)
+
+
+def _grouped(counts: Counts, features: list[int], of: Callable[[int], Tensor]) -> Tensor:
+    """(g, r, f, q) the rows of each group of values, given those of values, (r, q, t)."""
+    members = [one_hot(counts.values(j).groups, GROUPS).double() for j in features]
+    rows = [of(j) @ member for j, member in zip(features, members, strict=True)]
+    return torch.stack(rows, 1).movedim(3, 0)
 
 
 def _found(tails: Tensor, tested: int) -> Tensor:

@@ -136,11 +136,11 @@ class Ratios(NamedTuple):
 
 def fit_ratios(counts: Counts, features: list[int]) -> Ratios:
     """The bases and the ratios of features."""
+    if not features:
+        return Ratios([], [], [])
     rows, axis = counts.rows, counts.axis
     bins, wanted = [counts.of_bins(j) for j in features], _wanted(counts, features)
     base, ratio = [_shares(each) for each in wanted], [torch.ones_like(each) for each in bins]
-    if not features:
-        return Ratios(base, ratio, ratio)
     values = [counts.values(j) for j in features]
     splits = [each.splits for each in values]
     observed, concentration = _by_side(bins, splits), None
