@@ -6,7 +6,7 @@ sample differs in the weights of blocks of rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 from zlib import crc32
@@ -26,7 +26,7 @@ from dear_plugin.decoders.transport.least_squares import BLOCKS, LeastSquares
 from dear_plugin.decoders.transport.lines import Lines
 from dear_plugin.decoders.transport.links import differing, linked
 from dear_plugin.decoders.transport.modifiers import Modifiers, grows
-from dear_plugin.decoders.transport.ratios import WHOLE, Counts, fit_ratios
+from dear_plugin.decoders.transport.ratios import WHOLE, Counts, Ratios, fit_ratios
 from dear_plugin.decoders.transport.tables import Tables
 from dear_plugin.decoders.transport.values import (
     Values,
@@ -95,11 +95,14 @@ class Estimate:
         groups = Modifiers(sample, acted, held, may_follow) if held else None
         self._groups = groups if groups and len(groups) > 1 else None
         self._own = self._group(sample.rows)
-        self._by_group = self._differing()
+        # Ratios of all rows, where groups need them, are those of the tables, too.
+        known = fit_ratios(self._counts(WHOLE), self._counted.tolist()) if self._groups else {}
+        self._by_group = self._differing(known)
         self._columns = partial(Columns, sample, acted, held, self._groups)
         fit = partial(LeastSquares, sample, self._columns(), tested=self._tested)
         self._fits = [fit(some & smooth) for some in sample.shared(_alike)]
-        self.point = self._tables(WHOLE), Lines.joined([each.point for each in self._fits])
+        lines = Lines.joined([each.point for each in self._fits])
+        self.point = self._tables(WHOLE, self._counted, known), lines
         self._draws: dict[int, Moving] = {}
 
     @property
@@ -129,7 +132,7 @@ class Estimate:
         weights = 2.0 * torch.nn.functional.one_hot(blocks, BLOCKS).sum(1).double()
         lines = [fit.lines(weights, untested=group >= TIMES) for fit in self._fits]
         chains = [fit.lines(weights) for fit in self._chains]
-        tables = self._tables(weights, self.point[0].features)
+        tables = self._tables(weights, self.point[0].features, {})
         return Moving(tables, Lines.joined(lines), chains)
 
     @lazy
@@ -167,42 +170,42 @@ class Estimate:
             return torch.zeros(len(x), dtype=torch.int64)
         return self._groups(self._sample.encoder.scaled(x))
 
-    def _differing(self) -> Tensor:
-        """(f,) the counted features whose ratios differ by group, as rows beside its own show."""
-        if self._groups is None or not len(self._counted):
+    def _differing(self, known: Mapping[int, Ratios]) -> Tensor:
+        """(f,) the features whose ratios differ by group, as rows beside its own show."""
+        if not known:
             return self._counted[:0]
-        features = self._counted.tolist()
-        ratio = fit_ratios(self._counts(WHOLE), features).bins
         counts = self._counts(WHOLE, torch.where(grows(len(self._own)), -1, self._own))
-        return self._counted[differing(counts, features, ratio, self._tested)]
+        return self._counted[differing(counts, known, self._tested)]
 
     @property
     def _count(self) -> int:
         """The number of groups that tables differ by."""
         return len(self._groups) if self._groups is not None and len(self._by_group) else 1
 
-    def _tables(self, weights: Tensor, moving: Tensor | None = None) -> Tables:
+    def _tables(self, weights: Tensor, features: Tensor, known: Mapping[int, Ratios]) -> Tables:
         """The tables of the counted features that move in r samples.
 
         Args:
             weights: (r, q) the weights of blocks of rows.
-            moving: those that may move.
+            features: those that may move.
+            known: ratios of the sample itself that are known.
         """
-        (sample, acted, held), features = self._set, self._counted if moving is None else moving
+        sample, acted, held = self._set
         test = partial(linked, sample, held=held, weights=weights, tested=self._tested)
         # One by one: a tree fitted to the same rows would appear to depend on everything.
         may_move = torch.stack([test(i, features=features) for i in acted]).any(0)
         by_group = torch.isin(features, self._by_group)
         may_move |= by_group
-        if moving is None:
+        if len(weights) == 1:  # the sample itself
             some = may_move[0]
             features, may_move, by_group = (e[..., some] for e in (features, may_move, by_group))
         base, ratio = {}, {}
         for of_group, by, times in ((False, None, self._count), (True, self._own, 1)):
             each = features[by_group == of_group].tolist()
-            found = fit_ratios(self._counts(weights, by), each)
-            for j, b, q in zip(each, found.base, found.nodes, strict=True):
-                base[j], ratio[j] = (e.repeat_interleave(times, 0).float() for e in (b, q))
+            found = known if by is None and known else fit_ratios(self._counts(weights, by), each)
+            for j in each:
+                both = found[j].base, found[j].nodes
+                base[j], ratio[j] = (e.repeat_interleave(times, 0).float() for e in both)
         may_move = may_move.repeat_interleave(self._count, 0)[..., None, None]
         own = features.tolist()
         levels = [sample.shared(Values.of, j).levels for j in own]

@@ -63,8 +63,7 @@ class LeastSquares:
         self._centre[0] = 0.0
         # The constant and the columns of held features are in every model.
         self._held = len(self._centre) - columns.blocks.shape[1]
-        every = rows, values, known[:, None].double()
-        self._every = [each if len(self._features) else each[:0] for each in every]
+        self._every = rows, values, known[:, None].double()
         fit, scale = self._estimated(torch.ones(1, BLOCKS).double())
         self._sloped, self._scaled = ((e[0, self._held :] != 0.0).any(0) for e in (fit, scale))
         self._moves = self._sloped | self._scaled | bool(columns.earlier)
@@ -93,6 +92,9 @@ class LeastSquares:
     ) -> tuple[Tensor, Tensor]:
         """(r, q, f) the coefficients of locations and of scales, given (r, 64) weights."""
         part, drawn, count = lru_cache(1)(self._part), len(weights) > 1, len(weights)
+        if not len(self._features):
+            none = torch.zeros(count, len(self._centre), 0).double()
+            return none, none
         # Of the sample itself also the sums of the rows that test groups.
         other = weights[:0] if drawn else (~grows(BLOCKS)).double()[None]
         sums = self._sums(part, torch.cat([weights, other]))
@@ -143,7 +145,7 @@ class LeastSquares:
     @property
     def _count(self) -> int:
         """The number of parts."""
-        return max(-(-len(self._every[0]) // self._size), 1)
+        return -(-len(self._every[0]) // self._size)
 
     def _part(self, i: int) -> tuple[Tensor, Tensor]:
         """The columns and the targets of a part of the training rows; the last ends with zeros."""
@@ -256,6 +258,6 @@ def _blocks(x: Tensor) -> Tensor:
 
 def _weighted(weights: Tensor, columns: Tensor, others: Tensor) -> Tensor:
     """(r, q, f) the products of columns, (m, q), and others, (m, f), in weighted blocks."""
-    by, size = _blocks(others), max(ENTRIES // BLOCKS // max(others.shape[1], 1), 1)
+    by, size = _blocks(others), max(ENTRIES // BLOCKS // others.shape[1], 1)
     some = (_blocks(columns)[..., i : i + size] for i in range(0, columns.shape[1], size))
     return torch.cat([torch.tensordot(weights, each.mT @ by, 1) for each in some], 1)

@@ -8,7 +8,7 @@ Haenszel 1959).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from torch.nn.functional import one_hot
 
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.ratios import WHOLE, Counts, fit_bases, shrunk
+from dear_plugin.decoders.transport.ratios import WHOLE, Counts, Ratios, fit_bases, shrunk
 from dear_plugin.decoders.transport.trends import LEAST
 from dear_plugin.decoders.transport.values import GROUPS, counted_features, normal_places
 
@@ -98,16 +98,16 @@ def _trend(counts: Counts, beyond: Tensor, within: Tensor) -> Tensor:
     return torch.where(variance > LEAST, tail, 1.0)
 
 
-def differing(counts: Counts, features: list[int], ratio: list[Tensor], tested: int) -> Tensor:
+def differing(counts: Counts, fits: Mapping[int, Ratios], tested: int) -> Tensor:
     """(f,) bool, of which features any sample rejects ratios that were estimated in other rows.
 
     Args:
         counts: of rows by group, each with its own distribution in every cell.
-        features: the f features.
-        ratio: of each, (1, b, t).
+        fits: the ratios of each, in one sample.
         tested: how many share the error rate.
     """
-    ratio = [each.expand(len(counts.rows), -1, -1) for each in ratio]
+    features = [*fits]
+    ratio = [each.bins.expand(len(counts.rows), -1, -1) for each in fits.values()]
     bases = fit_bases(counts, features, ratio)
     hoped = {
         j: (counts.rows / (base @ own.mT).clamp_min(LEAST)).mT @ base * own
