@@ -496,3 +496,15 @@ def test_a_category_that_no_training_row_has_is_like_the_mean_of_those_that_they
     terms = Terms.of(Sample(encoder.rows(frame), encoder), 0)
     columns = terms(torch.tensor([1.0, NEW]).double())
     torch.testing.assert_close(columns, torch.tensor([[0, 1, 0], [1 / 3] * 3]).double())
+
+
+def test_what_cannot_follow_has_no_part_in_the_groups_of_what_does():
+    rng = np.random.default_rng(0)
+    age, x = rng.normal(size=(2, 4000))
+    y = np.where(age > 0.5, 2.0, -1.0) * x + rng.normal(size=4000)
+    causes, reached = {"x": ["age"], "y": ["x", "age"], "z": ["age"]}, []
+    for z in (np.where(age > -0.5, 9.0, -9.0) * x, rng.normal(size=4000)):
+        frame = pd.DataFrame({"age": age, "x": x, "y": y, "z": z})
+        case = Case(frame, immutable=["age"], causes=causes)
+        reached.append(case.moved(["x"], 0.1)[0][:, :3])
+    assert torch.equal(*reached)
