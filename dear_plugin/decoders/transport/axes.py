@@ -103,13 +103,8 @@ def _of_one(sample: Sample, j: int) -> Axis:
         apart = {value: int(bins[(column == value).nonzero()[0, 0]]) for value in heavy}
         mix = _mixed(nodes, centres, apart, BEYOND * few)
     places = _places(column, bins, (nodes, mix.shape[1]), ordered)
-    return Axis(
-        levels_of(mix.shape[1], ordered),
-        bins,
-        mix,
-        *places,
-        partial(_nearest, (nodes[1:] + nodes[:-1]) / 2.0),
-    )
+    node = partial(_nearest, (nodes[1:] + nodes[:-1]) / 2.0)
+    return Axis(levels_of(mix.shape[1], ordered), bins, mix, *places, node)
 
 
 def _places(

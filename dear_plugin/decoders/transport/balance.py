@@ -18,7 +18,7 @@ from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.leaves import Leaves
 from dear_plugin.decoders.transport.regression import Regression
-from dear_plugin.decoders.transport.terms import Terms, phi, straight, winsorised
+from dear_plugin.decoders.transport.terms import Terms, phi, standardised, winsorised
 
 # Training rows that the columns are chosen on.
 ROWS = 5_000
@@ -41,16 +41,14 @@ class Balance:
     """
 
     def __init__(self, sample: Sample, acted: Members, held: Members) -> None:
-        self._at = torch.tensor(held)
+        self._at, self._scaled = torch.tensor(held), sample.encoder.scaled
         self._terms = [sample.shared(Terms.of, j) for j in held]
-        self._sizes = [len(each.shift) for each in self._terms]
         rows = sample.shared(winsorised)[:: -(-len(sample) // ROWS)]
-        own = [sample.shared(Terms.of, j) for j in acted]
-        wanted = phi(own, rows[:, list(acted)])[:, straight(own)]
-        wanted = (wanted - wanted.mean(0)) / wanted.std(0, correction=0).clamp_min(1e-9)
+        wanted = standardised(sample, acted, rows)
         regression = sample.shared(plain, held, 1, ROWS)
         weights, left = regression(wanted)
-        self._codes = _leading(weights, regression.columns, wanted)[1:].split(self._sizes)
+        codes = _leading(weights, regression.columns, wanted)[1:]
+        self._codes = codes.split([len(each.shift) for each in self._terms])
         factors = self._factors(rows)
         self._pairs = _products(factors, left)
         if self._pairs.shape[1]:
@@ -63,9 +61,7 @@ class Balance:
         at = self._fine(factors)
         sums = left.new_zeros(len(self._fine), left.shape[1]).index_add_(0, at, left)
         self._mean = sums / torch.bincount(at, minlength=len(sums))[:, None]
-        weights = _leading(weights, regression.columns, wanted)
-        sizes = [1, *self._sizes, self._pairs.shape[1], len(self._leaves)]
-        self._weights = weights.split(sizes)
+        self._weights = _leading(weights, regression.columns, wanted)
 
     def columns(self, rows: Tensor) -> Tensor:
         """(m, q) a constant, the held features' columns, products and leaves of scaled rows."""
@@ -78,14 +74,8 @@ class Balance:
         return torch.cat([_product(factors, self._pairs), self._in_leaves(factors), means], 1)
 
     def score(self, rows: Tensor) -> Tensor:
-        """(m,) double, E[x_S | held] of scaled rows, (m, p)."""
-        constant, *own, products, leaves = self._weights
-        factors = self._factors(rows)
-        out: Tensor = constant + _product(factors, self._pairs) @ products
-        out += leaves[self._leaves(factors)]
-        for terms, weights, column in zip(self._terms, own, rows[:, self._at].T, strict=True):
-            out += terms.weighted(column, weights)
-        return out
+        """(m,) double, E[x_S | held] of rows, (m, p)."""
+        return self.columns(self._scaled(rows))[:, : len(self._weights)] @ self._weights
 
     def _factors(self, rows: Tensor) -> Tensor:
         """(m, h) double, one column of each held feature: of a category, what x_S is expected."""

@@ -8,14 +8,14 @@ rarer combinations share the cell of what they have in common, whatever its size
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.kinds.categories import NEW
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.balance import Balance
@@ -37,58 +37,21 @@ BASE, MODULUS = FEW_VALUES + 1, 2**59
 
 
 class Cut(NamedTuple):
-    """How one held feature is cut.
+    """How rows are cut: by one held feature, or by E[x_S | held].
 
     Attributes:
-        feature: its position.
-        rank: (t,) the rank of each category by frequency; empty for a number.
+        of: a number for each of some rows, (n, p) -> (n,).
         at: the sorted cuts.
+        feature: the position of the held feature; None for the expectation.
     """
 
-    feature: int
-    rank: Tensor
+    of: Callable[[Tensor], Tensor]
     at: Tensor
+    feature: int | None
 
     def digits(self, rows: Tensor) -> Tensor:
-        """(n,) the interval between cuts of the feature in each of some rows, (n, p)."""
-        column = rows[:, self.feature]
-        if not self.rank.numel():
-            return torch.bucketize(column.contiguous(), self.at)
-        digits = torch.bucketize(self.rank[column.long().clamp(0, len(self.rank) - 1)], self.at)
-        # A category that no training row has is in none of the cells that the feature cuts.
-        return torch.where(column < NEW, digits, FEW_VALUES)
-
-
-class Groups(NamedTuple):
-    """How rows are cut by E[x_S | held].
-
-    Attributes:
-        encoder: scales rows.
-        balance: the expectation.
-        at: the sorted cuts.
-    """
-
-    encoder: Encoder
-    balance: Balance
-    at: Tensor
-
-    @classmethod
-    def of(cls, sample: Sample, acted: Members, held: Members) -> Groups:
-        """Up to ten groups of equal size."""
-        balance = sample.shared(Balance, acted, held)
-        encoder, some = sample.encoder, sample.rows[:: -(-len(sample) // ROWS)]
-        ordered = sorted_values(balance.score(encoder.scaled(some)))
-        count = max(min(GROUPS, len(sample) // GROUP_ROWS), 1)
-        wanted = ordered[torch.arange(1, count) * len(ordered) // count]
-        # Middles of gaps, so that rounding moves no row: many rows may have equal expectations.
-        gap = EQUAL * (ordered[-1] - ordered[0])
-        above = torch.searchsorted(ordered, wanted - gap)
-        above = above[above > 0].unique()
-        return cls(encoder, balance, (ordered[above - 1] + ordered[above]) / 2.0)
-
-    def digits(self, rows: Tensor) -> Tensor:
-        """(n,) the group of each of some rows, (n, p)."""
-        return torch.bucketize(self.balance.score(self.encoder.scaled(rows)), self.at)
+        """(n,) the interval between cuts of each of some rows, (n, p)."""
+        return torch.bucketize(self.of(rows).contiguous(), self.at)
 
 
 class Cells:
@@ -114,10 +77,9 @@ class Cells:
     """
 
     def __init__(self, sample: Sample, grouped: Members, held: Members) -> None:
-        cuts = (sample.shared(_cut, j) for j in held)
-        self._cuts: list[Cut | Groups] = [*sorted(cuts, key=_is_number_of_many_values)]
+        self._cuts = sorted((sample.shared(_by_feature, j) for j in held), key=_has_quintiles)
         if grouped:
-            self._cuts.insert(0, Groups.of(sample, grouped, held))
+            self._cuts.insert(0, _by_expectation(sample, grouped, held))
         self.uncut_shares: dict[int, float] = {}
         least = max(MIN_ROWS, len(sample) // MAX_CELLS)
         # The codes of the cells that may be cut further, and which of them a row is in, or -1.
@@ -127,15 +89,14 @@ class Cells:
             key = torch.where(places < 0, 0, places * BASE + cut.digits(sample.rows) + 1)
             counts = torch.bincount(key, minlength=len(codes) * BASE)
             counts[0] = 0
-            rows = least if isinstance(cut, Cut) else 1
-            frequent = (counts >= rows).nonzero()[:, 0]
+            frequent = (counts >= (1 if cut.feature is None else least)).nonzero()[:, 0]
             codes = (codes[frequent // BASE] * BASE + frequent % BASE) % MODULUS
             place_of = torch.full_like(counts, -1)
             place_of[frequent] = torch.arange(len(codes))
             places = place_of[key]
             is_cut = places >= 0
             finest[is_cut] = codes[places[is_cut]]
-            if isinstance(cut, Cut) and not grouped:
+            if cut.feature is not None and not grouped:
                 self.uncut_shares[cut.feature] = 1.0 - float(is_cut.float().mean())
         self.known, own = torch.cat([torch.zeros(1).long(), finest]).unique(return_inverse=True)
         self.own = own[1:]
@@ -166,26 +127,47 @@ def cells_of(sample: Sample, acted: Members, held: Members) -> Cells:
 
 
 def _cells(sample: Sample, acted: Members, held: Members) -> Cells:
-    many = any(_is_number_of_many_values(sample.shared(_cut, j)) for j in held)
+    many = any(_has_quintiles(sample.shared(_by_feature, j)) for j in held)
     if held and not many:
         uncut = sample.shared(Cells, (), held).uncut_shares
         many = max(uncut.values(), default=0.0) > MOST_UNCUT
     return sample.shared(Cells, acted if many else (), held)
 
 
-def _is_number_of_many_values(cut: Cut) -> bool:
-    return len(cut.at) == QUINTILES - 1 and not len(cut.rank)
+def _has_quintiles(cut: Cut) -> bool:
+    return len(cut.at) == QUINTILES - 1
 
 
-def _cut(sample: Sample, j: int) -> Cut:
+def _by_feature(sample: Sample, j: int) -> Cut:
     """Cut feature j; of many categories the eleven most frequent are kept apart."""
     feature, column = sample.encoder.schema.features[j], sample.rows[:, j]
     if not feature.is_number:
         counts = torch.bincount(column.long(), minlength=len(feature.categories))
         rank = counts.argsort(descending=True, stable=True).argsort().clamp_max(FEW_VALUES - 1)
-        return Cut(j, rank.float(), torch.arange(FEW_VALUES - 1) + 0.5)
+        # A category that no training row has is in none of the cells that the feature cuts.
+        rank = torch.nn.functional.pad(rank.double(), (0, 1), value=torch.inf)
+        at = torch.arange(FEW_VALUES).double() + 0.5
+        return Cut(partial(_ranked, rank, j), at, j)
     values = value_counts(column)[0]
-    if len(values) <= FEW_VALUES:
-        return Cut(j, torch.empty(0), (values[1:] + values[:-1]) / 2.0)
-    quintiles = torch.arange(1, QUINTILES) * len(column) // QUINTILES
-    return Cut(j, torch.empty(0), value_counts(sorted_values(column)[quintiles])[0])
+    at = (values[1:] + values[:-1]) / 2.0
+    if len(values) > FEW_VALUES:
+        at = sorted_values(column)[torch.arange(1, QUINTILES) * len(column) // QUINTILES].unique()
+    return Cut(itemgetter((slice(None), j)), at, j)
+
+
+def _ranked(rank: Tensor, j: int, rows: Tensor) -> Tensor:
+    """(n,) the ranks of the categories of rows; the last one of those without training rows."""
+    return rank[rows[:, j].clamp(0, len(rank) - 1).long()]
+
+
+def _by_expectation(sample: Sample, acted: Members, held: Members) -> Cut:
+    """Up to ten groups of equal size by E[x_S | held]."""
+    balance = sample.shared(Balance, acted, held)
+    ordered = sorted_values(balance.score(sample.rows[:: -(-len(sample) // ROWS)]))
+    count = max(min(GROUPS, len(sample) // GROUP_ROWS), 1)
+    wanted = ordered[torch.arange(1, count) * len(ordered) // count]
+    # Middles of gaps, so that rounding moves no row: many rows may have equal expectations.
+    gap = EQUAL * (ordered[-1] - ordered[0])
+    above = torch.searchsorted(ordered, wanted - gap)
+    above = above[above > 0].unique()
+    return Cut(balance.score, (ordered[above - 1] + ordered[above]) / 2.0, None)

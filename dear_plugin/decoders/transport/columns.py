@@ -33,11 +33,14 @@ class Columns:
         sample: the training rows.
         acted: the features of S.
         held: the held features.
+        groups: by which effects may differ, if any are.
         earlier: counted features that others follow, too; in every model.
 
     Attributes:
         encoder: scales rows.
         acted: (w,) the features of S.
+        held: the held features.
+        earlier: the earlier ones.
         blocks: (b, u) bool, the columns of x_S that are added together: straight ones, bends,
             heavy values, products with each held feature, those of acted features, outer bends,
             and what differs between groups.
@@ -45,28 +48,29 @@ class Columns:
     """
 
     def __init__(
-        self, sample: Sample, acted: Members, held: Members, earlier: Members = ()
+        self,
+        sample: Sample,
+        acted: Members,
+        held: Members,
+        groups: Modifiers | None,
+        *,
+        earlier: Members = (),
     ) -> None:
-        self.encoder, self.acted = sample.encoder, torch.tensor(acted)
+        self.encoder, self.acted, self.held = sample.encoder, torch.tensor(acted), held
+        self.earlier, self._groups = earlier, groups
         self._between = [(j, sample.shared(Terms.of, j)) for j in earlier]
         self._balance = sample.shared(Balance, acted, held) if held else None
-        self._groups = sample.shared(Modifiers, acted, held) if held else None
         self._terms = [sample.shared(Terms.of, j) for j in acted]
         self._atoms = [sample.shared(_atoms, j) for j in acted]
         some = [j for j in held if _levels(sample, j) <= MOST_LEVELS][:MODIFIERS]
-        self._by, self._modifiers = (
-            torch.tensor(some).long(),
-            [sample.shared(Terms.of, j) for j in some],
-        )
+        self._by = [(j, sample.shared(Terms.of, j)) for j in some]
         self._straight, self._outer = straight(self._terms), outer(self._terms)
-        of = torch.arange(len(acted)).repeat_interleave(
-            torch.tensor([len(each.shift) for each in self._terms])
-        )[self._straight]
+        of = torch.cat([each.shift * 0 + i for i, each in enumerate(self._terms)])[self._straight]
         self._pairs = torch.triu_indices(len(of), len(of), 1)
         self._pairs = self._pairs[:, of[self._pairs[0]] != of[self._pairs[1]]]
         first = sample.shared(winsorised)[:1]
         parts = [*self._parts(first, first[:, None, self.acted])]
-        self.honest = 2 if self._groups is not None and len(self._groups) > 1 else 0
+        self.honest = 0 if groups is None else 2
         self.blocks = self._blocks(torch.tensor([part.shape[-1] for part in parts]))
 
     def always(self, rows: Tensor) -> Tensor:
@@ -103,10 +107,10 @@ class Columns:
         for column, atoms in zip(values.unbind(-1), self._atoms, strict=True):
             yield (column[..., None] == atoms).to(values.dtype)
         own = found[..., self._straight]
-        for terms, column in zip(self._modifiers, rows[:, self._by].T, strict=True):
-            yield _product(own, terms(column)[:, terms.straight])
+        for j, terms in self._by:
+            yield _product(own, terms(rows[:, j])[:, terms.straight])
         yield own[..., self._pairs[0]] * own[..., self._pairs[1]]
-        if self._groups is not None and len(self._groups) > 1:
+        if self._groups is not None:
             group = one_hot(self._groups(rows), len(self._groups))[:, 1:].to(own)
             yield _product(own, group)
             yield _product(found[..., ~self._straight & ~self._outer], group)

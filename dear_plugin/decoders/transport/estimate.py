@@ -6,8 +6,9 @@ sample differs in the weights of blocks of rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
+from typing import NamedTuple
 from zlib import crc32
 
 import torch
@@ -20,11 +21,12 @@ from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.axes import axis_of
 from dear_plugin.decoders.transport.cells import cells_of
+from dear_plugin.decoders.transport.columns import Columns
 from dear_plugin.decoders.transport.least_squares import BLOCKS, LeastSquares
 from dear_plugin.decoders.transport.lines import Lines
 from dear_plugin.decoders.transport.links import differing, linked
 from dear_plugin.decoders.transport.modifiers import Modifiers, grows
-from dear_plugin.decoders.transport.ratios import WHOLE, Counts, fit_ratios
+from dear_plugin.decoders.transport.ratios import WHOLE, Counts, Ratios, fit_ratios
 from dear_plugin.decoders.transport.tables import Tables
 from dear_plugin.decoders.transport.values import (
     Values,
@@ -41,6 +43,20 @@ DRAWS, TIMES, PEOPLE = 16, 2, 8
 LUCK = 1
 # Ranks are inside (0, 1) by so much.
 EDGE = 1e-6
+
+
+class Moving(NamedTuple):
+    """What moves with x_S in some samples.
+
+    Attributes:
+        tables: the counted features.
+        lines: the smooth ones.
+        chains: smooth ones that follow counted ones, too.
+    """
+
+    tables: Tables
+    lines: Lines
+    chains: list[Lines]
 
 
 class Estimate:
@@ -66,7 +82,8 @@ class Estimate:
         others = torch.ones(sample.encoder.p, dtype=torch.bool)
         others[[*acted, *still]] = False
         others &= sample.encoder.shares > 0.0
-        self._tested = max(int(others.sum()), 1)
+        may_follow = others.nonzero()[:, 0].tolist()
+        self._tested = max(len(may_follow), 1)
         # Linear functions of one of S, its place in S, and the slope.
         copies = sample.shared(linear_copies)
         self._copies = [(j, acted.index(i), b) for i, j, b in copies if i in acted and others[j]]
@@ -75,24 +92,27 @@ class Estimate:
         counted = (others & sample.shared(counted_features)).nonzero()[:, 0]
         # Those with an order first.
         self._counted = counted[sample.encoder.blocks[counted].long().argsort(stable=True)]
-        self._groups = sample.shared(Modifiers, acted, held) if held and len(counted) else None
+        groups = Modifiers(sample, acted, held, may_follow) if held else None
+        self._groups = groups if groups and len(groups) > 1 else None
         self._own = self._group(sample.rows)
-        self._by_group = self._differing()
-        fit = partial(LeastSquares, *self._set, tested=self._tested)
-        self._fits = [fit(some) for some in _alike(is_special(sample.rows), smooth)]
-        self._points = [each.lines(WHOLE) for each in self._fits]
-        self.point = self._tables(WHOLE), Lines.joined(self._points)
-        self._chained: dict[int, list[Lines]] = {}
-        self._draws: dict[int, tuple[Tables, Lines]] = {}
+        # Ratios of all rows, where groups need them, are those of the tables, too.
+        known = fit_ratios(self._counts(WHOLE), self._counted.tolist()) if self._groups else {}
+        self._by_group = self._differing(known)
+        self._columns = partial(Columns, sample, acted, held, self._groups)
+        fit = partial(LeastSquares, sample, self._columns(), tested=self._tested)
+        self._fits = [fit(some & smooth) for some in sample.shared(_alike)]
+        lines = Lines.joined([each.point for each in self._fits])
+        self.point = self._tables(WHOLE, self._counted, known), lines
+        self._draws: dict[int, Moving] = {}
 
     @property
     def entries(self) -> int:
         """The number of entries of the tables that are estimated, and of the bins."""
-        own = (tables for group, (tables, _) in self._draws.items() if group < TIMES)
+        own = (each.tables for group, each in self._draws.items() if group < TIMES)
         tables = [self.point[0], *own]
         return sum(each.entries for each in tables) + self.axis.bins.numel()
 
-    def drawn(self, group: int) -> tuple[Tables, Lines]:
+    def drawn(self, group: int) -> Moving:
         """What moves in a group of 16 bootstrap samples, each of half as many rows.
 
         Two samples differ by the noise of both: half the rows have twice the variance. What does
@@ -107,27 +127,27 @@ class Estimate:
                 self._draws.setdefault(group, self._draw(group))
         return self._draws[group]
 
-    def _draw(self, group: int) -> tuple[Tables, Lines]:
+    def _draw(self, group: int) -> Moving:
         first, untested = group % TIMES, group >= TIMES
         generator = torch.Generator().manual_seed(first)
         blocks = torch.randint(BLOCKS, (DRAWS, BLOCKS // 2), generator=generator)
         weights = 2.0 * torch.nn.functional.one_hot(blocks, BLOCKS).sum(1).double()
-        fits = zip(self._fits, self._points, strict=True)
-        lines = Lines.joined([fit.lines(weights, own, untested=untested) for fit, own in fits])
+        lines = Lines.joined([fit.lines(weights, untested=untested) for fit in self._fits])
         if untested:
-            return self.drawn(first)[0], lines
-        self._chained[group] = [fit.lines(weights, point) for fit, point in self._chains]
-        return self._tables(weights, self.point[0].features), lines
+            return self.drawn(first)._replace(lines=lines)
+        chains = [fit.lines(weights) for fit in self._chains]
+        tables = self._tables(weights, self.point[0].features, {})
+        return Moving(tables, lines, chains)
 
     @lazy
-    def _chains(self) -> list[tuple[LeastSquares, Lines]]:
+    def _chains(self) -> list[LeastSquares]:
         """Smooth features that follow counted ones, by their place in the order of causes.
 
         What a counted cause does next is not sure of one row, nor is then what follows from it.
         One with the same place is taken for a cause where x_S has no effect beside it.
         """
         # Of those with special levels a counted cause moves who is special.
-        counted, smooth = self.point[0].features, self._points[0].features
+        counted, smooth = self.point[0].features, self._fits[0].point.features
         schema, chains = self._sample.encoder.schema, []
         place = torch.tensor(ranks(schema.tiers, schema.names))
         for own in place[smooth].unique().tolist() if len(counted) else ():
@@ -136,74 +156,66 @@ class Estimate:
             may_move = torch.zeros(len(place), dtype=torch.bool)
             may_move[smooth[place[smooth] == own]] = True
             while bool(may_move.any()) and len(earlier):
-                causes = tuple(earlier.tolist())
-                fit = LeastSquares(*self._set, may_move, tested=self._tested, earlier=causes)
-                point = fit.lines(WHOLE)
-                direct = point.features[(point.slope[0] != 0.0).any(0)]
+                columns = self._columns(earlier=tuple(earlier.tolist()))
+                fit = LeastSquares(self._sample, columns, may_move, tested=self._tested)
+                direct = fit.point.features[(fit.point.slope[0] != 0.0).any(0)]
                 if bool(before.any()) or not len(direct):
-                    chains.append((fit, point))
+                    chains.append(fit)
                     break
                 may_move[direct] = False
         return chains
-
-    def _chain(self, group: int) -> list[Lines]:
-        """What follows counted features in a group of samples."""
-        points = [point for _, point in self._chains]
-        return self._chained[group % TIMES] if group >= 0 else points
 
     def _counts(self, weights: Tensor, by: Tensor | None = None) -> Counts:
         return Counts(*self._set, weights, by, self.axis)
 
     def _group(self, x: Tensor) -> Tensor:
         """(m,) the group of rows, (m, p), in which x_S may have another effect."""
-        if self._groups is None or len(self._groups) == 1:
+        if self._groups is None:
             return torch.zeros(len(x), dtype=torch.int64)
         return self._groups(self._sample.encoder.scaled(x))
 
-    def _differing(self) -> Tensor:
-        """(f,) the counted features whose ratios differ by group, as rows beside its own show."""
-        if self._groups is None or len(self._groups) == 1:
+    def _differing(self, known: Mapping[int, Ratios]) -> Tensor:
+        """(f,) the features whose ratios differ by group, as rows beside its own show."""
+        if not known:
             return self._counted[:0]
-        features = self._counted.tolist()
-        ratio = fit_ratios(self._counts(WHOLE), features).bins
         counts = self._counts(WHOLE, torch.where(grows(len(self._own)), -1, self._own))
-        return self._counted[differing(counts, features, ratio, self._tested)]
+        return self._counted[differing(counts, known, self._tested)]
 
     @property
     def _count(self) -> int:
         """The number of groups that tables differ by."""
         return len(self._groups) if self._groups is not None and len(self._by_group) else 1
 
-    def _tables(self, weights: Tensor, moving: Tensor | None = None) -> Tables:
+    def _tables(self, weights: Tensor, features: Tensor, known: Mapping[int, Ratios]) -> Tables:
         """The tables of the counted features that move in r samples.
 
         Args:
             weights: (r, q) the weights of blocks of rows.
-            moving: those that may move.
+            features: those that may move.
+            known: ratios of the sample itself that are known.
         """
-        (sample, acted, held), features = self._set, self._counted if moving is None else moving
+        sample, acted, held = self._set
         test = partial(linked, sample, held=held, weights=weights, tested=self._tested)
         # One by one: a tree fitted to the same rows would appear to depend on everything.
         may_move = torch.stack([test(i, features=features) for i in acted]).any(0)
         by_group = torch.isin(features, self._by_group)
         may_move |= by_group
-        if moving is None:
+        if len(weights) == 1:  # the sample itself
             some = may_move[0]
-            features, may_move, by_group = features[some], may_move[:, some], by_group[some]
-        base, _, ratio = fit_ratios(self._counts(weights), features[~by_group].tolist())
-        if self._count > 1:
-            within = self._counts(weights, self._own)
-            own = fit_ratios(within, features[by_group].tolist())
-            base, ratio = (
-                _merged(by_group, [each.repeat_interleave(self._count, 0) for each in all_], some)
-                for all_, some in ((base, own.base), (ratio, own.nodes))
-            )
-        may_move = may_move.repeat_interleave(self._count, 0)
-        pairs = zip(ratio, may_move.T, strict=True)
-        at_nodes = [torch.where(may[:, None, None], each, 1.0).float() for each, may in pairs]
+            features, may_move, by_group = (e[..., some] for e in (features, may_move, by_group))
+        base, ratio = {}, {}
+        for of_group, by, times in ((False, None, self._count), (True, self._own, 1)):
+            each = features[by_group == of_group].tolist()
+            found = known if by is None and known else fit_ratios(self._counts(weights, by), each)
+            for j in each:
+                both = found[j].base, found[j].nodes
+                base[j], ratio[j] = (e.repeat_interleave(times, 0).float() for e in both)
+        may_move = may_move.repeat_interleave(self._count, 0)[..., None, None]
+        own = features.tolist()
+        levels = [sample.shared(Values.of, j).levels for j in own]
+        at_nodes = [torch.where(may_move[:, i], ratio[j], 1.0) for i, j in enumerate(own)]
         ordered = int((~sample.encoder.blocks[features]).sum())
-        levels = [sample.shared(Values.of, j).levels for j in features.tolist()]
-        return Tables(features, levels, ordered, [each.float() for each in base], at_nodes)
+        return Tables(features, levels, ordered, [base[j] for j in own], at_nodes)
 
     def encode(
         self, x: Tensor, draws: Tensor | None = None, generator: torch.Generator | None = None
@@ -219,7 +231,7 @@ class Estimate:
             generator: breaks ties at random; None takes the middle in the training rows, and in
                 each sample another place, since nobody knows a row's own.
         """
-        asked, (tables, lines, draws) = draws, self._of(draws)
+        asked, ((tables, lines, _), draws) = draws, self._of(draws)
         at = self._cell(x, draws) * len(self.axis.mix)
         at = at + self.axis.node(x.index_select(1, self.acted))
         v = torch.cat([x.expand(len(draws), -1, -1), at[..., None].to(x.dtype)], 2)
@@ -247,7 +259,8 @@ class Estimate:
             values: (m, c, w) the new values of x_S.
             draws: (r,) draws of the same samples, from 1 on; None: the training rows.
         """
-        asked, (m, c, _), (tables, lines, draws) = draws, values.shape, self._of(draws)
+        asked, (m, c, _) = draws, values.shape
+        (tables, lines, chains), draws = self._of(draws)
         luck = None if asked is None else _places(asked, [LUCK])[:, 0].numpy()
         out = x[:, None].repeat(len(draws), 1, c, 1)
         if len(features := tables.features):
@@ -257,10 +270,14 @@ class Estimate:
             out.index_copy_(3, features, moved)
         if len(features := lines.features):
             # A special value stays, and what becomes special is.
-            stays = is_special(out[..., features]) | is_special(x[:, None, features])
+            stays = is_special(x[:, None, features])
+            if bool(torch.isin(features, tables.features).any()):
+                stays = stays | is_special(out[..., features])
             moved = lines.move(x, v.index_select(2, features), values, draws)
-            out.index_copy_(3, features, torch.where(stays, out[..., features], moved))
-        for chain in self._chain(int(sampled(asked)[0])) if asked is not None else ():
+            if bool(stays.any()):
+                moved = torch.where(stays, out[..., features], moved)
+            out.index_copy_(3, features, moved)
+        for chain in chains:
             moved = chain.follow(x, out[:, :, 0], values[:, 0], draws)
             out.index_copy_(3, chain.features, moved[:, :, None])
         if asked is not None and len(features):
@@ -292,11 +309,15 @@ class Estimate:
         sample = draws[:, None] * self._count + (self._group(x) if self._count > 1 else 0)
         return sample * len(self.cells) + self.cells.at(x)
 
-    def _of(self, draws: Tensor | None) -> tuple[Tables, Lines, Tensor]:
-        """What moves in some samples, and their places there."""
-        if draws is None or draws[0] <= 0:
-            return *self.point, torch.zeros_like(_place(draws))
-        return *self.drawn(int(sampled(draws)[0])), _place(draws)
+    def _of(self, draws: Tensor | None) -> tuple[Moving, Tensor]:
+        """What moves in draws of the same samples, and their places there."""
+        if draws is None:
+            return Moving(*self.point, []), torch.zeros(1).long()
+        group, places = int(sampled(draws)[0]), (draws - 1) % DRAWS
+        if group < 0:
+            chains = [fit.point for fit in self._chains]
+            return Moving(*self.point, chains), torch.zeros_like(places)
+        return self.drawn(group), places
 
     @lazy
     def _keys(self) -> list[int]:
@@ -305,23 +326,13 @@ class Estimate:
         return [crc32(each.numpy().tobytes()) for each in codes]
 
 
-def _alike(special: Tensor, smooth: Tensor) -> list[Tensor]:
-    """(p,) bool each, the smooth features without special values, and those with the same ones.
-
-    Args:
-        special: (n, p) bool, the special values.
-        smooth: (p,) bool.
-    """
-    where: dict[bytes, list[int]] = {bytes(len(special)): []}
-    for j in smooth.nonzero()[:, 0].tolist():
-        where.setdefault(special[:, j].numpy().tobytes(), []).append(j)
-    some = torch.arange(len(smooth))
+def _alike(sample: Sample) -> list[Tensor]:
+    """(p,) bool each, the smooth features without special values, and those with the same ones."""
+    smooth, some = sample.shared(smooth_features).nonzero()[:, 0], torch.arange(sample.encoder.p)
+    where: dict[bytes, list[int]] = {bytes(len(sample)): []}
+    for j, column in zip(smooth.tolist(), is_special(sample.rows[:, smooth]).T, strict=True):
+        where.setdefault(column.numpy().tobytes(), []).append(j)
     return [torch.isin(some, torch.tensor(each).long()) for each in where.values()]
-
-
-def _place(draws: Tensor | None) -> Tensor:
-    """(r,) the places of draws in their group."""
-    return torch.zeros(1, dtype=torch.int64) if draws is None else (draws - 1) % DRAWS
 
 
 def sampled(draws: Tensor) -> Tensor:
@@ -341,13 +352,7 @@ def _places(draws: Tensor, keys: Sequence[int]) -> Tensor:
 
     Of each group of 16 draws of the same samples, other places.
     """
-    group = (draws - 1) // DRAWS
+    group, places = (draws - 1) // DRAWS, (draws - 1) % DRAWS
     orders = [_order(key + int(group[0]) % TIMES) for key in keys]
-    turned = torch.stack(orders, 1)[_place(draws)] + group[:, None] // TIMES * (DRAWS // PEOPLE)
+    turned = torch.stack(orders, 1)[places] + group[:, None] // TIMES * (DRAWS // PEOPLE)
     return (turned % DRAWS + 0.5) / DRAWS
-
-
-def _merged(kept: Tensor, others: list[Tensor], some: list[Tensor]) -> list[Tensor]:
-    """The lists in one, in order: from the second where `kept` is set."""
-    parts = iter(others), iter(some)
-    return [next(parts[int(own)]) for own in kept.tolist()]

@@ -7,15 +7,14 @@ products with each held feature. Likewise the logarithms of the residuals' sizes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from dear_plugin.data.special_values import is_special
-from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.columns import Columns
 from dear_plugin.decoders.transport.lines import Lines
@@ -37,154 +36,121 @@ SMALLEST = 1e-9
 Part: TypeAlias = Callable[[int], tuple[Tensor, Tensor]]
 
 
-class Targets(NamedTuple):
-    """What may be regressed in a sample: smooth features.
-
-    Attributes:
-        features: (f,) their positions, ascending.
-        values: (n, f) double, their winsorised values, 0 for special ones, minus
-        centre: (f,) their means.
-    """
-
-    features: Tensor
-    values: Tensor
-    centre: Tensor
-
-    @classmethod
-    def of(cls, sample: Sample) -> Targets:
-        """Those of training rows."""
-        smooth = sample.shared(smooth_features)
-        values = sample.shared(winsorised)[:, smooth]
-        values = torch.where(is_special(values), torch.nan, values)
-        centre = values.nanmean(0)
-        values = (values - centre).nan_to_num_()
-        return cls(smooth.nonzero()[:, 0], values, centre)
-
-    def part(self, kept: Tensor) -> Targets:
-        """Some of them, (f,) bool."""
-        return Targets(self.features[kept], self.values[:, kept], self.centre[kept])
-
-
 class LeastSquares:
     """The regressions of targets on x_S and held features, for any weights of the rows.
 
     Args:
         sample: the training rows.
-        acted: the features of S.
-        held: the held features.
-        may_move: (p,) bool, the targets to keep; special in the same rows.
+        columns: those of the set; with earlier features among them, all targets are kept.
+        may_move: (p,) bool, the targets, smooth features; special in the same rows.
         tested: how many features share the error rate.
-        earlier: see `Columns`; with some, all targets are kept.
+
+    Attributes:
+        point: the locations and scales in the sample itself, of targets that move.
     """
 
-    def __init__(
-        self,
-        sample: Sample,
-        acted: Members,
-        held: Members,
-        may_move: Tensor,
-        *,
-        tested: int,
-        earlier: Members = (),
-    ) -> None:
-        self._columns, self._tested = Columns(sample, acted, held, earlier), tested
-        self._keeps_all = bool(earlier)
-        known = ~is_special(sample.rows[:, may_move]).any(1) & sample.shared(complete, held)
-        self._known = known[:, None].double()
-        self._rows, targets = sample.shared(winsorised), sample.shared(Targets.of)
-        self._targets = targets.part(may_move[targets.features])
+    def __init__(self, sample: Sample, columns: Columns, may_move: Tensor, *, tested: int) -> None:
+        self._columns, self._tested = columns, tested
+        self._features = may_move.nonzero()[:, 0]
+        some = may_move[sample.shared(smooth_features)]
+        values, self._means = (each[..., some] for each in sample.shared(_targets))
+        known = ~is_special(sample.rows[:, may_move]).any(1)
+        known &= sample.shared(complete, columns.held)
+        rows = sample.shared(winsorised)
         # Centred columns keep the precision of their squares; about the mean is enough.
         self._centre = torch.zeros(1).double()
-        self._centre = self._matrix(self._rows[::BLOCKS]).mean(0)
+        self._centre = self._matrix(rows[::BLOCKS]).mean(0)
         self._centre[0] = 0.0
         # The constant and the columns of held features are in every model.
-        self._held = len(self._centre) - self._columns.blocks.shape[1]
-        self._fit = torch.empty(0)
+        self._held = len(self._centre) - columns.blocks.shape[1]
+        self._every = rows, values, known[:, None].double()
+        fit, scale = self._estimated(torch.ones(1, BLOCKS).double())
+        self._sloped, self._scaled = ((e[0, self._held :] != 0.0).any(0) for e in (fit, scale))
+        self._moves = self._sloped | self._scaled | bool(columns.earlier)
+        self.point = self._lines(fit, scale, self._moves)
 
-    def lines(
-        self, weights: Tensor, point: Lines | None = None, *, untested: bool = False
-    ) -> Lines:
-        """The locations and scales in r samples, given the weights of blocks of rows.
+    def lines(self, weights: Tensor, *, untested: bool = False) -> Lines:
+        """The locations and scales in r bootstrap samples; slopes of zero stay zero.
 
         Args:
-            weights: (r, 64), or (r, 1) for all of them.
-            point: those of the sample itself, whose slopes of zero are kept.
-            untested: whether what does not move there has a straight line all the same.
+            weights: (r, 64) those of blocks of rows.
+            untested: whether what does not move has a straight line all the same.
         """
-        targets, blocks, part = self._targets, weights.expand(-1, BLOCKS), lru_cache(1)(self._part)
-        shape = len(weights), len(self._centre), len(targets.features)
-        fit = scale = torch.zeros(shape).double()
-        if shape[2]:
-            columns, drawn = self._columns.blocks, point is not None
-            found = targets.features.new_ones(0) if point is None else point.features
-            forced = ~torch.isin(targets.features, found) & untested
-            # Of the sample itself also the sums of the rows that test groups.
-            other = (~grows(BLOCKS)).double()[None] if point is None else blocks[:0]
-            sums, others = _split(self._sums(part, torch.cat([blocks, other])), len(blocks))
-            if point is None:
-                self._allowed = self._asked_for(columns, others)
-            fit, _ = self._selected(sums, columns, self._allowed, drawn=drawn, forced=forced)
-            self._fit = fit[0] if point is None else self._fit
-            sums[1:] = self._sizes(part, blocks)
-            scale, _ = self._selected(sums, columns, self._allowed, drawn=drawn)
-        fit = fit.clone()
-        fit[:, 0] += targets.centre - (self._centre[:, None] * fit).sum(1)
-        held, slope = fit.split([self._held, shape[1] - self._held], 1)
-        scale = scale[:, self._held :]
-        if point is None:
-            moves = ((slope[0] != 0.0) | (scale[0] != 0.0)).any(0) | self._keeps_all
-        else:
-            moves = torch.isin(targets.features, point.features) | untested
-        held, slope, scale = (each[..., moves] for each in (held, slope, scale))
-        if point is not None:
-            known = torch.isin(targets.features[moves], point.features)
-            slope[..., known] *= (point.slope != 0.0).any(1, keepdim=True)
-            scale[..., known] *= (point.scale != 0.0).any(1, keepdim=True)
-            scale[..., ~known] = 0.0
-        return Lines(targets.features[moves], self._columns, held, slope, scale)
+        fit, scale = self._estimated(weights, forced=~self._moves & untested)
+        fit[:, self._held :] *= self._sloped | ~self._moves
+        return self._lines(fit, scale * self._scaled, self._moves | untested)
 
-    def _asked_for(self, blocks: Tensor, sums: Sequence[Tensor]) -> Tensor:
-        """(b, f) bool, the blocks that may be taken: those of groups where other rows ask."""
-        allowed = torch.ones(len(blocks), len(self._targets.features), dtype=torch.bool)
-        if last := self._columns.honest:
-            allowed[-last:] = self._selected(sums, blocks, allowed, drawn=False)[1][-last:, 0]
-        return allowed
-
-    def _sums(self, part: Part, weights: Tensor) -> list[Tensor]:
-        """The weighted sums of products of columns, of these with targets, and of squares."""
-        every = (part(i) for i in range(self._count))
-        return _total(
-            (_weighted(weights, columns, columns), *_with(weights, columns, values))
-            for columns, values in every
+    def _lines(self, fit: Tensor, scale: Tensor, kept: Tensor) -> Lines:
+        """Those of some targets, (f,) bool."""
+        held, slope = fit[..., kept].split([self._held, fit.shape[1] - self._held], 1)
+        return Lines(
+            self._features[kept], self._columns, held, slope, scale[:, self._held :, kept]
         )
 
-    def _sizes(self, part: Part, weights: Tensor) -> list[Tensor]:
-        """Likewise of columns with the logarithms of residuals, and of these."""
+    def _estimated(
+        self, weights: Tensor, *, forced: Tensor | bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """(r, q, f) the coefficients of locations and of scales, given (r, 64) weights."""
+        part, drawn, count = lru_cache(1)(self._part), len(weights) > 1, len(weights)
+        if not len(self._features):
+            none = torch.zeros(count, len(self._centre), 0).double()
+            return none, none
+        # Of the sample itself also the sums of the rows that test groups.
+        other = weights[:0] if drawn else (~grows(BLOCKS)).double()[None]
+        sums = self._sums(part, torch.cat([weights, other]))
+        if not drawn:
+            self._allow([each[count:] for each in sums])
+        gram, *targets = (each[:count] for each in sums)
+        fit, _ = self._selected((gram, *targets), drawn=drawn, forced=forced)
+        if not drawn:
+            self._fit = fit[0]
+        scale, _ = self._selected((gram, *self._sums(part, weights, left=True)), drawn=drawn)
+        fit = fit.clone()
+        fit[:, 0] += self._means - (self._centre[:, None] * fit).sum(1)
+        return fit, scale
 
-        def _left(columns: Tensor, values: Tensor) -> Tensor:
-            left = (values - columns @ self._fit).abs_().clamp_min_(SMALLEST).log_()
-            # The constant is 0 in rows that are incomplete, or beyond the last.
-            return left.mul_(columns[:, :1])
+    def _allow(self, sums: Sequence[Tensor]) -> None:
+        """Find (b, f) bool, the blocks that may be taken: those of groups where other rows ask."""
+        shape = len(self._columns.blocks), len(self._features)
+        self._allowed = torch.ones(shape, dtype=torch.bool)
+        if last := self._columns.honest:
+            self._allowed[-last:] = self._selected(sums, drawn=False)[1][-last:, 0]
 
-        every = (part(i) for i in range(self._count))
-        return _total(_with(weights, c, _left(c, values)) for c, values in every)
+    def _sums(self, part: Part, weights: Tensor, *, left: bool = False) -> list[Tensor]:
+        """The weighted sums of products of columns, of these with targets, and of squares.
+
+        Args:
+            part: of the rows.
+            weights: (r, 64) of the blocks.
+            left: whether, in place of targets, logarithms of residuals are meant; without the
+                products of columns.
+        """
+        parts = []
+        for columns, values in map(part, range(self._count)):
+            if left:
+                values = (values - columns @ self._fit).abs_().clamp_min_(SMALLEST).log_()
+                # The constant is 0 in rows that are incomplete, or beyond the last.
+                values *= columns[:, :1]
+            others = [values] if left else [columns, values]
+            squares = torch.tensordot(weights, _blocks(values).square().sum(1), 1)
+            parts.append((*(_weighted(weights, columns, each) for each in others), squares))
+        return [torch.stack(each).sum(0) for each in zip(*parts, strict=True)]
 
     @property
     def _size(self) -> int:
         """The rows of a part, a multiple of 64."""
-        width = len(self._centre) + len(self._targets.features)
+        width = len(self._centre) + len(self._features)
         return max(ENTRIES // width // BLOCKS, 1) * BLOCKS
 
     @property
     def _count(self) -> int:
         """The number of parts."""
-        return -(-len(self._rows) // self._size)
+        return -(-len(self._every[0]) // self._size)
 
     def _part(self, i: int) -> tuple[Tensor, Tensor]:
         """The columns and the targets of a part of the training rows; the last ends with zeros."""
         some = slice(i * self._size, (i + 1) * self._size)
-        every = (self._rows, self._targets.values, self._known)
-        rows, values, known = (_padded(each[some]) for each in every)
+        rows, values, known = (_padded(each[some]) for each in self._every)
         return self._matrix(rows).mul_(known), values * known
 
     def _matrix(self, rows: Tensor) -> Tensor:
@@ -193,25 +159,18 @@ class LeastSquares:
         return torch.cat([self._columns.always(rows), own], 1).sub_(self._centre)
 
     def _selected(
-        self,
-        sums: Sequence[Tensor],
-        blocks: Tensor,
-        allowed: Tensor,
-        *,
-        drawn: bool,
-        forced: Tensor | bool = False,
+        self, sums: Sequence[Tensor], *, drawn: bool, forced: Tensor | bool = False
     ) -> tuple[Tensor, Tensor]:
         """(r, q, f) the coefficients, and (b, r, f) bool, the columns of x_S that fit better.
 
         Args:
             sums: (r, q, q) of products of columns, (r, q, f) of columns and targets, and (r, f) of
                 targets.
-            blocks: (b, u) bool, the columns of x_S that are added together.
-            allowed: (b, f) bool, those that may be added.
             drawn: whether these are bootstrap samples, see `links`.
             forced: (f,) bool, the targets that take the first block untested.
         """
         (gram, right, square), q, own = sums, self._held, slice(self._held, None)
+        blocks = self._columns.blocks
         n = (gram[:, 0, :1] - q).clamp_min(1.0)
         # A bootstrap sample of very few rows may have none.
         ridge = RIDGE * gram.diagonal(dim1=1, dim2=2) + SMALLEST**2
@@ -229,7 +188,7 @@ class LeastSquares:
         added: list[Tensor] = []
         code = torch.zeros_like(rest, dtype=torch.int64)
         bounds = _bounds(len(left[0]), self._tested * max(len(blocks) - 2, 1))
-        for block, may in zip(blocks, allowed, strict=False):
+        for block, may in zip(blocks, self._allowed, strict=True):
             wider = taken | block
             more = wider.sum(2) - taken.sum(2)
             asked = torch.where((may | (forced & (not added))) & (more > 0), code, -1)
@@ -266,6 +225,14 @@ def _solved(gram: Tensor, right: Tensor, columns: Tensor, asked: Tensor) -> Tens
     return found
 
 
+def _targets(sample: Sample) -> tuple[Tensor, Tensor]:
+    """(n, f) the winsorised values of smooth features, centred, 0 if special; (f,) their means."""
+    values = sample.shared(winsorised)[:, sample.shared(smooth_features)]
+    values = torch.where(is_special(values), torch.nan, values)
+    mean = values.nanmean(0)
+    return (values - mean).nan_to_num_(), mean
+
+
 def _bounds(most: int, tested: int) -> Tensor:
     """(most + 1,) the least gains in twice the log-likelihood of 0, 1, ... further columns.
 
@@ -276,11 +243,6 @@ def _bounds(most: int, tested: int) -> Tensor:
     freedom = torch.arange(1, most + 1).double()
     bounds = torch.from_numpy(chdtri(freedom.numpy(), ERROR / max(tested, 1)))
     return torch.nn.functional.pad(bounds, (1, 0), value=torch.inf)
-
-
-def _split(sums: Sequence[Tensor], count: int) -> tuple[list[Tensor], list[Tensor]]:
-    """The sums of the first samples, so many, and of the others."""
-    return [each[:count] for each in sums], [each[count:] for each in sums]
 
 
 def _padded(x: Tensor) -> Tensor:
@@ -299,14 +261,3 @@ def _weighted(weights: Tensor, columns: Tensor, others: Tensor) -> Tensor:
     by, size = _blocks(others), max(ENTRIES // BLOCKS // others.shape[1], 1)
     some = (_blocks(columns)[..., i : i + size] for i in range(0, columns.shape[1], size))
     return torch.cat([torch.tensordot(weights, each.mT @ by, 1) for each in some], 1)
-
-
-def _with(weights: Tensor, columns: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """(r, q, f) the products of columns and targets in weighted blocks, and (r, f) squares."""
-    squares = torch.tensordot(weights, _blocks(targets).square().sum(1), 1)
-    return _weighted(weights, columns, targets), squares
-
-
-def _total(parts: Iterable[tuple[Tensor, ...]]) -> list[Tensor]:
-    """The sums of the first, second, ... tensors."""
-    return [torch.stack(each).sum(0) for each in zip(*parts, strict=True)]

@@ -8,13 +8,15 @@ Haenszel 1959).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.ratios import WHOLE, Counts, fit_bases, shrunk
+from dear_plugin.decoders.transport.ratios import WHOLE, Counts, Ratios, fit_bases, shrunk
 from dear_plugin.decoders.transport.trends import LEAST
 from dear_plugin.decoders.transport.values import GROUPS, counted_features, normal_places
 
@@ -56,12 +58,9 @@ def _tails(counts: Counts, features: Tensor) -> Tensor:
     """(l, r, f) the probability of as much dependence of f features by chance, at each level."""
     if not len(features):
         return torch.ones(len(counts.axis.levels) + 1, len(counts.rows), 0).double()
-    cells, bins = [], []
-    for j in features.tolist():
-        member = one_hot(counts.values(j).groups, GROUPS).double()
-        cells.append(counts.of_cells(j) @ member)
-        bins.append(counts.of_bins(j) @ member)
-    seen, within = (torch.stack(each, 1).movedim(3, 0) for each in (bins, cells))
+    seen, within = (
+        _grouped(counts, features.tolist(), of) for of in (counts.of_bins, counts.of_cells)
+    )
     expected = within / counts.rows.sum(2)[:, None].clamp_min(LEAST) @ counts.rows
     return _tails_of(counts, seen, expected, within)
 
@@ -99,26 +98,31 @@ def _trend(counts: Counts, beyond: Tensor, within: Tensor) -> Tensor:
     return torch.where(variance > LEAST, tail, 1.0)
 
 
-def differing(counts: Counts, features: list[int], ratio: list[Tensor], tested: int) -> Tensor:
+def differing(counts: Counts, fits: Mapping[int, Ratios], tested: int) -> Tensor:
     """(f,) bool, of which features any sample rejects ratios that were estimated in other rows.
 
     Args:
         counts: of rows by group, each with its own distribution in every cell.
-        features: the f features.
-        ratio: of each, (1, b, t).
+        fits: the ratios of each, in one sample.
         tested: how many share the error rate.
     """
-    ratio = [each.expand(len(counts.rows), -1, -1) for each in ratio]
+    features = [*fits]
+    ratio = [each.bins.expand(len(counts.rows), -1, -1) for each in fits.values()]
     bases = fit_bases(counts, features, ratio)
-    seen, hoped, within = [], [], []
-    for j, base, own in zip(features, bases, ratio, strict=True):
-        member = one_hot(counts.values(j).groups, GROUPS).double()
-        reach = counts.rows / (base @ own.mT).clamp_min(LEAST)
-        seen.append(counts.of_bins(j) @ member)
-        hoped.append((reach.mT @ base * own) @ member)
-        within.append(counts.of_cells(j) @ member)
-    one, other, cells = (torch.stack(each, 1).movedim(3, 0) for each in (seen, hoped, within))
-    return _found(_tails_of(counts, one, other, cells), tested * len(counts.rows)).any(0)
+    hoped = {
+        j: (counts.rows / (base @ own.mT).clamp_min(LEAST)).mT @ base * own
+        for j, base, own in zip(features, bases, ratio, strict=True)
+    }
+    rows = counts.of_bins, hoped.__getitem__, counts.of_cells
+    seen = (_grouped(counts, features, of) for of in rows)
+    return _found(_tails_of(counts, *seen), tested * len(counts.rows)).any(0)
+
+
+def _grouped(counts: Counts, features: list[int], of: Callable[[int], Tensor]) -> Tensor:
+    """(g, r, f, q) the rows of each group of values, given those of values, (r, q, t)."""
+    members = [one_hot(counts.values(j).groups, GROUPS).double() for j in features]
+    rows = [of(j) @ member for j, member in zip(features, members, strict=True)]
+    return torch.stack(rows, 1).movedim(3, 0)
 
 
 def _found(tails: Tensor, tested: int) -> Tensor:

@@ -8,6 +8,8 @@ effects differ between its leaves is for the other half to say.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -16,13 +18,12 @@ from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.balance import Balance, plain
 from dear_plugin.decoders.transport.leaves import Leaves
 from dear_plugin.decoders.transport.regression import Regression
-from dear_plugin.decoders.transport.terms import Terms, phi, straight, winsorised
+from dear_plugin.decoders.transport.terms import Terms, phi, standardised, straight, winsorised
 
 # Leaves, their least rows and share, and rows that the tree is grown on.
 LEAVES, MIN_LEAF, LEAF_SHARE, ROWS = 6, 150, 16, 10_000
 # Held columns whose products are inputs, too: a tree does not see a crossing alone.
 CROSSED = 10
-LEAST_DEVIATION = 1e-9
 
 
 def grows(n: int) -> Tensor:
@@ -37,19 +38,18 @@ class Modifiers:
         sample: the training rows.
         acted: the features of S.
         held: the held features, at least one.
+        followers: the features that may follow.
     """
 
-    def __init__(self, sample: Sample, acted: Members, held: Members) -> None:
+    def __init__(
+        self, sample: Sample, acted: Members, held: Members, followers: Sequence[int]
+    ) -> None:
         self._at, self._terms = list(held), [sample.shared(Terms.of, j) for j in held]
         rows = sample.shared(winsorised)[grows(len(sample))]
         rows = rows[:: -(-len(rows) // ROWS)]
         more = sample.shared(Balance, acted, held).more(rows)
         regression = Regression(more, sample.shared(plain, held, 2, ROWS))
-        still = {j for j, f in enumerate(sample.encoder.schema) if f.immutable or f.identifier}
-        others = [j for j in range(rows.shape[1]) if j not in {*acted, *held, *still}]
-        own, rest = (
-            regression(_standardised(sample, rows, each))[1] for each in (list(acted), others)
-        )
+        own, rest = (regression(standardised(sample, s, rows))[1] for s in (acted, followers))
         # Bends may differ where lines do not.
         own = torch.cat([own, regression(own.square())[1]], 1)
         effect = (own[:, :, None] * Regression(own)(rest)[1][:, None]).flatten(1)
@@ -73,12 +73,3 @@ class Modifiers:
         some = (columns - self._middle)[:, :CROSSED]
         one, other = torch.triu_indices(some.shape[1], some.shape[1], 1)
         return torch.cat([columns, some[:, one] * some[:, other]], 1)
-
-
-def _standardised(sample: Sample, rows: Tensor, features: list[int]) -> Tensor:
-    """(m, q) the numbers and the categories of features; a column of 0 if there are none."""
-    if not features:
-        return rows.new_zeros(len(rows), 1)
-    terms = [sample.shared(Terms.of, j) for j in features]
-    found = phi(terms, rows[:, features])[:, straight(terms)]
-    return (found - found.mean(0)) / found.std(0, correction=0).clamp_min(LEAST_DEVIATION)

@@ -121,26 +121,26 @@ class Shrunk(NamedTuple):
 
 
 class Ratios(NamedTuple):
-    """The factors of f features in r samples.
+    """The factors of one feature in r samples.
 
     Attributes:
-        base: f tensors, (r, k, t).
-        bins: f tensors, (r, b, t), the ratios in bins.
-        nodes: f tensors, (r, g, t), the ratios at nodes.
+        base: (r, k, t).
+        bins: (r, b, t), the ratios in bins.
+        nodes: (r, g, t), the ratios at nodes.
     """
 
-    base: list[Tensor]
-    bins: list[Tensor]
-    nodes: list[Tensor]
+    base: Tensor
+    bins: Tensor
+    nodes: Tensor
 
 
-def fit_ratios(counts: Counts, features: list[int]) -> Ratios:
+def fit_ratios(counts: Counts, features: list[int]) -> dict[int, Ratios]:
     """The bases and the ratios of features."""
+    if not features:
+        return {}
     rows, axis = counts.rows, counts.axis
     bins, wanted = [counts.of_bins(j) for j in features], _wanted(counts, features)
     base, ratio = [_shares(each) for each in wanted], [torch.ones_like(each) for each in bins]
-    if not features:
-        return Ratios(base, ratio, ratio)
     values = [counts.values(j) for j in features]
     splits = [each.splits for each in values]
     observed, concentration = _by_side(bins, splits), None
@@ -164,7 +164,7 @@ def fit_ratios(counts: Counts, features: list[int]) -> Ratios:
     mixed = [axis.mix @ each for each in beyond]
     mixed = [torch.where(each < 0.0, LEAST, each) for each in mixed]
     nodes = [t.at(axis.nodes) * q for t, q in zip(trends, mixed, strict=True)]
-    return Ratios(base, ratio, nodes)
+    return dict(zip(features, map(Ratios, base, ratio, nodes), strict=True))
 
 
 def fit_bases(counts: Counts, features: list[int], ratio: list[Tensor]) -> list[Tensor]:

@@ -19,6 +19,7 @@ KINKS, WINSOR = 6, 0.005
 OUTER, OUTER_ROWS = (0.02, 0.06), 60
 # Beyond the winsorised range, lines go on for this part of it: nothing shows how far they would.
 BEYOND = 0.5
+LEAST_DEVIATION = 1e-9
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,9 @@ class Terms:
     def __call__(self, column: Tensor) -> Tensor:
         """(..., q) the columns of values, (...)."""
         if not self.least.numel():
-            return (column[..., None] == self.shift).to(column.dtype)
+            own = (column[..., None] == self.shift).to(column.dtype)
+            # One that no training row has is like their mean.
+            return torch.where((column < NEW)[..., None], own, 1.0 / len(self.shift))
         column = self._ordinary(column)
         return torch.maximum(column[..., None] - self.shift, self.least).to(column.dtype)
 
@@ -86,13 +89,9 @@ class Terms:
         more = BEYOND * (high - low)
         return column.clamp(low - more, high + more)
 
-    def weighted(self, column: Tensor, weights: Tensor) -> Tensor:
-        """(m,) the columns of values, (m,), times weights, (q,)."""
-        return self(column) @ weights if self.least.numel() else _at(column, weights)
-
     def factor(self, column: Tensor, weights: Tensor) -> Tensor:
         """(m,) a number, without special levels, or the weights of categories."""
-        return self._ordinary(column) if self.least.numel() else _at(column, weights)
+        return self._ordinary(column) if self.least.numel() else self(column) @ weights
 
     @property
     def straight(self) -> Tensor:
@@ -113,6 +112,15 @@ def straight(terms: Sequence[Terms]) -> Tensor:
     return torch.cat([each.straight for each in terms])
 
 
+def standardised(sample: Sample, features: Sequence[int], rows: Tensor) -> Tensor:
+    """(m, q) straight columns of features of scaled rows, (m, p); one of 0 if there are none."""
+    if not features:
+        return rows.new_zeros(len(rows), 1)
+    terms = [sample.shared(Terms.of, j) for j in features]
+    found = phi(terms, rows[:, list(features)])[:, straight(terms)]
+    return (found - found.mean(0)) / found.std(0, correction=0).clamp_min(LEAST_DEVIATION)
+
+
 def outer(terms: Sequence[Terms]) -> Tensor:
     """(q,) bool, the columns of features that have outer kinks."""
     return torch.cat([each.outer for each in terms])
@@ -124,9 +132,3 @@ def winsorised(sample: Sample) -> Tensor:
     rows = sample.encoder.scaled(sample.rows)
     clamped = rows.clamp(*torch.tensor(ends, dtype=torch.float64).T)
     return torch.where(is_special(rows), rows, clamped)
-
-
-def _at(column: Tensor, weights: Tensor) -> Tensor:
-    """(m,) the weights, (q,), of categories; the mean for one that no training row has."""
-    known = column < NEW
-    return torch.where(known, weights[column.where(known, 0.0).long()], weights.mean())

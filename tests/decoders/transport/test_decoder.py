@@ -6,9 +6,12 @@ import pytest
 import torch
 
 from dear_plugin import Encoder, Schema, Transport
+from dear_plugin.data.kinds.categories import NEW
 from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders import Decoders, Sample
+from dear_plugin.decoders.transport.columns import Columns
 from dear_plugin.decoders.transport.least_squares import LeastSquares
+from dear_plugin.decoders.transport.terms import Terms
 from dear_plugin.errors import ConstraintError, NotFittedError
 
 EVERY = torch.arange(1, 17)
@@ -128,7 +131,7 @@ class TestLaws:
         frame = pd.DataFrame({"age": age, "sex": sex, "pay": pay, "home": pay + age})
         case = Case(frame, immutable=["age", "sex"])
         groups = case.of("pay")._fitted.cells._cuts[0]
-        score = groups.balance.score(case.encoder.scaled(case.rows))
+        score = groups.of(case.rows)
         assert len(groups.at) > 5
         assert float((score[:, None] - groups.at).abs().min()) > 1e-6
 
@@ -490,9 +493,28 @@ def test_only_complete_rows_count_where_it_is_tested_whether_spreads_follow():
     encoder = Encoder(Schema.infer(frame, immutable=["held"]))
     sample = Sample(encoder.rows(frame), encoder)
     moves = torch.tensor([False, False, True])
-    fit = LeastSquares(sample, (0,), (1,), moves, tested=1)
-    fit.lines(torch.ones(1, 1).double())
+    fit = LeastSquares(sample, Columns(sample, (0,), (1,), None), moves, tested=1)
     columns, values = (each[300:n] for each in fit._part(0))
     logs = (values - columns @ fit._fit).abs().log()
-    found = fit._sizes(fit._part, torch.ones(1, 64).double())[1]
+    found = fit._sums(fit._part, torch.ones(1, 64).double(), left=True)[1]
     torch.testing.assert_close(found, logs.square().sum(0)[None])
+
+
+def test_a_category_that_no_training_row_has_is_like_the_mean_of_those_that_they_have():
+    frame = pd.DataFrame({"town": list("abbc") * 100, "x": np.arange(400.0)})
+    encoder = Encoder(Schema.infer(frame))
+    terms = Terms.of(Sample(encoder.rows(frame), encoder), 0)
+    columns = terms(torch.tensor([1.0, NEW]).double())
+    torch.testing.assert_close(columns, torch.tensor([[0, 1, 0], [1 / 3] * 3]).double())
+
+
+def test_what_cannot_follow_has_no_part_in_the_groups_of_what_does():
+    rng = np.random.default_rng(0)
+    age, x = rng.normal(size=(2, 4000))
+    y = np.where(age > 0.5, 2.0, -1.0) * x + rng.normal(size=4000)
+    causes, reached = {"x": ["age"], "y": ["x", "age"], "z": ["age"]}, []
+    for z in (np.where(age > -0.5, 9.0, -9.0) * x, rng.normal(size=4000)):
+        frame = pd.DataFrame({"age": age, "x": x, "y": y, "z": z})
+        case = Case(frame, immutable=["age"], causes=causes)
+        reached.append(case.moved(["x"], 0.1)[0][:, :3])
+    assert torch.equal(*reached)
