@@ -180,7 +180,7 @@ class Results:
         at, first = at[kept], ranked[0].outcome
         found = every.select(torch.from_numpy(at))
         actions = found.actions.drop(columns="success").reset_index(drop=True)
-        owner = list(found.encoder.schema.spread.owner)
+        owner = list(found.encoder.schema.owner)
         acted = (found.proposal.direct & found.changed).numpy()[:, owner]
         acted &= found.encoder.cells(found.proposal.rows) != found.encoder.cells(found.x)
         return cls(

@@ -83,7 +83,7 @@ class WrappedDice(RecourseMethod):
         query, low, high = frames
         fixed = case.feasible.limits.floor[i] == case.feasible.limits.ceiling[i]
         schema = self.schema
-        owners = zip(schema.column_names, schema.spread.owner, strict=True)
+        owners = zip(schema.column_names, schema.owner, strict=True)
         vary = [name for name, j in owners if not bool(fixed[j])]
         permitted = self._permitted(case, i, low, high)
         arguments = {**_goal(case, i), **self.arguments, "permitted_range": permitted}
@@ -98,7 +98,7 @@ class WrappedDice(RecourseMethod):
             data.permitted_range = kept  # DiCE overwrites it
         sparse = found.final_cfs_df_sparse
         frame = (found.final_cfs_df if sparse is None else sparse).head(1)
-        return self.encoder.moved(frame, case.x[i : i + 1])[0]
+        return self.encoder.rows(frame, before=case.x[i : i + 1])[0]
 
     def _permitted(
         self, case: Case, i: int, low: pd.DataFrame, high: pd.DataFrame
@@ -106,7 +106,7 @@ class WrappedDice(RecourseMethod):
         """The range of every number, and the levels of every category that may change."""
         feasible, permitted = case.feasible.limits, {}
         schema = self.schema
-        for feature, j in zip(schema.columns, schema.spread.owner, strict=True):
+        for feature, j in zip(schema.columns, schema.owner, strict=True):
             name, levels = feature.name, feature.categories
             if schema.features[j].dummies:
                 permitted[name] = list(levels or (0, 1))

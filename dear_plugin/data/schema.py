@@ -15,13 +15,14 @@ from dear_plugin._threads import one_thread
 from dear_plugin.data import graph, summary, toml
 from dear_plugin.data import tiers as in_tiers
 from dear_plugin.data.aliases import as_written, renamed
+from dear_plugin.data.attributes import Kind
 from dear_plugin.data.causal_order import CausalOrder
 from dear_plugin.data.definitions import infer_relations
 from dear_plugin.data.exclusion import without
-from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.feature import Feature
 from dear_plugin.data.inference import feature_names, infer_features
 from dear_plugin.data.kinds import dummies
-from dear_plugin.data.kinds.dummies import Spread
+from dear_plugin.data.kinds.dummies import labelled
 from dear_plugin.data.relations import Lookup, Relation, checked, from_dict, without_followers
 from dear_plugin.data.rule import Condition, Rule, check_rules
 from dear_plugin.data.tiers import Tiers
@@ -162,9 +163,10 @@ class Schema:
         }
         marked = infer_features(frame, names, given, central)
         features = dummies.together(marked, dummies.infer(frame, marked, exactly_one))
-        labelled = Spread.of(features, names).labelled(frame, features)
         others = [feature for feature in features if not feature.identifier]
-        relations = infer_relations(labelled, others, pairs=orders, stated=definitions)
+        relations = infer_relations(
+            labelled(frame, features), others, pairs=orders, stated=definitions
+        )
         features = without_followers(features, relations)
         order = in_tiers.lists(tiers), graph.causes_of(causes), tuple(names)
         schema = cls(features, target, relations, tuple(rules), *order)
@@ -181,7 +183,7 @@ class Schema:
         edges = graph.checked(self.causes, self._owners, self.relations, self.target)
         if tiers and edges:
             raise SchemaError("both tiers and causes are given: state the order by one of them")
-        names = [column.name for f in self.features for column in f.dummies or (f,)]
+        names = [column.name for f in self.features for column in f.members]
         vars(self).update(tiers=tiers, causes=edges, column_names=self.column_names or (*names,))
 
     def __len__(self) -> int:
@@ -232,14 +234,15 @@ class Schema:
         return CausalOrder(self.features, self.tiers, self.causes)
 
     @lazy
-    def spread(self) -> Spread:
-        """Where the columns of frames are among the features."""
-        return Spread.of(self.features, self.column_names)
-
-    @property
     def columns(self) -> tuple[Feature, ...]:
         """(q,) the columns of frames: a feature whose cells are spread has several."""
-        return self.spread.columns
+        known = {member.name: member for f in self for member in f.members}
+        return tuple(known[name] for name in self.column_names)
+
+    @property
+    def owner(self) -> tuple[int, ...]:
+        """(q,) the position of the feature of each column of frames."""
+        return self.index(self.column_names)
 
     @property
     def exactly_one(self) -> tuple[tuple[str, ...], ...]:
@@ -262,7 +265,7 @@ class Schema:
 
     def labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame with a column of labels, too, for each feature that has several columns."""
-        return self.spread.labelled(frame, self.features)
+        return labelled(frame, self.features)
 
     @property
     def _owners(self) -> dict[str, str]:

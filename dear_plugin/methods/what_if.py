@@ -12,7 +12,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.inference import misfit
 from dear_plugin.data.schema import Feature
@@ -66,7 +65,7 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
     for name, values in read.items():
         where = acted[name].to_numpy()
         # The dtype of an object column is inferred once missing cells are left out.
-        reading = kinds.read(columns[name], table[name][where].infer_objects())
+        reading = columns[name].read(table[name][where].infer_objects())
         if reading.complaint:
             complaints.append(reading.complaint)
         else:
@@ -204,7 +203,7 @@ def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) ->
 def _not_admissible(case: Case, feature: Feature, row: int, j: int, wanted: float) -> str:
     """Why a row may not take a value of the feature at position j."""
     if not feature.holds_numbers:
-        (level,) = kinds.of(feature).cells(feature, np.array([wanted]))
+        (level,) = feature.cells(np.array([wanted]))
         return Reason.NOT_THIS_VALUE.format(feature.called, level)
     feasible = case.feasible.limits
     low, high, value = (

@@ -229,7 +229,7 @@ class Classifier:
         try:
             return rows, self.scores(rows)
         except Exception:
-            complete = (rows != self.encoder.levels.missing).all(1)
+            complete = (rows != self.encoder.missing).all(1)
             if bool(complete.all()) or not bool(complete.any()):
                 raise
             return rows[complete], self.scores(rows[complete])

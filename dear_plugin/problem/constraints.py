@@ -126,7 +126,7 @@ def _limits(
     held: tuple[Tensor, Tensor],
 ) -> Limits:
     """The limits of n rows; of arguments see `admissible` and `held_cells`."""
-    schema, levels, (frozen, not_acted) = encoder.schema, encoder.levels, held
+    schema, (frozen, not_acted) = encoder.schema, held
     (low, high), grid = (end.repeat(len(x), 1) for end in ends[:2]), ends[2]
     ranged = torch.tensor([f.limits is not None for f in schema]).repeat(len(x), 1)
     for rows, j, least, most in _ranges(within, low, encoder, grid):
@@ -150,10 +150,10 @@ def _limits(
         high[rows, j] = high[rows, j].clamp_max(max(codes, default=-math.inf))
     empty = low > high
     low, high = low.masked_fill(empty, math.inf), high.masked_fill(empty, -math.inf)
-    direction, special = torch.tensor([f.direction for f in schema]), levels.mask(x)
+    direction, special = torch.tensor([f.direction for f in schema]), encoder.special(x)
     low = torch.where((direction > 0) & ~special, torch.maximum(low, x), low)
     high = torch.where((direction < 0) & ~special, torch.minimum(high, x), high)
-    stays = special & ~levels.leave
+    stays = special & ~encoder.leave
     return Limits(
         encoder,
         grid,

@@ -12,7 +12,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import Grid
-from dear_plugin.data.kinds.categories import NEW
+from dear_plugin.data.kinds.labels import NEW
 from dear_plugin.data.schema import Schema
 from dear_plugin.data.special_values import is_special
 from dear_plugin.problem.action_sets import ActionSets
@@ -190,7 +190,7 @@ class Limits:
         if bool(self._starts_outside.any()):
             at = self._starts_outside[idx].nonzero()[:, 0]
             out[at] = self._undo_outside(x[at], out[at], idx[at])
-        out = self.encoder.levels.restrict(x, moved, out, acted)
+        out = self.encoder.keep_special(x, moved, out, acted)
         return out if self.allowed is None else out.where(self.allows(out, idx), x[:, None])
 
     def bounds(self, idx: Tensor) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,7 @@ from torch.nn.functional import pad
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.kinds.categories import NEW
+from dear_plugin.data.kinds.labels import NEW
 from dear_plugin.data.special_values import is_special
 
 TENTHS = 10

@@ -13,7 +13,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data import kinds
 from dear_plugin.data.exclusion import DOWN, UP, Exclusion
 from dear_plugin.data.special_values import without_special
 from dear_plugin.results.result import Result
@@ -74,7 +73,7 @@ def _changes(
 ) -> Iterator[tuple[str, tuple[Any, Any] | None, Tensor]]:
     """The changes of feature j, (m,) values each: what it is called, its levels, its rows."""
     feature = result.encoder.schema.features[j]
-    codes = kinds.of(feature).changes(before, after)
+    codes = feature.changes(before, after)
     if not feature.categories:
         amounts = (codes < 0).all(1)
         each = {
@@ -130,7 +129,7 @@ def _medians(result: Result, kind: _Kind) -> tuple[Any, Any]:
     if not feature.holds_numbers:
         rows = (each[kind.at, j] for each in (result.x, result.proposal.rows))
         middle = [without_special(each).median().numpy() for each in rows]
-        old, new = kinds.of(feature).cells(feature, np.array(middle))
+        old, new = feature.cells(np.array(middle))
         return old, new
     frames = result.factuals, result.counterfactuals
     columns = (frame[feature.name].iloc[kind.at].astype(float) for frame in frames)

@@ -11,9 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data import kinds
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.kinds import read
 from dear_plugin.results.changes import Line, is_needed, is_open
 from dear_plugin.results.describe import followers, needs
 from dear_plugin.results.result import Result
@@ -165,7 +163,7 @@ def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:
     lines = []
     for j in moved.nonzero()[:, 0].tolist():
         feature, name = schema.features[j], schema.names[j]
-        (cell,) = kinds.of(feature).cells(feature, alone[[j]].numpy())
+        (cell,) = feature.cells(alone[[j]].numpy())
         exact = name in defined or not feature.holds_numbers
         ends = before[name], cell, cell, cell
         head = None, 0, name, feature.called, "forced"
@@ -184,4 +182,4 @@ def _write(row: Tensor, reached: Tensor, ends: Sequence[tuple[Line, Any]], resul
         row[j] = reached[j]
         if is_amount(feature, line.old) and is_amount(feature, new):
             value = pd.Series([new], dtype=float)
-            row[j] = float(read(feature, value).values[0])
+            row[j] = float(feature.read(value).values[0])

@@ -10,7 +10,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.feature import Feature
 from dear_plugin.results.proposal import Proposal
@@ -205,7 +204,7 @@ def _cells(
     """A function from row values, (m,), to cells: those of known ones as they are in a frame."""
 
     def cells(values: Tensor) -> list[Any]:
-        own: list[Any] = kinds.of(feature).cells(feature, values.numpy()).tolist()
+        own: list[Any] = feature.cells(values.numpy()).tolist()
         for rows, frame in known[::-1]:
             pairs = zip(own, frame, (values == rows).tolist(), strict=True)
             own = [there if same else here for here, there, same in pairs]

@@ -307,7 +307,7 @@ class Result:
 
 def _where(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
     """A frame, missing where features are not kept, (n, p) bool."""
-    of_columns = kept.numpy().T[list(schema.spread.owner)]
+    of_columns = kept.numpy().T[list(schema.owner)]
     where = dict(zip(schema.column_names, of_columns, strict=True))
     none = np.zeros(len(frame), dtype=bool)
     columns = [_only(frame[name], where.get(name, none)) for name in frame]

@@ -16,10 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import in_steps
-from dear_plugin.data.special_values import row_value
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.table import Actions
 
@@ -54,7 +52,7 @@ class FeatureValues:
         """The values of training rows, (n, p), or multiples of steps."""
         known, tried = [], []
         for j, feature in enumerate(encoder.schema):
-            values = kinds.of(feature).values(feature, rows[:, j])
+            values = feature.values(rows[:, j])
             known.append(_multiples(values, j, encoder) if steps and encoder.step[j] else values)
             tried.append(known[j] if feature.categories else places(known[j], MANY))
         return cls(tuple(known), tuple(tried))
@@ -144,11 +142,9 @@ def _values_of(
     # A value outside of the range is no candidate: the end is.
     values = values.where((values >= low) & (values <= high), own[:, None])
     values = problem.snapped(rows, every, values[..., None])
-    special = (
-        int(feasible.encoder.levels.counts[j]) if bool(feasible.encoder.levels.enter[j]) else 0
-    )
-    extra = values.new_tensor([row_value(level) for level in range(special)])
-    return torch.cat([extra[:, None].expand(len(rows), -1, -1), values], 1), special + first
+    feature = feasible.encoder.features[j]
+    extra = feature.label_values[: None if number and feature.enter_special else 0].to(values)
+    return torch.cat([extra[:, None].expand(len(rows), -1, -1), values], 1), len(extra) + first
 
 
 def admitted(

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.kinds.categories import NEW
+from dear_plugin.data.kinds.labels import NEW
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.balance import Balance

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dear_plugin.data.kinds.categories import NEW
+from dear_plugin.data.kinds.labels import NEW
 from dear_plugin.data.special_values import is_special, without_special
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.values import sorted_values
