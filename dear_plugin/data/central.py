@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.kinds.steps import ordinary_values
+from dear_plugin.data.kinds.number import ordinary_values
 
 # A number of few, even values: its range has at most so many of their usual distances.
 MOST_STEPS = 24

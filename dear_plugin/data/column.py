@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
 from dear_plugin.data.kinds.cells import Array, Reading
+
+# The values that are no amounts, or not known; None where they are not stated.
+Special = tuple[Any, ...] | None
 
 
 class Column:
@@ -37,14 +41,11 @@ class Column:
         raise NotImplementedError
 
     @classmethod
-    def infer(
-        cls, column: pd.Series, name: str, special: tuple[Any, ...] | None, as_category: bool
-    ) -> Self | None:
+    def infer(cls, column: pd.Series, special: Special, as_category: bool) -> Self | None:
         """The feature of a training column, without the user's constraints on changes.
 
         Args:
             column: (n,) its cells.
-            name: its name.
             special: the values that are no amounts, or not known; None where not stated.
             as_category: whether numbers are categories, and an order of levels is ignored.
 
@@ -93,6 +94,29 @@ class Column:
         """
         raise NotImplementedError
 
+    @property
+    def width(self) -> float:
+        """The range that is scaled to [0, 1]; 1 for constants and categories."""
+        return 1.0
+
+    @property
+    def action_step(self) -> float:
+        """The step of actions on it; 0 where there is none: any value, or the observed ones."""
+        return 0.0
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is 0 or 1: as two values, words of a host, or a number of two values."""
+        return False
+
+    def is_one(self, column: pd.Series) -> Array:
+        """(n,) bool, the cells of a flag, (n,), that are 1."""
+        return np.asarray((column == self.cells(np.ones(1))[0]).to_numpy(dtype=bool))
+
+    def place(self, label: Any) -> Any:
+        """The row value of a level with an order; anything else, such as a number, as it is."""
+        return label
+
     def is_narrow(self, dtype: Any) -> bool:
         """Whether a column of a dtype cannot hold all observed numbers."""
         return False
@@ -103,12 +127,7 @@ class Column:
 
     @property
     def special_values(self) -> Tensor:
-        """(l,) double, the row values of codes, what is missing and what is not known."""
-        raise NotImplementedError
-
-    @property
-    def missing_value(self) -> float:
-        """The row value of a missing cell; NaN where no training row has one."""
+        """(l,) double, the row values of codes, what is not known and, last, what is missing."""
         raise NotImplementedError
 
     @property

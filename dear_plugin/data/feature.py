@@ -17,10 +17,6 @@ from dear_plugin.data.kinds import remedies
 from dear_plugin.data.kinds.cells import Array, Reading, unboxed
 from dear_plugin.errors import SchemaError, SettingError, unknown
 
-_TUPLES = (  # lists in JSON
-    *("bounds", "categories", "levels", "stored", "special", "excluded", "observed"),
-    "level_labels",
-)
 # The largest usual step as a share of the unit of cost, and rounding errors of it.
 SHARE, ROUNDED = 0.01, 1.0 + 1e-9
 
@@ -189,11 +185,6 @@ class Feature(Named, Column):
         return 0.0, float(max(len(self.categories) - 1, 0))
 
     @property
-    def width(self) -> float:
-        """The range that is scaled to [0, 1]; 1 for constants and categories."""
-        return 1.0
-
-    @property
     def unit_of_cost(self) -> float:
         """The change of a number that costs 1 where `cost` is 1."""
         return self.scale or self.width
@@ -210,23 +201,19 @@ class Feature(Named, Column):
         return max(each * power for each in (1.0, 2.0, 5.0) if each * power <= most * ROUNDED)
 
     @property
-    def action_step(self) -> float:
-        """The step of actions on it; 0 where there is none: any value, or the observed ones."""
-        return 0.0
-
-    @property
-    def is_flag(self) -> bool:
-        """Whether it is 0 or 1: as two values, words of a host, or a number of two values."""
-        return False
-
-    @property
     def members(self) -> tuple[Feature, ...]:
         """The columns of frames that hold its cells: one, or its dummies."""
         return self.dummies or (self,)
 
-    def is_one(self, column: pd.Series) -> Array:
-        """(n,) bool, the cells of a flag, (n,), that are 1."""
-        raise NotImplementedError
+    @property
+    def is_block(self) -> bool:
+        """Whether it has an encoded column for each of its labels."""
+        return self.kind is Kind.CATEGORICAL
+
+    @property
+    def missing_value(self) -> float:
+        """The row value of a missing cell; NaN where no training row has one."""
+        return float(self.special_values[-1]) if self.missing else math.nan
 
     def read_frame(
         self, frame: pd.DataFrame, accepted: Array | None = None, before: Array | None = None
@@ -244,10 +231,6 @@ class Feature(Named, Column):
         if isinstance(column.dtype, pd.SparseDtype):
             return Reading.unreadable(remedies.complaint(self.name, column))
         return self.read_cells(column, accepted)
-
-    def place(self, label: Any) -> Any:
-        """The row value of a level with an order; anything else, such as a number, as it is."""
-        return label
 
     def typed(self, cells: Array) -> pd.Series | Array:
         """Cells, (n,), that its dtype can hold, as a column of it, or an array."""
@@ -293,8 +276,7 @@ class Feature(Named, Column):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Feature:
         """The inverse of `to_dict`."""
-        tuples = {k: tuple(values[k]) for k in _TUPLES if k in values}
         ends = values["limits"]
         limits = None if ends is None else with_infinity(*ends)
         dummies = tuple(map(cls.from_dict, values["dummies"]))
-        return cls(**{**values, **tuples, "limits": limits, "dummies": dummies})
+        return cls(**{**values, "limits": limits, "dummies": dummies})

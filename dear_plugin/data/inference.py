@@ -32,8 +32,10 @@ FRAMES: dict[type, str] = {
     list: "rows are pd.DataFrame(rows)",
     np.ndarray: "pass pd.DataFrame(array, columns=names)",
 }
-# The arguments of `Schema.infer` that are mappings.
+# The arguments of `Schema.infer` that say something of features: {feature: value}, and lists.
 MAPPINGS = ("ranges", "special", "ordered", "excluded", "units", "labels", "costs", "steps")
+LISTS = ("immutable", "increasing", "decreasing", "categorical", "numeric", "identifiers")
+OF_FEATURES = (*LISTS, *MAPPINGS)
 
 
 def misfit(frame: Any) -> str:
@@ -145,7 +147,7 @@ def _infer(column: pd.Series, name: str, given: Mapping[str, Any], marks: Marks)
         # "t0037" of each row is no range, although "10 t" of many rows is.
         order = None if order and identifiers.evidence(column, name, False) else order
     ranked = in_order.stated(column, name, order)
-    every = (kind.infer(ranked, name, codes, as_category) for kind in KINDS)
+    every = (kind.infer(ranked, codes, as_category) for kind in KINDS)
     feature = next(each for each in every if each is not None)
     if name in amounts and not feature.is_number:
         fix = line(name, as_numbers(column))

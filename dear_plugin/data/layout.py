@@ -17,11 +17,14 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.attributes import Kind
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.grid import Grid, in_steps
 from dear_plugin.data.kinds.labels import NEW
 from dear_plugin.data.special_values import is_special, level_of, row_value
+
+# Attributes of features that are tensors here.
+FLAGS = ("is_number", "is_block", "enter_special", "leave_special")
+NUMBERS = ("width", "unit_of_cost", "action_step", "cost", "missing_value")
 
 
 class Layout:
@@ -40,6 +43,13 @@ class Layout:
         low: (p,) double, the number that is scaled to 0; 0 for categories.
         high: (p,) double, the largest observed number, or category.
         width: (p,) double, the range of a number; 1 for categories, and numbers without one.
+        unit: (p,) double, the change of a number that is a unit of cost; 1 for categories.
+        step: (p,) double, of which actions set multiples; 0 where they set any value.
+        costs: (p,) double, what a unit of cost of a feature costs who acts on it.
+        missing: (p,) double, the row value of a missing cell; NaN of features that have none.
+        enter: (p,) bool, the features that an action may set to what is missing or special.
+        leave: (p,) bool, the features whose missing or special values an action may change.
+        shares: (p,) what a change counts: 0 of an identifier.
         grid: the decimals of the features.
     """
 
@@ -48,24 +58,19 @@ class Layout:
         widths = [f.columns for f in features]
         self.d = sum(widths)
         self.starts = tuple(np.cumsum([0, *widths[:-1]]).tolist())
-        self.is_number = torch.tensor([f.is_number for f in features])
-        self.blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in features])
         self.feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
-        level = torch.arange(self.d) - torch.tensor(self.starts)[self.feature_of]
-        self._level = torch.where(self.blocks[self.feature_of], level, -1).float()
-        ends = [(*f.ends, f.width) for f in features]
-        self.low, self.high, self.width = torch.tensor(ends, dtype=torch.float64).T.contiguous()
+        self.is_number, self.blocks, self.enter, self.leave = _each(features, FLAGS, torch.bool)
+        ends = torch.tensor([f.ends for f in features], dtype=torch.float64)
+        self.low, self.high = ends.T.contiguous().unbind()
+        numbers = _each(features, NUMBERS, torch.float64)
+        self.width, self.unit, self.step, self.costs, self.missing = numbers
+        self.shares = torch.tensor([0.0 if f.identifier else 1.0 for f in features])
         self.grid = Grid.of(f.precision if f.is_number else 0 for f in features)
         some = {j: f.special_values for j, f in enumerate(features) if len(f.special_values)}
         # The numbers that may be missing or coded, with the number of such values.
         self._coded = {j: len(v) for j, v in some.items() if features[j].is_number}
         # The row values of labels that say that a value is missing, or not known.
         self._unknown = {j: v for j, v in some.items() if j not in self._coded}
-
-    def of_each(self, name: str) -> Tensor:
-        """(p,) an attribute of each feature, numbers in double."""
-        values = [getattr(feature, name) for feature in self.features]
-        return torch.tensor(values, dtype=None if isinstance(values[0], bool) else torch.float64)
 
     @lazy
     def is_level(self) -> Tensor:
@@ -77,7 +82,7 @@ class Layout:
     @lazy
     def weights(self) -> Tensor:
         """(d,) the l1 weight of each encoded column: units of cost; 1/2 for one-hot columns."""
-        own = torch.where(self._level >= 0, 0.5, 1.0) * self.shares[self.feature_of]
+        own = (torch.where(self.blocks, 0.5, 1.0) * self.shares)[self.feature_of]
         own[list(self.starts)] *= (self.width / self.unit).float()
         return own
 
@@ -85,41 +90,6 @@ class Layout:
     def compared(self) -> Tensor:
         """(d,) bool, the encoded columns of what is no identifier."""
         return self.shares[self.feature_of] > 0.0
-
-    @lazy
-    def shares(self) -> Tensor:
-        """(p,) what a change counts: 0 of an identifier."""
-        return torch.where(self.of_each("identifier"), 0.0, 1.0)
-
-    @lazy
-    def unit(self) -> Tensor:
-        """(p,) double, the change of a number that is a unit of cost; 1 for categories."""
-        return self.of_each("unit_of_cost")
-
-    @lazy
-    def step(self) -> Tensor:
-        """(p,) double, of which actions set multiples; 0 where they set any value."""
-        return self.of_each("action_step")
-
-    @lazy
-    def costs(self) -> Tensor:
-        """(p,) double, what a unit of cost of a feature costs who acts on it."""
-        return self.of_each("cost")
-
-    @lazy
-    def missing(self) -> Tensor:
-        """(p,) double, the row value of a missing cell; NaN of features without missing values."""
-        return self.of_each("missing_value")
-
-    @lazy
-    def enter(self) -> Tensor:
-        """(p,) bool, the features that an action may set to what is missing or special."""
-        return self.of_each("enter_special")
-
-    @lazy
-    def leave(self) -> Tensor:
-        """(p,) bool, the features whose missing or special values an action may change."""
-        return self.of_each("leave_special")
 
     @lazy
     def central(self) -> tuple[Tensor, Tensor]:
@@ -256,3 +226,8 @@ class Layout:
         if self._coded or self._unknown:
             discrete = discrete | self.special(a) | self.special(b)
         return torch.where(discrete, (difference > 0).to(difference.dtype), difference)
+
+
+def _each(features: Sequence[Feature], names: Sequence[str], dtype: torch.dtype) -> list[Tensor]:
+    """Attributes of features, (p,) each."""
+    return [torch.tensor([getattr(f, name) for f in features], dtype=dtype) for name in names]

@@ -20,7 +20,7 @@ from dear_plugin.data.causal_order import CausalOrder
 from dear_plugin.data.definitions import infer_relations
 from dear_plugin.data.exclusion import without
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.inference import feature_names, infer_features
+from dear_plugin.data.inference import OF_FEATURES, feature_names, infer_features
 from dear_plugin.data.kinds import dummies
 from dear_plugin.data.kinds.dummies import labelled
 from dear_plugin.data.relations import Lookup, Relation, checked, from_dict, without_followers
@@ -144,23 +144,8 @@ class Schema:
             SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
                 that are neither numbers nor categories; all complaints at once.
         """
+        given = {name: value for name, value in locals().items() if name in OF_FEATURES}
         names = feature_names(frame, target)
-        given: dict[str, Any] = {
-            "immutable": immutable,
-            "increasing": increasing,
-            "decreasing": decreasing,
-            "categorical": categorical,
-            "numeric": numeric,
-            "ranges": ranges,
-            "special": special,
-            "ordered": ordered,
-            "identifiers": identifiers,
-            "excluded": excluded,
-            "labels": labels,
-            "units": units,
-            "costs": costs,
-            "steps": steps,
-        }
         marked = infer_features(frame, names, given, central)
         features = dummies.together(marked, dummies.infer(frame, marked, exactly_one))
         others = [feature for feature in features if not feature.identifier]
@@ -270,8 +255,7 @@ class Schema:
     @property
     def _owners(self) -> dict[str, str]:
         """The feature that each name stands for: its own, or that of one of its columns."""
-        columns = {each.name: f.name for f in self for each in f.dummies}
-        return {f.name: f.name for f in self} | columns
+        return {each.name: f.name for f in self for each in (f, *f.members)}
 
     def index(self, names: Iterable[str]) -> tuple[int, ...]:
         """The positions of some features; one of several columns stands for its feature.

@@ -13,8 +13,7 @@ import dear_plugin
 from dear_plugin import Encoder, Feature, Kind, Schema
 from dear_plugin.data.kinds.labels import Labels
 from dear_plugin.data.kinds.levels import Levels
-from dear_plugin.data.kinds.number import Number
-from dear_plugin.data.kinds.steps import decimals
+from dear_plugin.data.kinds.number import Number, decimals
 
 SIZES = ["S", "M", "L"]
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dear_plugin.data.codes import gross
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.kinds.steps import ordinary_values
+from dear_plugin.data.kinds.number import ordinary_values
 
 # The rows that are looked at, and the least known values of a column. The largest number, and the
 # inverse of the smallest, of which squares can be summed.

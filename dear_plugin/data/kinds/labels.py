@@ -5,7 +5,6 @@ A feature of one or two labels is one encoded column; of more, or with a missing
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
 from itertools import repeat
@@ -18,6 +17,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.attributes import Kind
+from dear_plugin.data.column import Special
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, missing_of, named
 from dear_plugin.data.kinds.remedies import OTHERS, line
@@ -40,11 +40,9 @@ class Labels(Feature):
         return kind != Kind.NUMERIC and not given.get("dummies")
 
     @classmethod
-    def infer(
-        cls, column: pd.Series, name: str, special: tuple[Any, ...] | None, as_category: bool
-    ) -> Self | None:
+    def infer(cls, column: pd.Series, special: Special, as_category: bool) -> Self | None:
         """See `Column`; labels, or two numbers."""
-        number = is_numeric(column.dtype)
+        name, number = str(column.name), is_numeric(column.dtype)
         if number and not as_category and (special is not None or column.nunique() != 2):
             return None
         try:
@@ -82,12 +80,8 @@ class Labels(Feature):
 
     @property
     def is_flag(self) -> bool:
-        """See `Feature`."""
+        """See `Column`."""
         return self.kind is Kind.BINARY and tuple(map(str, self.categories)) in FLAGS
-
-    def is_one(self, column: pd.Series) -> Array:
-        """See `Feature`."""
-        return np.asarray((column == self.categories[1]).to_numpy(dtype=bool))
 
     @property
     def known(self) -> tuple[Hashable, ...]:
@@ -134,14 +128,8 @@ class Labels(Feature):
     @property
     def special_values(self) -> Tensor:
         """See `Column`."""
-        some = {*self.special, *[None] * bool(self.missing)}
-        known = [i for i, label in enumerate(self.categories) if label in some]
-        return torch.tensor(known, dtype=torch.float64)
-
-    @property
-    def missing_value(self) -> float:
-        """See `Column`."""
-        return float(self.categories.index(None)) if None in self.categories else math.nan
+        some = (*self.special, *[None] * (None in self.categories))
+        return torch.tensor([self.categories.index(each) for each in some], dtype=torch.float64)
 
     @property
     def label_values(self) -> Tensor:

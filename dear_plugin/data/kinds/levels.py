@@ -16,6 +16,7 @@ import pandas as pd
 
 from dear_plugin.data import scales
 from dear_plugin.data.attributes import Kind
+from dear_plugin.data.column import Special
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds import labels
 from dear_plugin.data.kinds.cells import Array, Reading, missing_of
@@ -33,11 +34,9 @@ class Levels(Ordinal):
         return kind == Kind.NUMERIC and bool(given.get("levels"))
 
     @classmethod
-    def infer(
-        cls, column: pd.Series, name: str, special: tuple[Any, ...] | None, as_category: bool
-    ) -> Self | None:
+    def infer(cls, column: pd.Series, special: Special, as_category: bool) -> Self | None:
         """See `Column`; three or more levels, all known, that have an order."""
-        dtype = column.dtype
+        name, dtype = str(column.name), column.dtype
         if as_category or not isinstance(dtype, pd.CategoricalDtype) or not dtype.ordered:
             return None
         levels = labels.plain(name, dtype.categories)
@@ -69,7 +68,7 @@ class Levels(Ordinal):
         return (*self.levels, None)
 
     def place(self, label: Any) -> Any:
-        """See `Feature`."""
+        """See `Column`."""
         known = isinstance(label, Hashable) and label in self.levels
         return float(self.levels.index(label)) if known else label
 
@@ -131,5 +130,5 @@ def as_stored(feature: Feature, column: pd.Series) -> Feature:
         stored, is_ordered = labels.plain(feature.name, dtype.categories), bool(dtype.ordered)
     if stored and not set(feature.levels) <= set(stored):
         stored, is_ordered = (), True
-    changed = dataclasses.replace(feature, stored=stored, ordered=is_ordered)
-    return dataclasses.replace(changed, dtype=str(dtype), missing=missing_of(column))
+    own: dict[str, Any] = {"dtype": str(dtype), "missing": missing_of(column)}
+    return dataclasses.replace(feature, stored=stored, ordered=is_ordered, **own)

@@ -108,11 +108,6 @@ class Ordinal(Feature):
         return out
 
     @property
-    def missing_value(self) -> float:
-        """See `Column`."""
-        return float(self.special_values[-1]) if self.missing else math.nan
-
-    @property
     def label_values(self) -> Tensor:
         """See `Column`; where an action may set or leave a special level, these."""
         return self.special_values[: None if self.enter_special or self.leave_special else 0]
