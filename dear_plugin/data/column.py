@@ -117,6 +117,15 @@ class Column:
         """The row value of a level with an order; anything else, such as a number, as it is."""
         return label
 
+    def with_central(self, column: pd.Series, share: float) -> Self:
+        """A feature with the central range of its training column, (n,), and its unit of cost.
+
+        Args:
+            column: its training cells.
+            share: the share of the values, without special ones, that are central.
+        """
+        return self
+
     def is_narrow(self, dtype: Any) -> bool:
         """Whether a column of a dtype cannot hold all observed numbers."""
         return False

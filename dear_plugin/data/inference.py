@@ -12,7 +12,6 @@ import pandas as pd
 
 from dear_plugin.data import identifiers
 from dear_plugin.data.attributes import with_infinity
-from dear_plugin.data.central import with_central
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds import levels as in_order
 from dear_plugin.data.kinds.labels import Labels
@@ -107,7 +106,7 @@ def infer_features(
     if complaints:
         raise SchemaError("; ".join(complaints))
     inspected = inspect(frame, features, marks)
-    measured = [with_central(feature, frame[feature.name], central) for feature in inspected]
+    measured = [feature.with_central(frame[feature.name], central) for feature in inspected]
     marked = [_marked(feature, given, marks) for feature in measured]
     warn_of_names(marked, marks["immutable"])
     return marked

@@ -20,7 +20,7 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.grid import Grid, in_steps
 from dear_plugin.data.kinds.labels import NEW
-from dear_plugin.data.special_values import is_special, level_of, row_value
+from dear_plugin.data.special_values import is_special
 
 # Attributes of features that are tensors here.
 FLAGS = ("is_number", "is_block", "enter_special", "leave_special")
@@ -67,10 +67,9 @@ class Layout:
         self.shares = torch.tensor([0.0 if f.identifier else 1.0 for f in features])
         self.grid = Grid.of(f.precision if f.is_number else 0 for f in features)
         some = {j: f.special_values for j, f in enumerate(features) if len(f.special_values)}
-        # The numbers that may be missing or coded, with the number of such values.
-        self._coded = {j: len(v) for j, v in some.items() if features[j].is_number}
-        # The row values of labels that say that a value is missing, or not known.
-        self._unknown = {j: v for j, v in some.items() if j not in self._coded}
+        # The row values of codes and missing numbers, and of labels that are missing or not known.
+        self._coded = {j: values for j, values in some.items() if features[j].is_number}
+        self._unknown = {j: values for j, values in some.items() if j not in self._coded}
 
     @lazy
     def is_level(self) -> Tensor:
@@ -177,13 +176,10 @@ class Layout:
         out = scaled.new_zeros(*rows.shape[:-1], self.d)
         out.index_copy_(-1, columns, scaled.index_select(-1, plain))
         out.scatter_(-1, starts + rows.index_select(-1, blocks).long(), 1.0)
-        for j, count in self._coded.items():
-            cell, start = rows[..., j], self.starts[j]
-            special = is_special(cell)
-            out[..., start].masked_fill_(special, 0.0)
-            level = torch.where(special, level_of(cell), -1.0)
-            for i in range(count):
-                out[..., start + 1 + i] = level == i
+        for j, codes in self._coded.items():
+            cell, start = rows[..., j, None], self.starts[j]
+            out[..., start : start + 1].masked_fill_(is_special(cell), 0.0)
+            out[..., start + 1 : start + 1 + len(codes)] = cell == codes.to(cell)
         return out
 
     @lazy
@@ -208,9 +204,9 @@ class Layout:
         for j in self.blocks.nonzero()[:, 0].tolist():
             start, feature = self.starts[j], self.features[j]
             rows[..., j] = x[..., start : start + feature.columns].argmax(-1)
-        for j, count in self._coded.items():
-            largest, level = x[..., starts[j] + 1 : starts[j] + 1 + count].max(-1)
-            rows[..., j] = torch.where(largest > 0.5, row_value(level.double()), rows[..., j])
+        for j, codes in self._coded.items():
+            largest, level = x[..., starts[j] + 1 : starts[j] + 1 + len(codes)].max(-1)
+            rows[..., j] = torch.where(largest > 0.5, codes[level], rows[..., j])
         return rows
 
     def distance(self, a: Tensor, b: Tensor) -> Tensor:

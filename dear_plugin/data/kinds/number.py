@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +27,8 @@ MOST_OBSERVED, ROWS_AT_A_GAP = 24, 10
 # 5 and 95 % quantiles is taken. It binds a number of at most so many values, and steps.
 ON_STEP, STEP_ROWS, TAKEN, MOST_ON_STEPS, MOST_STEPS = 0.99, 50, 0.02, 60, 10_000
 ROUND = [10.0**k * a for k in range(7) for a in (1.0, 2.0, 2.5, 5.0) if 10.0**k * a % 1.0 == 0.0]
+# A number of few, even values: its range has at most so many of their usual distances.
+MOST_EVEN = 24
 # Far larger numbers are no whole number of steps.
 WHOLE = 1e9
 
@@ -82,6 +85,20 @@ class Number(Ordinal):
                 " precision=...) states another one"
             )
         return super().complaint
+
+    def with_central(self, column: pd.Series, share: float) -> Self:
+        """See `Column`.
+
+        One extreme value must not make every other change nearly free, nor be advice: the unit of
+        cost is the range of the central values, and actions stay within it.
+        """
+        values = ordinary_values(column, self.special)
+        values = values[~np.isnan(values)]
+        if not len(values):
+            return self
+        outer = round((1.0 - share) / 2.0, 9)
+        low, high = np.quantile(values, (outer, 1.0 - outer), method="inverted_cdf").tolist()
+        return replace(self, central=(low, high), scale=_scale(values, low, high))
 
     def is_on_grid(self, value: float) -> bool:
         """Whether a number has no more decimals than the feature."""
@@ -219,3 +236,12 @@ def decimals(values: Array) -> int | None:
         if np.abs(np.round(sample, places) - sample).max() <= tolerance:
             return places
     return None
+
+
+def _scale(values: Array, low: float, high: float) -> float:
+    """The unit of cost of values, (n,): the central range, or all of few, even values."""
+    distinct = np.unique(values)
+    whole = float(distinct[-1] - distinct[0])
+    if 1 < len(distinct) <= MOST_EVEN + 1 and whole <= MOST_EVEN * np.median(np.diff(distinct)):
+        return whole
+    return high - low or float(values.std())
