@@ -324,7 +324,7 @@ def test_the_search_and_the_measures_do_not_know_how_missing_numbers_are_written
 # What became a smaller idea under another name.
 GONE = {"FeasibleSet", "_Builder", "PER_ROW", "Relations", "QueryFormat", "Labelled"}
 # What a kind of column does are methods of its features; `Layout` has the tensors of all.
-GONE |= {"ColumnKind", "SpecialLevels", "NewLabels"}
+GONE |= {"ColumnKind", "Codes", "SpecialLevels", "NewLabels"}
 
 
 def test_removed_classes_do_not_come_back():

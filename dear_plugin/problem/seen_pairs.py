@@ -10,7 +10,7 @@ that is unseen although many rows were expected to have it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -33,10 +33,11 @@ FEWEST, BY_CHANCE = 5.0, 0.05
 
 
 @dataclass(frozen=True)
-class Codes:
-    """What pairs are made of: one code per category, or per tenth of a number's training values.
+class SeenPairs:
+    """Which pairs of values occur in training rows, of features in a pair that none of them has.
 
-    The levels of a number have codes of their own besides, in a further column.
+    Values are coded: one code per category, or per tenth of a number's training values. The levels
+    of a number have codes of their own besides, in a further column.
 
     Attributes:
         features: (f,) the feature of each column of codes.
@@ -45,6 +46,9 @@ class Codes:
         tenths: the columns of tenths.
         levels: the columns of levels, and (l,) the values; the first code of these is that of all
             other values.
+        absent: (t + 1, t + 1) how many rows were expected to have a pair of codes that none has,
+            fewer than `FEWEST` where chance leaves out such pairs; 0 for all other pairs. Above 0
+            a pair is unseen, from `FEWEST` on it is impossible.
     """
 
     features: Tensor
@@ -52,10 +56,26 @@ class Codes:
     cuts: Tensor
     tenths: tuple[int, ...]
     levels: dict[int, Tensor]
+    absent: Tensor
 
     @classmethod
-    def of(cls, rows: Tensor, encoder: Encoder) -> Codes:
-        """The codes of training rows, (n, p)."""
+    def of(cls, rows: Tensor, encoder: Encoder) -> SeenPairs | None:
+        """The pairs of training rows, (n, p), but of identifiers; None where every pair occurs."""
+        every = cls._uncounted(rows, encoder)
+        every = every._part((encoder.shares[every.features] > 0.0).nonzero()[:, 0])
+        single = bool(encoder.is_number.all()) and len(every.levels) < 2
+        if single or len(every.column) > MOST_CODES:
+            return None
+        absent = _absent(every.read(rows), every, encoder.is_number[every.features])
+        some = every.column[absent.any(1)].unique()
+        if not len(some):
+            return None
+        kept = torch.isin(every.column, some)
+        return replace(every._part(some), absent=pad(absent[kept][:, kept], (0, 1, 0, 1)))
+
+    @classmethod
+    def _uncounted(cls, rows: Tensor, encoder: Encoder) -> SeenPairs:
+        """The codes of training rows, (n, p), without pairs."""
         numbers, p = encoder.is_number.nonzero()[:, 0].tolist(), encoder.p
         sizes = [max(len(f.categories), 1) for f in encoder.schema]
         found = {j: values for j in numbers if len(values := _levels(rows[:, j]))}
@@ -67,14 +87,16 @@ class Codes:
             _tenths(rows, encoder.is_number),
             tuple(numbers),
             {p + i: values for i, values in enumerate(found.values())},
+            torch.empty(0),
         )
 
-    def part(self, some: Tensor) -> Codes:
+    def _part(self, some: Tensor) -> SeenPairs:
         """The columns at positions (g,)."""
         at = some.tolist()
         tenths = tuple(i for i, j in enumerate(at) if j in self.tenths)
         levels = {i: self.levels[j] for i, j in enumerate(at) if j in self.levels}
-        return Codes(self.features[some], self.sizes[some], self.cuts, tenths, levels)
+        own = {"features": self.features[some], "sizes": self.sizes[some]}
+        return replace(self, **own, tenths=tenths, levels=levels)
 
     @lazy
     def starts(self) -> Tensor:
@@ -99,40 +121,10 @@ class Codes:
         new[:, [*self.tenths, *self.levels]] = False
         return out.add_(self.starts).masked_fill_(new, len(self.column))
 
-
-@dataclass(frozen=True)
-class SeenPairs:
-    """Which pairs of values occur in training rows.
-
-    Attributes:
-        codes: of the features that take part in a pair that no training row has.
-        absent: (t + 1, t + 1) how many rows were expected to have a pair of codes that none has,
-            fewer than `FEWEST` where chance leaves out such pairs; 0 for all other pairs. Above 0
-            a pair is unseen, from `FEWEST` on it is impossible.
-    """
-
-    codes: Codes
-    absent: Tensor
-
-    @classmethod
-    def of(cls, rows: Tensor, encoder: Encoder) -> SeenPairs | None:
-        """The pairs of training rows, (n, p), but of identifiers; None where every pair occurs."""
-        codes = Codes.of(rows, encoder)
-        codes = codes.part((encoder.shares[codes.features] > 0.0).nonzero()[:, 0])
-        single = bool(encoder.is_number.all()) and len(codes.levels) < 2
-        if single or len(codes.column) > MOST_CODES:
-            return None
-        absent = _absent(codes.read(rows), codes, encoder.is_number[codes.features])
-        some = codes.column[absent.any(1)].unique()
-        if not len(some):
-            return None
-        kept = torch.isin(codes.column, some)
-        return cls(codes.part(some), pad(absent[kept][:, kept], (0, 1, 0, 1)))
-
     def created(self, x: Tensor, reached: Tensor) -> Tensor:
         """(m,) bool: rows, (m, p), with an impossible pair that the factual, (m, p), lacks."""
-        codes = self.codes.read(reached)
-        row, column = (codes != self.codes.read(x)).nonzero(as_tuple=True)
+        codes = self.read(reached)
+        row, column = (codes != self.read(x)).nonzero(as_tuple=True)
         pairs = self.absent[codes[row, column][:, None], codes[row]] >= FEWEST
         return torch.zeros(len(x), dtype=torch.bool).index_fill(0, row[pairs.any(1)], True)
 
@@ -144,15 +136,15 @@ class SeenPairs:
             moved: (m, c, p) the rows to repair.
             acted: (m, p) bool, the features acted on, which are left as they are.
         """
-        features = self.codes.features
+        features = self.features
         free, changed = ~acted[:, features], moved.new_zeros(moved.shape[:2], dtype=torch.bool)
         for j, feature in enumerate(features.tolist()):
             changed |= (moved[..., feature] != x[:, None, feature]) & free[:, j, None]
         rows, candidates = changed.nonzero(as_tuple=True)
         if not len(rows):
             return moved
-        factual = self.codes.read(x)[rows]
-        undone = self._undone(self.codes.read(moved[rows, candidates]), factual, free[rows])
+        factual = self.read(x)[rows]
+        undone = self._undone(self.read(moved[rows, candidates]), factual, free[rows])
         pair, column = undone.nonzero(as_tuple=True)
         if len(pair):
             moved, feature = moved.clone(), features[column]
@@ -162,7 +154,7 @@ class SeenPairs:
     def _undone(self, codes: Tensor, factual: Tensor, free: Tensor) -> Tensor:
         """(q, f) bool, the changes of free features to undo; writes into the codes."""
         undone, at = torch.zeros_like(free), torch.arange(len(codes))
-        features = self.codes.features
+        features = self.features
         while len(at):
             row, column = ((codes[at] != factual[at]) & free[at]).nonzero(as_tuple=True)
             count = torch.zeros(len(at), codes.shape[1], dtype=torch.int64)
@@ -177,7 +169,7 @@ class SeenPairs:
         return undone
 
 
-def _absent(found: Tensor, codes: Codes, number: Tensor) -> Tensor:
+def _absent(found: Tensor, codes: SeenPairs, number: Tensor) -> Tensor:
     """(t, t) the expected rows of pairs that only occur singly, see `SeenPairs.absent`.
 
     Args:
