@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 # The row value of a feature's first special level. Numbers as low (-1.07e301) are unreadable; sums
@@ -31,7 +32,17 @@ def row_value(level: Any) -> Any:
     return (level + 1) * SPECIAL
 
 
-def without_special(column: Tensor) -> Tensor:
-    """The ordinary row values of a column, (n,); a single zero if there are none."""
-    kept = column[~is_special(column)]
+def known(rows: Any) -> Any:
+    """Whether row values, an array or tensor of any shape, are neither missing nor coded."""
+    return rows > SPECIAL
+
+
+def or_nan(values: Tensor) -> Tensor:
+    """Values of any shape, NaN where a number is missing or coded."""
+    return values.masked_fill(values <= SPECIAL, torch.nan)
+
+
+def amounts_of(column: Tensor) -> Tensor:
+    """The known row values of a column, (n,); a single zero if there are none."""
+    kept = column[known(column)]
     return kept if len(kept) else column.new_zeros(1)

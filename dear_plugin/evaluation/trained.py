@@ -14,7 +14,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.special_values import without_special
+from dear_plugin.data.special_values import amounts_of
 from dear_plugin.evaluation.consistency import Consistency
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.models.cutoffs import cutoffs
@@ -290,7 +290,7 @@ def robust_units(rows: Tensor, encoder: Encoder) -> Tensor:
 
 def _spread(column: Tensor) -> tuple[float, float]:
     """The range of the central nine tenths of a column, (n,), and its standard deviation."""
-    values = without_special(column).numpy()
+    values = amounts_of(column).numpy()
     low, high = np.quantile(values, CENTRAL)
     # The square of a large number may overflow.
     largest = float(np.abs(values).max()) or 1.0

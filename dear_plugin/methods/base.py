@@ -301,7 +301,7 @@ class RecourseMethod(Named, Parameters, ABC):
     def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
         """Between which ends numbers change in answers; by default those of the answers."""
         none = case.x[:, None, None][:, :, :0]
-        return Ranges.of(case.x, proposal.rows, none, self.encoder.is_number, none[:, 0])
+        return Ranges.of(case.x, proposal.rows, none, self.encoder.amounts, none[:, 0])
 
     def _of_others(
         self, case: Case, moved: Tensor, *, reasons: Sequence[str], package: str

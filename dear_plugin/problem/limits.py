@@ -14,7 +14,6 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import Grid
 from dear_plugin.data.kinds.labels import NEW
 from dear_plugin.data.schema import Schema
-from dear_plugin.data.special_values import is_special
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.reasons import Reason
 
@@ -77,7 +76,7 @@ class Limits:
             x: (n, p) the factual rows.
         """
         low, high = (end.expand_as(x) for end in self.encoder.central)
-        known = ~is_special(x)
+        known = self.encoder.amounts(x)
         low = torch.where(known, torch.minimum(low, x), low).masked_fill(self.ranged, -torch.inf)
         high = torch.where(known, torch.maximum(high, x), high).masked_fill(self.ranged, torch.inf)
         low, high = torch.maximum(self.low, low), torch.minimum(self.high, high)
@@ -209,7 +208,7 @@ class Limits:
             value = nearest(moved[..., j], known)
             if x is not None:
                 own = x[..., j]
-                same = (value == nearest(own, known)) & ~is_special(own)
+                same = (value == nearest(own, known)) & self.encoder.amounts(own, at=j)
                 value = torch.where(same, own, value)
             moved = moved.index_copy(-1, torch.tensor([j]), value[..., None])
         return moved

@@ -19,7 +19,7 @@ from torch.nn.functional import pad
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.kinds.labels import NEW
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.special_values import known
 
 TENTHS = 10
 # With more codes than that, too many possible pairs are absent from training rows by chance.
@@ -204,7 +204,7 @@ def _sums(pairs: Tensor, which: Tensor) -> Tensor:
 def _levels(column: Tensor) -> Tensor:
     """(l,) the values that many rows of a number share, and its special ones, the commonest."""
     values, count = column.unique(return_counts=True)
-    common = (count >= LEVEL * len(column)) | is_special(values)
+    common = (count >= LEVEL * len(column)) | ~known(values)
     order = torch.where(common, count, 0).argsort(descending=True, stable=True)
     levels: Tensor = values[order][: min(MOST_LEVELS, int(common.sum()))]
     return levels

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.exclusion import DOWN, UP, Exclusion
-from dear_plugin.data.special_values import without_special
+from dear_plugin.data.special_values import amounts_of
 from dear_plugin.results.result import Result
 from dear_plugin.results.values import amount_of
 from dear_plugin.search.settings import CRITERIA
@@ -128,7 +128,7 @@ def _medians(result: Result, kind: _Kind) -> tuple[Any, Any]:
     j, feature = kind.j, result.encoder.schema.features[kind.j]
     if not feature.holds_numbers:
         rows = (each[kind.at, j] for each in (result.x, result.proposal.rows))
-        middle = [without_special(each).median().numpy() for each in rows]
+        middle = [amounts_of(each).median().numpy() for each in rows]
         old, new = feature.cells(np.array(middle))
         return old, new
     frames = result.factuals, result.counterfactuals

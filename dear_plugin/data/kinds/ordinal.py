@@ -13,7 +13,7 @@ from torch import Tensor
 from dear_plugin.data.attributes import CODES
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds.cells import Array, Reading, ends_of, plain_dtype
-from dear_plugin.data.special_values import is_special, level_of, row_value
+from dear_plugin.data.special_values import amounts_of, is_special, level_of, row_value
 
 # The largest scaled number: in float32 its square does not overflow.
 FARTHEST = 1e15
@@ -97,8 +97,7 @@ class Ordinal(Feature):
 
     def values(self, column: Tensor) -> Tensor:
         """See `Column`; the distinct amounts, or a single zero."""
-        amounts = column[~is_special(column)]
-        out: Tensor = (amounts if len(amounts) else column.new_zeros(1)).unique()
+        out: Tensor = amounts_of(column).unique()
         return out
 
     @property

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.special_values import is_special
 from dear_plugin.data.tiers import ranks
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
@@ -79,7 +78,7 @@ class Estimate:
         self._own = self._group(sample.rows)
         self._by_group = self._differing()
         fit = partial(LeastSquares, *self._set, tested=self._tested)
-        self._fits = [fit(some) for some in _alike(is_special(sample.rows), smooth)]
+        self._fits = [fit(some) for some in _alike(~sample.known, smooth)]
         self._points = [each.lines(WHOLE) for each in self._fits]
         self.point = self._tables(WHOLE), Lines.joined(self._points)
         self._chained: dict[int, list[Lines]] = {}
@@ -228,7 +227,7 @@ class Estimate:
                 tie = drawn[..., features.argsort().argsort()]
             v[..., features] = tables.ranks(x, at, tie).clamp(EDGE, 1.0 - EDGE).to(v)
         if len(lines.features):
-            known = ~is_special(x[:, lines.features])
+            known = self._sample.encoder.amounts(x[:, lines.features], at=lines.features)
             v[..., lines.features] = torch.where(
                 known, lines.residual(x, draws), v[..., lines.features]
             )
@@ -254,7 +253,9 @@ class Estimate:
             out.index_copy_(3, features, moved)
         if len(features := lines.features):
             # A special value stays, and what becomes special is.
-            stays = is_special(out[..., features]) | is_special(x[:, None, features])
+            stays = ~self._sample.encoder.amounts(
+                out[..., features], x[:, None, features], at=features
+            )
             moved = lines.move(x, v.index_select(2, features), values, draws)
             out.index_copy_(3, features, torch.where(stays, out[..., features], moved))
         for chain in self._chain(_sampled(group)) if group is not None else ():

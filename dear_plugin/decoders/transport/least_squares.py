@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.special_values import or_nan
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.columns import Columns
@@ -55,7 +55,7 @@ class Targets(NamedTuple):
         """Those of training rows."""
         smooth = sample.shared(smooth_features)
         values = sample.shared(winsorised)[:, smooth]
-        values = torch.where(is_special(values), torch.nan, values)
+        values = or_nan(values)
         centre = values.nanmean(0)
         values = (values - centre).nan_to_num_()
         return cls(smooth.nonzero()[:, 0], values, centre)
@@ -89,7 +89,7 @@ class LeastSquares:
     ) -> None:
         self._columns, self._tested = Columns(sample, acted, held, earlier), tested
         self._keeps_all = bool(earlier)
-        known = ~is_special(sample.rows[:, may_move]).any(1) & sample.shared(complete, held)
+        known = sample.known[:, may_move].all(1) & sample.shared(complete, held)
         self._known = known[:, None].double()
         self._rows, targets = sample.shared(winsorised), sample.shared(Targets.of)
         self._targets = targets.part(may_move[targets.features])
