@@ -32,7 +32,7 @@ help:
 	@echo "make format  format, and fix what ruff can fix"
 	@echo "make docs    the documentation, in docs/_build/html; the notebooks are compared with a fresh run"
 	@echo "make notebooks  run the notebooks and store their outputs"
-	@echo "make tables  every table and figure of the documentation (three CPU-hours; an interrupted run goes on)"
+	@echo "make tables  every table and figure of the documentation (an hour of CPU; an interrupted run goes on)"
 	@echo "make dist    sdist and wheel, in dist/"
 	@echo "make clean   remove what was built; .venv stays"
 

@@ -10,6 +10,7 @@ What stands between one of these lines and `<!-- end -->` is written by this com
   table, and some of its rows, named by their first cell; `*` or no rows are all of them; the last
   part takes rows with a value only. A column that the table lacks has "not run".
 * `<!-- value: name column = value; ... -->`, in a line: the value of one line of a CSV.
+* `<!-- cell: name column = value; ... -> column -->`, in a line: a cell of one line of a table.
 """
 
 import csv
@@ -21,6 +22,7 @@ HERE = Path(__file__).parent
 PAGES = [HERE.parent / "README.md", *sorted(HERE.glob("[!_]*.md")), HERE / "api" / "index.md"]
 MARKED = re.compile(r"(<!-- (file|results|table): (.+?) -->\n).*?(<!-- end -->)", re.S)
 VALUE = re.compile(r"(<!-- value: (\S+) (.+?) -->).*?(<!-- end -->)")
+CELL = re.compile(r"(<!-- cell: (\S+) (.+?) -> (.+?) -->).*?(<!-- end -->)")
 # Larger values have no decimals.
 MOST_DECIMALS = 100
 # A longer table is linked.
@@ -67,12 +69,22 @@ def results(folder, name, command):
 
 def value(mark):
     """The value of the one line of a CSV that has the values of the mark."""
-    wanted = [pair.split(" = ") for pair in mark[3].split("; ")]
     with open(HERE / "results" / f"{mark[2]}.csv", encoding="utf8") as file:
-        found = [row for row in csv.DictReader(file) if all(row[n] == v for n, v in wanted)]
-    (line,) = found
+        line = only_line(csv.DictReader(file), mark[3])
     number = float(line["value"])
     return f"{mark[1]}{number:.{2 if number < MOST_DECIMALS else 0}f}{mark[4]}"
+
+
+def cell(mark):
+    """The cell of the one line of a table that has the values of the mark."""
+    return f"{mark[1]}{only_line(read(mark[2]), mark[3])[mark[4]]}{mark[5]}"
+
+
+def only_line(lines, values):
+    """The one line that has values, `column = value; ...`."""
+    wanted = [pair.split(" = ") for pair in values.split("; ")]
+    (line,) = [each for each in lines if all(each[n] == v for n, v in wanted)]
+    return line
 
 
 def filled(text, folder):
@@ -84,7 +96,7 @@ def filled(text, folder):
             return (HERE / parts[0]).read_text("utf8")
         return results(folder, *parts) if kind == "results" else table(*parts)
 
-    return VALUE.sub(value, MARKED.sub(lambda m: m[1] + copied(m) + m[4], text))
+    return CELL.sub(cell, VALUE.sub(value, MARKED.sub(lambda m: m[1] + copied(m) + m[4], text)))
 
 
 if __name__ == "__main__":

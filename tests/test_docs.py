@@ -138,12 +138,21 @@ def test_a_value_in_a_line_is_that_of_its_csv(tmp_path):
         tables.filled(text.replace("DEAR", "nobody"), ROOT)
 
 
+def test_a_cell_in_a_line_is_that_of_its_table(tmp_path):
+    tables = script("tables")
+    tables.HERE = tmp_path
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/found.md").write_text("| a | b |\n| --- | --- |\n| x | 1 |\n| y | 2 |\n")
+    text = "for <!-- cell: found a = y -> b -->old<!-- end --> of them"
+    assert tables.filled(text, ROOT) == text.replace("old", "2")
+
+
 @pytest.mark.parametrize("page", READ, ids=lambda p: p.name)
 def test_a_page_has_only_plain_markdown(page):
     """What a repository's page shows as code: directives and roles, but for the menus."""
     text = re.sub(r"^```\{toctree\}.*?^```$", "", page.read_text("utf8"), flags=re.M | re.S)
     assert not re.findall(r"^[`:]{3,}\{.*|\{[\w:]+\}`[^`]*`", text, re.M)
-    assert not re.findall(r"^ *<!-- value", text, re.M), "a comment at the start ends a paragraph"
+    assert not re.findall(r"^ *<!-- (?:value|cell)", text, re.M), "a comment ends a paragraph"
 
 
 def links(page):

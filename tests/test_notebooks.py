@@ -11,7 +11,7 @@ HOME = Path(__file__).parent.parent
 FOLDER = HOME / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 CHECK = runpy.run_path(str(HOME / "docs" / "check_notebooks.py"))
-MOST_BYTES, MOST_CELLS, SECONDS = 300_000, 14, 180
+MOST, MOST_BYTES, MOST_CELLS = 7, 300_000, 14
 # A path of a machine, an address in memory, a duration.
 UNSTABLE = re.compile(
     r"(?<![\w.])/(?:home|root|tmp|work|Users|usr)/|[A-Z]:\\\\|0x[0-9a-f]{6,}"
@@ -38,6 +38,10 @@ def code_cells(path):
 
 def outputs(path):
     return [output for cell in code_cells(path) for output in cell["outputs"]]
+
+
+def test_they_are_few():
+    assert len(NOTEBOOKS) <= MOST
 
 
 @every_notebook

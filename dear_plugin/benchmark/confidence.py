@@ -81,8 +81,8 @@ def line(found: pd.DataFrame) -> dict[str, float]:
     done = found[found["solved"]]
     credible = done[done["credible"]]
     means = [each[["said", "true"]].mean() for each in (credible, done)]
-    values = [len(found), len(credible) / max(len(found), 1), *means[0], *means[1]]
-    return dict(zip(MEASURES, map(float, values), strict=True))
+    values = [len(credible) / max(len(found), 1), *means[0], *means[1]]
+    return dict(zip(MEASURES, (len(found), *map(float, values)), strict=True))
 
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
@@ -101,7 +101,7 @@ CONFIDENCE = Spec(
     "do answers that need what follows come true in systems with traits",
     {
         "systems": Option("systems", ("a flag between, as it is",), CHOICES),
-        "seeds": Option("draws of each system", 1, preset=3),
+        "seeds": Option("draws of each system", 1, preset=2),
         "refused": Option("refused people", 20, preset=150),
     },
     lambda options: grid(

@@ -160,7 +160,7 @@ EFFECTS = Spec(
     "what is told to follow an action compared with its true effect",
     {
         "systems": Option("systems", ("hidden cause", "heavy value, smooth"), CHOICES),
-        "seeds": Option("draws of each system", 1, preset=5),
+        "seeds": Option("draws of each system", 1, preset=2),
         "training": Option("training rows, at most", 1_000, preset=TRAINING),
     },
     lambda options: grid(

@@ -40,12 +40,10 @@ class Variant:
 
     Attributes:
         search: the search settings.
-        hessian: the weight of the Hessian penalty.
         training: of the autoencoder; None is that of the preset.
     """
 
     search: Search = LITERAL
-    hessian: float = 0.1
     training: Training | None = None
 
 
@@ -60,7 +58,6 @@ VARIANTS: Mapping[str, Variant] = {
     **{f"step {step:g}": _literal(step=step) for step in (0.05, 0.2)},
     **{f"s {target:g}": _literal(target=target) for target in (0.0, 2.0, 5.0)},
     **{f"lambda {weight:g}": _literal(weights=(weight,)) for weight in (0.0, 0.5)},
-    "Hessian weight 0": Variant(hessian=0.0),
     "trained for 500 steps": Variant(training=Training()),
 }
 LINES = (*VARIANTS, OWN, *BASELINES, ENTANGLEMENT)
@@ -89,7 +86,7 @@ def measure(
     """
     data, model = case_of(folder, f"{dataset} {classifier}", order=order)
     if line == ENTANGLEMENT:
-        return _entanglement(*_autoencoder(data, model.seed, 0.1, None))
+        return _entanglement(*_autoencoder(data, model.seed, None))
     method, record = _method(data, model, line)
     answers = method.generate(model.refused.iloc[:rows])
     return _measured(data, model, answers).assign(seed=model.seed, **record)
@@ -104,17 +101,16 @@ def _method(
     if line in BASELINES:
         return baseline(data, model, line), {}
     variant = VARIANTS[line]
-    dear, record = _autoencoder(data, model.seed, variant.hessian, variant.training)
+    dear, record = _autoencoder(data, model.seed, variant.training)
     return dear.with_model(model.model).with_search(variant.search), record
 
 
 @lru_cache(maxsize=2)
 def _autoencoder(
-    data: DataSplit, seed: int, hessian: float, training: Training | None
+    data: DataSplit, seed: int, training: Training | None
 ) -> tuple[DEAR, Mapping[str, Any]]:
     """The paper's autoencoders on a data split, and how they were trained."""
     decoder = Autoencoder.paper(PAPER_LAYERS[data.name], seed=seed)
-    decoder.design = replace(decoder.design, hessian=hessian)
     decoder.training = training or decoder.training
     start = time.process_time()
     dear = DEAR(reject_all, data.schema, decoder=decoder).fit(data.parts[0])
@@ -122,7 +118,7 @@ def _autoencoder(
     report = dear.diagnose(data.parts[1].iloc[:ROWS])
     losses = [epoch["held_out"] for epoch in decoder.history.epochs]
     found = (
-        f"hessian {hessian:g}{', 500 steps' if training else ''}",
+        "500 steps" if training else "the preset",
         len(losses),
         decoder.history.stopped,
         min(losses),

@@ -3,7 +3,7 @@
 python -m tests.sweep.letters FOLDER [table ...]
 
 FOLDER has the tables as parquet files, named as in https://github.com/vincentarelbundock/Rdatasets
-(package-name); "loans" is drawn here. docs/results/letters has what a reader said of them.
+(package-name); "loans" is drawn here. docs/letters-read.md has what a reader said of them.
 """
 
 import logging
