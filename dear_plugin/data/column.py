@@ -149,11 +149,6 @@ class Column:
         raise NotImplementedError
 
     @property
-    def special_levels(self) -> int:
-        """The number of special levels of a number; a missing value is the last one."""
-        return 0
-
-    @property
     def columns(self) -> int:
         """The number of its encoded columns."""
         return 1

@@ -85,8 +85,6 @@ def _write(
     pairs = zip(feature.spread(before).T, feature.spread(after).T, strict=True)
     for member, (own, new) in zip(feature.members, pairs, strict=True):
         differs = own != new
-        if not differs.any():
-            continue
         cells = member.cells_in(new[differs], frame[member.name].dtype)
         _overwrite(frame, member.name, at[differs], cells)
 

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pandas as pd
 
 from dear_plugin._validation.settings import Named, Rule
@@ -206,11 +207,6 @@ class Feature(Named, Column):
         return self.dummies or (self,)
 
     @property
-    def is_block(self) -> bool:
-        """Whether it has an encoded column for each of its labels."""
-        return self.kind is Kind.CATEGORICAL
-
-    @property
     def missing_value(self) -> float:
         """The row value of a missing cell; NaN where no training row has one."""
         return float(self.special_values[-1]) if self.missing else math.nan
@@ -229,7 +225,7 @@ class Feature(Named, Column):
             accepted: (n,) bool, the rows that may have a label that no training row has.
         """
         if isinstance(column.dtype, pd.SparseDtype):
-            return Reading.unreadable(remedies.complaint(self.name, column))
+            return Reading(np.empty(0), remedies.complaint(self.name, column))
         return self.read_cells(column, accepted)
 
     def typed(self, cells: Array) -> pd.Series | Array:

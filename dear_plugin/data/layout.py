@@ -17,13 +17,14 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.attributes import Kind
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.grid import Grid, in_steps
 from dear_plugin.data.kinds.labels import NEW
 from dear_plugin.data.special_values import is_special
 
 # Attributes of features that are tensors here.
-FLAGS = ("is_number", "is_block", "enter_special", "leave_special")
+FLAGS = ("is_number", "enter_special", "leave_special")
 NUMBERS = ("width", "unit_of_cost", "action_step", "cost", "missing_value")
 
 
@@ -50,6 +51,7 @@ class Layout:
         enter: (p,) bool, the features that an action may set to what is missing or special.
         leave: (p,) bool, the features whose missing or special values an action may change.
         shares: (p,) what a change counts: 0 of an identifier.
+        compared: (d,) bool, the encoded columns of what is no identifier.
         grid: the decimals of the features.
     """
 
@@ -59,12 +61,14 @@ class Layout:
         self.d = sum(widths)
         self.starts = tuple(np.cumsum([0, *widths[:-1]]).tolist())
         self.feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
-        self.is_number, self.blocks, self.enter, self.leave = _each(features, FLAGS, torch.bool)
+        self.is_number, self.enter, self.leave = _each(features, FLAGS, torch.bool)
+        self.blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in features])
         ends = torch.tensor([f.ends for f in features], dtype=torch.float64)
         self.low, self.high = ends.T.contiguous().unbind()
         numbers = _each(features, NUMBERS, torch.float64)
         self.width, self.unit, self.step, self.costs, self.missing = numbers
         self.shares = torch.tensor([0.0 if f.identifier else 1.0 for f in features])
+        self.compared = self.shares[self.feature_of] > 0.0
         self.grid = Grid.of(f.precision if f.is_number else 0 for f in features)
         some = {j: f.special_values for j, f in enumerate(features) if len(f.special_values)}
         # The row values of codes and missing numbers, and of labels that are missing or not known.
@@ -84,11 +88,6 @@ class Layout:
         own = (torch.where(self.blocks, 0.5, 1.0) * self.shares)[self.feature_of]
         own[list(self.starts)] *= (self.width / self.unit).float()
         return own
-
-    @lazy
-    def compared(self) -> Tensor:
-        """(d,) bool, the encoded columns of what is no identifier."""
-        return self.shares[self.feature_of] > 0.0
 
     @lazy
     def central(self) -> tuple[Tensor, Tensor]:

@@ -244,9 +244,8 @@ class Schema:
         other = self.with_columns(as_written(self.columns, frame))
         pairs = [(f.name, f.choices, g.choices) for f, g in zip(self, other, strict=True)]
         labels = {name: dict(zip(own, new, strict=True)) for name, own, new in pairs}
-        return dataclasses.replace(
-            other, relations=tuple(renamed(each, labels) for each in self.relations)
-        )
+        relations = tuple(renamed(each, labels) for each in self.relations)
+        return dataclasses.replace(other, relations=relations)
 
     def labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame with a column of labels, too, for each feature that has several columns."""

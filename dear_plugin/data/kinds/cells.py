@@ -22,7 +22,7 @@ class Reading(NamedTuple):
     """One column as row values.
 
     Attributes:
-        values: (n,) row values; undefined in unreadable cells.
+        values: (n,) row values; undefined in unreadable cells, and in unreadable columns.
         complaint: the error message; "" if all cells are readable.
         reasons: makes the position of each unreadable cell, and what is wrong with it; None if the
             whole column is unreadable.
@@ -31,11 +31,6 @@ class Reading(NamedTuple):
     values: Array
     complaint: str = ""
     reasons: Callable[[], Reasons] | None = None
-
-    @classmethod
-    def unreadable(cls, complaint: str) -> Reading:
-        """The reading of a column that is unreadable as a whole."""
-        return cls(np.empty(0), complaint)
 
     @classmethod
     def of(

@@ -50,7 +50,7 @@ class Dummies(Labels):
         every = [each.read(frame[each.name]) for each in self.dummies]
         wrong = [each for each in every if each.complaint]
         if any(each.reasons is None for each in wrong):
-            return Reading.unreadable("; ".join(each.complaint for each in wrong))
+            return Reading(np.empty(0), "; ".join(each.complaint for each in wrong))
         flags = np.stack([each.values for each in every], 1).astype(np.float64)
         if before is not None:
             own = self.spread(before)

@@ -126,7 +126,7 @@ class Number(Ordinal):
             if not what or (what, code) == OTHERS:
                 code = "{0}.astype(int)" if is_bool else as_numbers(known)
             text = f"must hold numbers, got dtype {dtype}: {line(self.name, code)}"
-            return Reading.unreadable(f"column {self.name!r} {text}")
+            return Reading(np.empty(0), f"column {self.name!r} {text}")
         plain = isinstance(dtype, np.dtype)
         own = known.to_numpy() if plain else known.to_numpy(dtype=np.float64, na_value=np.nan)
         return self.reading(column, on_grid(own, self.precision))
