@@ -106,21 +106,22 @@ class Feature(Named, Column):
     cost: float = 1.0
     dummies: tuple[Feature, ...] = ()
 
-    _kinds: ClassVar[list[type[Feature]]] = []
+    # The last one that is defined is asked first whether it takes attributes.
+    kinds: ClassVar[list[type[Feature]]] = []
     # What else the attributes of a kind may be.
     _rules: ClassVar[Mapping[str, Rule]] = {}
 
     def __init_subclass__(cls) -> None:
         """A kind of column, or what some share."""
         if "takes" in vars(cls):
-            Feature._kinds.append(cls)
+            Feature.kinds.insert(0, cls)
 
     def __new__(cls, *given: Any, **attributes: Any) -> Feature:
         """An instance of the kind that takes these attributes."""
         if not (given or attributes):  # of a copy, which has the attributes later
             return object.__new__(cls)
         kind = attributes.get("kind", given[1] if len(given) > 1 else None)
-        own = next(each for each in Feature._kinds if each.takes(kind, attributes))
+        own = next(each for each in Feature.kinds if each.takes(kind, attributes))
         if issubclass(own, cls):
             return super().__new__(own, *given, **attributes)
         return own(*given, **attributes)  # of `replace` with attributes of another kind

@@ -14,6 +14,7 @@ from dear_plugin import Encoder, Feature, Kind, Schema
 from dear_plugin.data.kinds.labels import Labels
 from dear_plugin.data.kinds.levels import Levels
 from dear_plugin.data.kinds.number import Number, decimals
+from dear_plugin.data.kinds.ordinal import Ordinal
 
 SIZES = ["S", "M", "L"]
 
@@ -80,6 +81,35 @@ def test_values_of_any_shape_have_cells(name):
     written = schema.features[0].cells(np.stack([rows, rows]))
     assert written.shape == (2, len(frame), 1)
     assert pd.Series(written[1, :, 0]).isna().tolist() == column.isna().tolist()
+
+
+@pytest.fixture
+def days():
+    """A kind for durations: rows hold days."""
+
+    class Days(Ordinal):
+        @classmethod
+        def takes(cls, kind, given):
+            return kind == Kind.NUMERIC and given.get("dtype") == "timedelta64[ns]"
+
+        def read_cells(self, column, accepted):
+            return self.reading(column, column.to_numpy() / np.timedelta64(1, "D"))
+
+        def column(self, values):
+            return pd.Series(pd.to_timedelta(values, unit="D")).astype(self.dtype)
+
+    yield Days
+    Feature.kinds.remove(Days)
+
+
+def test_a_kind_of_column_is_one_class(days):
+    frame = pd.DataFrame({"wait": pd.to_timedelta([1.5, 3.0, 30.0], unit="D")})
+    wait = Feature("wait", Kind.NUMERIC, (0.0, 30.0), dtype="timedelta64[ns]")
+    encoder = Encoder(Schema((wait,)))
+    rows = encoder.rows(frame.astype(wait.dtype))
+    assert type(wait) is days and rows[:, 0].tolist() == [1.5, 3.0, 30.0]
+    pd.testing.assert_frame_equal(encoder.frame(rows), frame.astype(wait.dtype))
+    assert encoder.distance(rows, rows[[2]])[:, 0].tolist() == [0.95, 0.9, 0.0]
 
 
 def precision(values, dtype=None) -> int | None:
