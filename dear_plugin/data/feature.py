@@ -123,7 +123,8 @@ class Feature(Named, Column):
         kind = attributes.get("kind", given[1] if len(given) > 1 else None)
         own = next(each for each in Feature.kinds if each.takes(kind, attributes))
         if issubclass(own, cls):
-            return super().__new__(own, *given, **attributes)
+            super().__new__(Feature, *given, **attributes)  # refuses what is no attribute
+            return object.__new__(own)
         return own(*given, **attributes)  # of `replace` with attributes of another kind
 
     def __post_init__(self) -> None:
