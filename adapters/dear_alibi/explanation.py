@@ -121,5 +121,5 @@ def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:
 
 def _of_columns(recourses: Recourses, features: torch.Tensor) -> Array:
     """(n, q) bool of columns, by that of their features, (n, p)."""
-    mask: Array = features.numpy()[:, list(recourses.encoder.schema.spread.owner)]
+    mask: Array = features.numpy()[:, list(recourses.encoder.schema.owner)]
     return mask

@@ -74,7 +74,7 @@ class WrappedAlibi(RecourseMethod):
         parts = torch.arange(len(case)).split(BATCH_SIZE)
         with isolated():  # conditions are drawn from global generators
             found = np.concatenate([self._explained(case.select(idx)) for idx in parts])
-        moved = self.encoder.moved(self.table.frame(found), case.x)
+        moved = self.encoder.rows(self.table.frame(found), before=case.x)
         noise = NOISE * torch.tensor([feature.width for feature in self.schema])
         moved = case.x.where((moved - case.x).abs() <= noise, moved)
         reasons = [""] * len(case)

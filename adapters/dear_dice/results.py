@@ -167,7 +167,7 @@ class Found:
         every = Recourses.of_ranks(ranks)
         rows = (every.ranking == 0).cumsum(0).numpy() - 1
         found, rows = every.select(every.success.nonzero()[:, 0]), rows[every.success.numpy()]
-        owner, encoder = list(found.encoder.schema.spread.owner), found.encoder
+        owner, encoder = list(found.encoder.schema.owner), found.encoder
         acted = (found.proposal.direct & found.changed).numpy()[:, owner]
         acted &= encoder.cells(found.proposal.rows) != encoder.cells(found.x)
         return cls(

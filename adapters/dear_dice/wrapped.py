@@ -80,7 +80,7 @@ class WrappedDice(RecourseMethod):
         """(p,) DiCE's counterfactual of row i, a frame of one row."""
         limits, schema = case.feasible.limits, self.schema
         fixed = (limits.floor[i] == limits.ceiling[i]).tolist()
-        owners = zip(schema.column_names, schema.spread.owner, strict=True)
+        owners = zip(schema.column_names, schema.owner, strict=True)
         vary = [name for name, j in owners if not fixed[j]]
         arguments = {**_goal(case, i), **self.arguments, "permitted_range": permitted}
         data = self.explainer.data_interface
@@ -94,7 +94,7 @@ class WrappedDice(RecourseMethod):
             data.permitted_range = kept  # DiCE overwrites it
         sparse = found.final_cfs_df_sparse
         frame = (found.final_cfs_df if sparse is None else sparse).head(1)
-        return self.encoder.moved(frame, case.x[i : i + 1])[0]
+        return self.encoder.rows(frame, before=case.x[i : i + 1])[0]
 
 
 def _goal(case: Case, i: int) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from dear_plugin.benchmark.runner import Option, Spec, grid
 from dear_plugin.benchmark.splits import data_split
 from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.data.columns import column_limits
-from dear_plugin.data.special_values import without_special
+from dear_plugin.data.special_values import amounts_of
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import admissible
@@ -217,7 +217,7 @@ def _values(own: Tensor, column: Tensor, step: float) -> Tensor:
     if count <= MOST_VALUES:
         return torch.linspace(0.0, 1.0, count).double().expand(len(own), -1)
     third = MOST_VALUES // 3
-    known = without_special(column).unique()
+    known = amounts_of(column).unique()
     quantiles = known[torch.linspace(0, len(known) - 1, third).long()]
     least = max(step, LEAST)
     away = least * (1.0 / least) ** (torch.arange(third // 2) / (third // 2 - 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
+from enum import StrEnum
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,6 +13,23 @@ import pandas as pd
 
 from dear_plugin._validation.settings import Rule, boolean, number, one_of, optional
 from dear_plugin.errors import SettingError, shown
+
+
+class Kind(StrEnum):
+    """The kind of a feature, which determines its encoded columns.
+
+    Example:
+        >>> from dear_plugin import Kind, Schema
+        >>> from dear_plugin.datasets import load_loan
+        >>> schema = Schema.infer(load_loan(200).frame, target="approved", immutable=["gender"])
+        >>> [feature.name for feature in schema if feature.kind is Kind.BINARY]
+        ['gender']
+    """
+
+    NUMERIC = "numeric"
+    BINARY = "binary"
+    CATEGORICAL = "categorical"
+
 
 # The largest precision, in absolute value: 10**99 and 10**-99 are finite, nonzero floats.
 MOST_DECIMALS = 99
@@ -101,12 +119,18 @@ def _dtype(value: Any) -> str:
     return str(value)
 
 
+def with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
+    """A range with None as infinity."""
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
 LABELS = converted("a tuple of distinct strings and finite numbers", _labels)
 CODES = converted("a tuple of distinct finite numbers", _codes)
 COST = converted("a finite number above 0 (and below 1e30)", _positive)
 ENDS = converted("two finite numbers (low, high), low <= high", _finite)
 RULES: dict[str, Rule] = {
     "name": converted("a string", _text),
+    "kind": converted(f"one of {[str(kind) for kind in Kind]}", Kind),
     "bounds": ENDS,
     "categories": LABELS,
     "precision": optional(converted("a number of decimals, or None", _whole(MOST_DECIMALS))),

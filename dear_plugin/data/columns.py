@@ -11,10 +11,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.feature import Feature
 from dear_plugin.data.grid import Grid
-from dear_plugin.data.kinds import numbers
 from dear_plugin.data.kinds.cells import ends_of, plain_dtype
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError
@@ -29,17 +28,15 @@ def column_limits(schema: Schema, frame: pd.DataFrame) -> tuple[Tensor, Tensor, 
 
     With the decimals of these columns. A dtype that cannot hold all observed values is logged.
     """
-    dtypes = [frame[column.name].dtype for column in schema.columns]
-    pairs = list(zip(schema.columns, dtypes, strict=True))
-    narrow = [f.name for f, dtype in pairs if f.holds_numbers and numbers.is_narrow(f, dtype)]
+    narrow = [f.name for f in schema.columns if f.is_narrow(frame[f.name].dtype)]
     if narrow:
         logger.warning(
             "columns %s have dtypes too narrow for all observed values: candidates are limited to"
             " values that they can hold",
             narrow,
         )
-    own = [(f, dtypes[k]) for f, k in zip(schema, schema.spread.first, strict=True)]
-    low, high, places = zip(*(kinds.of(f).limits(f, dtype) for f, dtype in own), strict=True)
+    own = (f.range_in(frame[f.members[0].name].dtype) for f in schema)
+    low, high, places = zip(*own, strict=True)
     grid, ends = Grid.of(places), torch.tensor([low, high], dtype=torch.float64)
     return *grid.inward(*ends), grid
 
@@ -62,29 +59,34 @@ def patch(
         x: (n, p) the factual rows.
         rows: (n, p) the counterfactual rows.
     """
-    out, seen, values = frame.copy(), encoder.cells(x).copy(), encoder.cells(rows)
-    changed = values != seen
-    inexact, plain = [], _is_plain_frame(frame)
+    out, read, own, new = frame.copy(), x.cpu().numpy().copy(), x.cpu().numpy(), rows.cpu().numpy()
+    accepted, plain, changed = np.ones(len(x), dtype=bool), _is_plain_frame(frame), own != new
     for j in np.flatnonzero(changed.any(0)).tolist():
-        feature, moved = encoder.schema.columns[j], np.flatnonzero(changed[:, j])
-        column = out[feature.name]
-        cells = kinds.of(feature).cells(feature, values[moved, j])
-        if feature.holds_numbers:
-            places = numbers.decimals_of(feature, column.dtype)
-            cells = cells if places is None else np.round(cells, places)
-        if column.dtype == object and feature.dtype == "int64" and feature.holds_numbers:
-            cells = cells.astype(np.int64)
-        _overwrite(out, feature.name, moved, cells)
+        feature, at = encoder.features[j], np.flatnonzero(changed[:, j])
+        _write(out, feature, at, before=own[at, j], after=new[at, j])
+        column = out[feature.members[0].name]
         if plain and not feature.is_number and column.dtype == object:
-            seen[moved, j] = values[moved, j]
-        else:
-            inexact.append(j)
-    encoder.read_into(out, inexact, into=seen, allow_bad_cells=True, fixed=torch.ones_like(x) > 0)
-    # Cells that cannot be read are of rows that are not changed.
+            read[at, j] = new[at, j]
+            continue
+        reading = feature.read_frame(out, accepted)
+        if reading.complaint and reading.reasons is None:
+            raise InputError(reading.complaint)
+        # Cells that cannot be read are of rows that are not changed.
+        read[:, j] = reading.values
     still = ~changed.any(1)
-    read, _ = encoder.spread.rows(seen, encoder.new)
-    read[still] = x.cpu().numpy()[still]
+    read[still] = own[still]
     return out, torch.from_numpy(read)
+
+
+def _write(
+    frame: pd.DataFrame, feature: Feature, at: Array, *, before: Array, after: Array
+) -> None:
+    """Write the values of a feature, (m,), at positions, (m,), of its columns of a frame."""
+    pairs = zip(feature.spread(before).T, feature.spread(after).T, strict=True)
+    for member, (own, new) in zip(feature.members, pairs, strict=True):
+        differs = own != new
+        cells = member.cells_in(new[differs], frame[member.name].dtype)
+        _overwrite(frame, member.name, at[differs], cells)
 
 
 def _is_plain_frame(frame: pd.DataFrame) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.attributes import Kind
+from dear_plugin.data.feature import Feature
 from dear_plugin.errors import SchemaError, unknown
 
 # What `change` says of a number.

@@ -6,42 +6,25 @@ import dataclasses
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pandas as pd
 
-from dear_plugin._validation.settings import Named
-from dear_plugin.data.attributes import CODES, RULES, converted
+from dear_plugin._validation.settings import Named, Rule
+from dear_plugin.data.attributes import RULES, Kind, with_infinity
+from dear_plugin.data.column import Column
+from dear_plugin.data.kinds import remedies
+from dear_plugin.data.kinds.cells import Array, Reading, unboxed
 from dear_plugin.errors import SchemaError, SettingError, unknown
 
-_TUPLES = (  # lists in JSON
-    *("bounds", "categories", "levels", "stored", "special", "excluded", "observed"),
-    "level_labels",
-)
 # The largest usual step as a share of the unit of cost, and rounding errors of it.
 SHARE, ROUNDED = 0.01, 1.0 + 1e-9
 
 
-class Kind(StrEnum):
-    """The kind of a feature, which determines its encoded columns.
-
-    Example:
-        >>> from dear_plugin import Kind, Schema
-        >>> from dear_plugin.datasets import load_loan
-        >>> schema = Schema.infer(load_loan(200).frame, target="approved", immutable=["gender"])
-        >>> [feature.name for feature in schema if feature.kind is Kind.BINARY]
-        ['gender']
-    """
-
-    NUMERIC = "numeric"
-    BINARY = "binary"
-    CATEGORICAL = "categorical"
-
-
 @dataclass(frozen=True)
-class Feature(Named):
-    """One feature of the user's frame.
+class Feature(Named, Column):
+    """One feature of the user's frame; an instance is of the subclass of its kind, in `kinds`.
 
     Attributes:
         name: the column's name.
@@ -123,48 +106,49 @@ class Feature(Named):
     cost: float = 1.0
     dummies: tuple[Feature, ...] = ()
 
+    # The last one that is defined is asked first whether it takes attributes.
+    kinds: ClassVar[list[type[Feature]]] = []
+    # What else the attributes of a kind may be.
+    _rules: ClassVar[Mapping[str, Rule]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """A kind of column, or what some share."""
+        if "takes" in vars(cls):
+            Feature.kinds.insert(0, cls)
+
+    def __new__(cls, *given: Any, **attributes: Any) -> Feature:
+        """An instance of the kind that takes these attributes."""
+        if not (given or attributes):  # of a copy, which has the attributes later
+            return object.__new__(cls)
+        kind = attributes.get("kind", given[1] if len(given) > 1 else None)
+        own = next(each for each in Feature.kinds if each.takes(kind, attributes))
+        if issubclass(own, cls):
+            super().__new__(Feature, *given, **attributes)  # refuses what is no attribute
+            return object.__new__(own)
+        return own(*given, **attributes)  # of `replace` with attributes of another kind
+
     def __post_init__(self) -> None:
         """Validate the attributes; numpy numbers become Python's, which JSON can hold."""
-        kind = converted(f"one of {[str(kind) for kind in Kind]}", Kind)
-        for name, rule in {"kind": kind, **RULES}.items():
-            if name == "special" and self.is_number:
-                rule = CODES
+        for name, rule in {**RULES, **self._rules}.items():
             try:
                 value = rule(f"feature {self.name!r}: {name}", getattr(self, name))
             except SettingError as error:
                 raise SchemaError(str(error)) from None
             object.__setattr__(self, name, value)
-        number = pd.api.types.is_numeric_dtype(pd.api.types.pandas_dtype(self.dtype))
-        if self.holds_numbers and not number:
-            raise SchemaError(f"feature {self.name!r}: a number cannot have dtype {self.dtype!r}")
         if self.levels and not {c for c in self.categories if c is not None} <= set(self.levels):
             raise SchemaError(f"feature {self.name!r}: its categories must be among its levels")
         for what in ("special", "excluded"):
             some = getattr(self, what)
-            codes = self.is_number and what == "special"
-            if not codes and not set(some) <= set(self.categories):
+            if what not in self._rules and not set(some) <= set(self.categories):
                 where = f"{what}[{self.name!r}]"
                 raise SchemaError(f"{where}: {unknown('values', some, self.categories)}")
-        if self.direction and self.kind is Kind.CATEGORICAL:
-            raise SchemaError(
-                f"{self.name!r} has {len(self.categories)} categories without an order: it cannot"
-                f" be increasing or decreasing; ordered={{{self.name!r}: [...]}} states one"
-            )
-        if not math.isfinite(self.width):
-            raise SchemaError(
-                f"column {self.name!r} has the range {self.bounds}, which overflows a float: use"
-                " larger units"
-            )
-        if self.step and not self.is_on_grid(self.step):
-            raise SchemaError(
-                f"feature {self.name!r}: step {self.step:g} must be a multiple of its last"
-                f" decimal, {10.0 ** -(self.precision or 0):g}; schema.replace({self.name!r},"
-                " precision=...) states another one"
-            )
+        if complaint := self.complaint:
+            raise SchemaError(complaint)
 
-    def is_on_grid(self, value: float) -> bool:
-        """Whether a number has no more decimals than the feature."""
-        return self.precision is None or math.isclose(value, round(value, self.precision))
+    @property
+    def complaint(self) -> str:
+        """What else keeps it from being a feature of its kind; "" for nothing."""
+        return ""
 
     @property
     def called(self) -> str:
@@ -178,19 +162,9 @@ class Feature(Named):
         return f"{start[:1].upper()}{start[1:]}" or self.name
 
     @property
-    def is_number(self) -> bool:
-        """Whether rows have numbers: its own, or the places of levels with an order."""
-        return self.kind is Kind.NUMERIC
-
-    @property
-    def holds_numbers(self) -> bool:
-        """Whether its cells are numbers, and neither categories nor levels with an order."""
-        return self.is_number and not self.levels
-
-    @property
     def choices(self) -> tuple[Hashable, ...]:
         """The labels that a cell may have: its categories, or levels with an order."""
-        return self.categories or (self.levels if self.is_number else ())
+        return self.categories
 
     @property
     def answers(self) -> list[Hashable]:
@@ -211,13 +185,7 @@ class Feature(Named):
     @property
     def ends(self) -> tuple[float, float]:
         """The least and the largest row value: observed numbers, or positions of categories."""
-        return self.bounds if self.is_number else (0.0, float(max(len(self.categories) - 1, 0)))
-
-    @property
-    def width(self) -> float:
-        """The range that is scaled to [0, 1]; 1 for constants and categories."""
-        low, high = self.bounds
-        return high - low if self.is_number and high > low else 1.0
+        return 0.0, float(max(len(self.categories) - 1, 0))
 
     @property
     def unit_of_cost(self) -> float:
@@ -236,33 +204,65 @@ class Feature(Named):
         return max(each * power for each in (1.0, 2.0, 5.0) if each * power <= most * ROUNDED)
 
     @property
-    def action_step(self) -> float:
-        """The step of actions on it; 0 where there is none: any value, or the observed ones."""
-        if not self.holds_numbers or self.observed:
-            return 0.0
-        return self.usual_step if self.step is None else self.step
+    def members(self) -> tuple[Feature, ...]:
+        """The columns of frames that hold its cells: one, or its dummies."""
+        return self.dummies or (self,)
 
     @property
-    def special_levels(self) -> int:
-        """The number of special levels of a number; a missing value is the last one."""
-        return len(self.special) + bool(self.missing) if self.is_number else 0
+    def missing_value(self) -> float:
+        """The row value of a missing cell; NaN where no training row has one."""
+        return float(self.special_values[-1]) if self.missing else math.nan
 
-    @property
-    def missing_category(self) -> int:
-        """The index of the missing level among the categories, -1 if there is none."""
-        return self.categories.index(None) if None in self.categories else -1
+    def read_frame(
+        self, frame: pd.DataFrame, accepted: Array | None = None, before: Array | None = None
+    ) -> Reading:
+        """See `Column`."""
+        return self.read(frame[self.name], accepted)
 
-    @property
-    def columns(self) -> int:
-        """Its encoded columns: one, and one per special level of a number; one per category."""
-        if self.kind is Kind.CATEGORICAL:
-            return len(self.categories)
-        return 1 + self.special_levels
+    def read(self, column: pd.Series, accepted: Array | None = None) -> Reading:
+        """The row values of a column, with a complaint if it has unreadable cells.
 
-    def place(self, label: Any) -> Any:
-        """The row value of a level with an order; anything else, such as a number, as it is."""
-        known = self.is_number and isinstance(label, Hashable) and label in self.levels
-        return float(self.levels.index(label)) if known else label
+        Args:
+            column: (n,) its cells.
+            accepted: (n,) bool, the rows that may have a label that no training row has.
+        """
+        if isinstance(column.dtype, pd.SparseDtype):
+            return Reading(np.empty(0), remedies.complaint(self.name, column))
+        return self.read_cells(column, accepted)
+
+    def typed(self, cells: Array) -> pd.Series | Array:
+        """Cells, (n,), that its dtype can hold, as a column of it, or an array."""
+        dtype = self.dtype
+        if dtype == "float64" or (dtype == "int64" and not self.missing):
+            return cells.astype(dtype)  # much faster than a Series
+        return pd.Series(cells, dtype=object if dtype == "object" else None).astype(dtype)
+
+    def has_dtype(self, dtype: Any) -> bool:
+        """Whether a dtype is that of the training column, its levels and their order included."""
+        if str(dtype) != "category":
+            return str(dtype) == self.dtype
+        own = self.dtype, self.ordered, list(self.dtype_levels)
+        return bool((str(dtype), dtype.ordered, dtype.categories.tolist()) == own)
+
+    def cast(self, column: pd.Series) -> pd.Series:
+        """A column with the dtype of the training column, or as it is if that cannot hold it.
+
+        A label that is no level of a category column becomes a missing value.
+        """
+        if self.dtype == "category":
+            dtype = pd.CategoricalDtype(list(self.dtype_levels), self.ordered)
+            codes = dtype.categories.get_indexer(column.astype(object))
+            cells = pd.Categorical.from_codes(codes, dtype=dtype)
+            return pd.Series(cells, column.index, name=column.name)
+        cells = unboxed(column) if self.holds_numbers else column.astype(object)
+        if self.missing == "none":
+            cells = cells.where(cells.notna(), None)
+        try:
+            out = cells.astype(self.dtype)
+        except (TypeError, ValueError):  # such as a missing value among integers
+            return column
+        rounds = out.dtype.kind == "f"
+        return out if rounds or bool(((out == cells) | cells.isna()).all()) else column
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, which has no infinity: an open end of a range is None."""
@@ -274,13 +274,7 @@ class Feature(Named):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Feature:
         """The inverse of `to_dict`."""
-        tuples = {k: tuple(values[k]) for k in _TUPLES if k in values}
         ends = values["limits"]
         limits = None if ends is None else with_infinity(*ends)
         dummies = tuple(map(cls.from_dict, values["dummies"]))
-        return cls(**{**values, **tuples, "limits": limits, "dummies": dummies})
-
-
-def with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
-    """A range with None as infinity."""
-    return -math.inf if low is None else low, math.inf if high is None else high
+        return cls(**{**values, "limits": limits, "dummies": dummies})

@@ -10,15 +10,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dear_plugin.data import identifiers, kinds
-from dear_plugin.data.central import with_central
-from dear_plugin.data.feature import Feature, with_infinity
-from dear_plugin.data.kinds import ordered
-from dear_plugin.data.kinds.remedies import as_numbers, line
+from dear_plugin.data import identifiers
+from dear_plugin.data.attributes import with_infinity
+from dear_plugin.data.feature import Feature
+from dear_plugin.data.kinds import levels as in_order
+from dear_plugin.data.kinds.labels import Labels
+from dear_plugin.data.kinds.levels import Levels
+from dear_plugin.data.kinds.number import Number
+from dear_plugin.data.kinds.remedies import as_numbers, complaint, line
 from dear_plugin.data.lint import inspect, warn_of_names
 from dear_plugin.errors import SchemaError, argument, shown, unknown
 
 Marks = Mapping[str, tuple[str, ...]]
+# In the order in which they are tried for a training column.
+KINDS: tuple[type[Feature], ...] = (Levels, Labels, Number)
 # What makes a frame of something else.
 FRAMES: dict[type, str] = {
     pd.Series: "a row is rows.loc[[label]], with two brackets",
@@ -26,8 +31,10 @@ FRAMES: dict[type, str] = {
     list: "rows are pd.DataFrame(rows)",
     np.ndarray: "pass pd.DataFrame(array, columns=names)",
 }
-# The arguments of `Schema.infer` that are mappings.
+# The arguments of `Schema.infer` that say something of features: {feature: value}, and lists.
 MAPPINGS = ("ranges", "special", "ordered", "excluded", "units", "labels", "costs", "steps")
+LISTS = ("immutable", "increasing", "decreasing", "categorical", "numeric", "identifiers")
+OF_FEATURES = (*LISTS, *MAPPINGS)
 
 
 def misfit(frame: Any) -> str:
@@ -99,7 +106,7 @@ def infer_features(
     if complaints:
         raise SchemaError("; ".join(complaints))
     inspected = inspect(frame, features, marks)
-    measured = [with_central(feature, frame[feature.name], central) for feature in inspected]
+    measured = [feature.with_central(frame[feature.name], central) for feature in inspected]
     marked = [_marked(feature, given, marks) for feature in measured]
     warn_of_names(marked, marks["immutable"])
     return marked
@@ -124,19 +131,27 @@ def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
 
 
 def _infer(column: pd.Series, name: str, given: Mapping[str, Any], marks: Marks) -> Feature:
-    """The feature of a column, (n,), without the user's constraints on changes."""
+    """The feature of a column, (n,), without the user's constraints on changes.
+
+    Raises:
+        SchemaError: a column of no kind.
+    """
+    if advice := complaint(name, column):
+        raise SchemaError(advice)
     special, orders, amounts = given["special"] or {}, given["ordered"] or {}, marks["numeric"]
     codes = tuple(special.get(name, ())) if name in {*special, *amounts} else None
     as_category, order = name in marks["categorical"], orders.get(name)
     if order is None and codes is None and not as_category:
-        order = ordered.of_ranges(column)
+        order = in_order.of_ranges(column)
         # "t0037" of each row is no range, although "10 t" of many rows is.
         order = None if order and identifiers.evidence(column, name, False) else order
-    feature = kinds.infer(ordered.stated(column, name, order), name, codes, as_category)
+    ranked = in_order.stated(column, name, order)
+    every = (kind.infer(ranked, codes, as_category) for kind in KINDS)
+    feature = next(each for each in every if each is not None)
     if name in amounts and not feature.is_number:
         fix = line(name, as_numbers(column))
         raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories: {fix}")
-    return feature if order is None else ordered.as_stored(feature, column)
+    return feature if order is None else in_order.as_stored(feature, column)
 
 
 def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature:

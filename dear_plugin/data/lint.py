@@ -18,7 +18,7 @@ import pandas as pd
 from dear_plugin.data import identifiers
 from dear_plugin.data.codes import MOST_CODES, Array, gross, suspected_codes
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.kinds.categories import not_known
+from dear_plugin.data.kinds.labels import not_known
 from dear_plugin.data.kinds.remedies import as_numbers, line, parsed
 from dear_plugin.data.scales import words_in_order
 from dear_plugin.errors import argument

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.kinds.dummies import is_countable
 from dear_plugin.errors import SchemaError, unknown
 
 logger = logging.getLogger(__name__)
@@ -138,7 +137,10 @@ def checked(
     Raises:
         SchemaError: members that are no features, or of a sum or order no numbers or flags.
     """
-    relations, numbers = tuple(relations), [f.name for f in features if is_countable(f)]
+    relations, numbers = (
+        tuple(relations),
+        [f.name for f in features if f.holds_numbers or f.is_flag],
+    )
     for each in relations:
         known = [f.name for f in features] if isinstance(each, Lookup) else numbers
         if wrong := [name for name in each.members if name not in known]:

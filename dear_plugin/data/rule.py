@@ -14,7 +14,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin._threads import users_threads
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.special_values import or_nan
 from dear_plugin.errors import SchemaError, shown, unknown
 
 # What says of a frame of features, (n, p), whether each row is possible, (n,) bool.
@@ -37,8 +37,7 @@ class Cells:
 
     def __getitem__(self, name: str) -> Tensor:
         """(...) double: the numbers of a feature, NaN where it has none; the places of labels."""
-        column = self.rows[..., self.at[name]]
-        return column.masked_fill(is_special(column), torch.nan)
+        return or_nan(self.rows[..., self.at[name]])
 
     @lazy
     def frame(self) -> pd.DataFrame:

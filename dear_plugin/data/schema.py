@@ -15,13 +15,14 @@ from dear_plugin._threads import one_thread
 from dear_plugin.data import graph, summary, toml
 from dear_plugin.data import tiers as in_tiers
 from dear_plugin.data.aliases import as_written, renamed
+from dear_plugin.data.attributes import Kind
 from dear_plugin.data.causal_order import CausalOrder
 from dear_plugin.data.definitions import infer_relations
 from dear_plugin.data.exclusion import without
-from dear_plugin.data.feature import Feature, Kind
-from dear_plugin.data.inference import feature_names, infer_features
+from dear_plugin.data.feature import Feature
+from dear_plugin.data.inference import OF_FEATURES, feature_names, infer_features
 from dear_plugin.data.kinds import dummies
-from dear_plugin.data.kinds.dummies import Spread
+from dear_plugin.data.kinds.dummies import labelled
 from dear_plugin.data.relations import Lookup, Relation, checked, from_dict, without_computed
 from dear_plugin.data.rule import Condition, Rule, check_rules
 from dear_plugin.data.tiers import Tiers
@@ -144,28 +145,14 @@ class Schema:
             SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
                 that are neither numbers nor categories; all complaints at once.
         """
+        given = {name: value for name, value in locals().items() if name in OF_FEATURES}
         names = feature_names(frame, target)
-        given: dict[str, Any] = {
-            "immutable": immutable,
-            "increasing": increasing,
-            "decreasing": decreasing,
-            "categorical": categorical,
-            "numeric": numeric,
-            "ranges": ranges,
-            "special": special,
-            "ordered": ordered,
-            "identifiers": identifiers,
-            "excluded": excluded,
-            "labels": labels,
-            "units": units,
-            "costs": costs,
-            "steps": steps,
-        }
         marked = infer_features(frame, names, given, central)
         features = dummies.together(marked, dummies.infer(frame, marked, exactly_one))
-        labelled = Spread.of(features, names).labelled(frame, features)
         others = [feature for feature in features if not feature.identifier]
-        relations = infer_relations(labelled, others, pairs=orders, stated=definitions)
+        relations = infer_relations(
+            labelled(frame, features), others, pairs=orders, stated=definitions
+        )
         features = without_computed(features, relations)
         order = in_tiers.lists(tiers), graph.causes_of(causes), tuple(names)
         schema = cls(features, target, relations, tuple(rules), *order)
@@ -182,7 +169,7 @@ class Schema:
         edges = graph.checked(self.causes, self._owners, self.relations, self.target)
         if tiers and edges:
             raise SchemaError("both tiers and causes are given: state the order by one of them")
-        names = [column.name for f in self.features for column in f.dummies or (f,)]
+        names = [column.name for f in self.features for column in f.members]
         vars(self).update(tiers=tiers, causes=edges, column_names=self.column_names or (*names,))
 
     def __len__(self) -> int:
@@ -236,14 +223,15 @@ class Schema:
         return CausalOrder(self.features, self.tiers, self.causes)
 
     @lazy
-    def spread(self) -> Spread:
-        """Where the columns of frames are among the features."""
-        return Spread.of(self.features, self.column_names)
-
-    @property
     def columns(self) -> tuple[Feature, ...]:
         """(q,) the columns of frames: a feature whose cells are spread has several."""
-        return self.spread.columns
+        known = {member.name: member for f in self for member in f.members}
+        return tuple(known[name] for name in self.column_names)
+
+    @property
+    def owner(self) -> tuple[int, ...]:
+        """(q,) the position of the feature of each column of frames."""
+        return self.index(self.column_names)
 
     @property
     def exactly_one(self) -> tuple[tuple[str, ...], ...]:
@@ -260,19 +248,17 @@ class Schema:
         other = self.with_columns(as_written(self.columns, frame))
         pairs = [(f.name, f.choices, g.choices) for f, g in zip(self, other, strict=True)]
         labels = {name: dict(zip(own, new, strict=True)) for name, own, new in pairs}
-        return dataclasses.replace(
-            other, relations=tuple(renamed(each, labels) for each in self.relations)
-        )
+        relations = tuple(renamed(each, labels) for each in self.relations)
+        return dataclasses.replace(other, relations=relations)
 
     def labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame with a column of labels, too, for each feature that has several columns."""
-        return self.spread.labelled(frame, self.features)
+        return labelled(frame, self.features)
 
     @property
     def _owners(self) -> dict[str, str]:
         """The feature that each name stands for: its own, or that of one of its columns."""
-        columns = {each.name: f.name for f in self for each in f.dummies}
-        return {f.name: f.name for f in self} | columns
+        return {each.name: f.name for f in self for each in (f, *f.members)}
 
     def index(self, names: Iterable[str]) -> tuple[int, ...]:
         """The positions of some features; one of several columns stands for its feature.

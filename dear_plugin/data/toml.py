@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.attributes import Kind
+from dear_plugin.data.feature import Feature
 from dear_plugin.data.relations import Lookup, Relation
 from dear_plugin.data.summary import described
 from dear_plugin.errors import SchemaError, unknown

@@ -8,7 +8,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import torch
 from torch import Tensor
 
+from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.special_values import known
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,6 +65,12 @@ class Sample:
             self._shared.setdefault(key, made)
         value: T = self._shared[key]
         return value
+
+    @lazy
+    def known(self) -> Tensor:
+        """(n, p) bool, the cells that are neither missing nor coded numbers."""
+        cells: Tensor = known(self.rows)
+        return cells
 
     def scaled(self, j: int) -> Tensor:
         """(n,) double, the values of feature j, numbers as shares of their range."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.target import Goal
@@ -95,8 +94,8 @@ class Consistency:
 
     def _share(self, j: int, before: Tensor, after: Tensor, goal: Goal, idx: Tensor) -> Tensor:
         """(m,) double, the consistency of changes of feature j, (m,) values each."""
-        kind = kinds.of(self._encoder.schema.features[j])
-        curves, places = self._curves_of(j), kind.changes(before, after)
+        curves, feature = self._curves_of(j), self._encoder.features[j]
+        places = feature.changes(before, after)
         if curves is None:
             return torch.full((len(idx),), torch.nan, dtype=torch.float64)
         keys, which = torch.cat([places, idx[:, None]], 1).unique(dim=0, return_inverse=True)
@@ -132,9 +131,9 @@ class Consistency:
         """(g,) the values of a feature, and how many of the first are amounts."""
         feature, known = self._encoder.schema.features[j], self.rows[:, j]
         amounts = _spread(known[self._encoder.amounts(known, at=j)])
-        levels, missing = kinds.of(feature).levels(feature), feature.missing_category
-        if missing >= 0 and not bool((known == missing).any()):
-            levels[missing] = 0.0  # the model may not take it
+        levels, missing = feature.label_values, feature.missing_value
+        if not bool((known == missing).any()):
+            levels = levels.masked_fill(levels == missing, 0.0)  # the model may not take it
         return torch.cat([amounts, levels]), len(amounts)
 
     @property

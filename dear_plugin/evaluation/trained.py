@@ -14,7 +14,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.special_values import without_special
+from dear_plugin.data.special_values import amounts_of
 from dear_plugin.evaluation.consistency import Consistency
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.models.cutoffs import cutoffs
@@ -283,7 +283,7 @@ def robust_units(rows: Tensor, encoder: Encoder) -> Tensor:
 
 def _spread(column: Tensor, parts: float = 1.0) -> float:
     """A part of the range of the central nine tenths of a column, (n,), or its deviation."""
-    values = without_special(column).numpy()
+    values = amounts_of(column).numpy()
     low, high = np.quantile(values, CENTRAL)
     if high > low:
         return float(high - low) / parts

@@ -260,7 +260,7 @@ class RecourseMethod(Named, Estimator, ABC):
     def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
         """Between which ends numbers change in answers; by default those of the answers."""
         none = case.x[:, None, None][:, :, :0]
-        return Ranges.of(case.x, proposal.rows, none, self.encoder.is_number, none[:, 0])
+        return Ranges.of(case.x, proposal.rows, none, self.encoder.amounts, none[:, 0])
 
     def _of_others(
         self, case: Case, moved: Tensor, *, reasons: Sequence[str], package: str
@@ -294,7 +294,7 @@ class RecourseMethod(Named, Estimator, ABC):
             for end in (case.x, limits.floor, limits.ceiling)
         )
         out: list[dict[str, list[Any]]] = [{} for _ in rows]
-        for column, j in zip(self.schema.columns, self.schema.spread.owner, strict=True):
+        for column, j in zip(self.schema.columns, self.schema.owner, strict=True):
             name, several = column.name, bool(self.schema.features[j].dummies)
             levels = (0, 1) if column.holds_numbers else column.choices
             codes = torch.arange(len(levels), dtype=case.x.dtype).expand(len(case), -1)

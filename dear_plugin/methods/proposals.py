@@ -101,9 +101,7 @@ def decoded(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) 
     x, direct = problem.x[rows], problem.sets.masks[sets]
     moved, limits = problem.decode(rows, sets, values[:, None]), problem.feasible.limits
     reached = problem.project(moved, rows, sets)
-    expected = problem.classifier.encoder.levels.restrict(
-        x, moved, limits.rounded(x, moved), direct
-    )
+    expected = problem.classifier.encoder.keep_special(x, moved, limits.rounded(x, moved), direct)
     distance, factual = problem.classifier.encoder.distance, x[:, None]
     lost = distance(expected, factual) - distance(reached, factual)
     indirect = torch.where(direct, 0.0, lost[:, 0].clamp_min(0.0)).float()

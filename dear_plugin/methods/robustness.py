@@ -62,11 +62,11 @@ def ranges(
 
     Of other individuals than confidence is, in the same resamples.
     """
-    decoder, numbers = decoders.decoder, classifier.encoder.is_number
+    decoder, amounts = decoders.decoder, classifier.encoder.amounts
     turns = torch.arange(1, decoder.people + 1) if decoder.people > 1 else torch.zeros(1).long()
     draws = unseen(decoder) + 2 * decoder.draws * turns[:, None]
     none = case.x[:, None, None]
-    out = Ranges.of(case.x, proposal.rows, none, numbers, none[:, 0])
+    out = Ranges.of(case.x, proposal.rows, none, amounts, none[:, 0])
     rows = _acting(case, proposal)
     for at in rows.split(max(1, ROWS_AT_A_TIME // draws.numel())) if len(rows) else ():
         with torch.inference_mode():
@@ -76,7 +76,7 @@ def ranges(
             expected = actions.reached[:, None]
             if decoder.people > 1:
                 expected = problem.resample(*acts, torch.arange(1 - decoder.draws, 1))
-            known = Ranges.of(problem.x, actions.reached, after, numbers, expected)
+            known = Ranges.of(problem.x, actions.reached, after, amounts, expected)
         out = out.merged(known, at)
     return out
 

@@ -12,7 +12,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.inference import misfit
 from dear_plugin.data.schema import Feature
@@ -67,7 +66,7 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
     for name, values in read.items():
         where = acted[name].to_numpy()
         # The dtype of an object column is inferred once missing cells are left out.
-        reading = kinds.read(columns[name], table[name][where].infer_objects())
+        reading = columns[name].read(table[name][where].infer_objects())
         if reading.complaint:
             complaints.append(reading.complaint)
         else:
@@ -193,7 +192,7 @@ def _refusal(limits: Limits, feature: Feature, row: int, j: int, wanted: float) 
     if bool(limits.not_actionable[row, j]):
         return Reason.NOT_ACTIONABLE.format(feature.called)
     if not feature.holds_numbers:
-        (level,) = kinds.of(feature).cells(feature, np.array([wanted]))
+        (level,) = feature.cells(np.array([wanted]))
         return Reason.NOT_THIS_VALUE.format(feature.called, level)
     ends = float(limits.low[row, j]), float(limits.high[row, j])
     low, high, value = (number(end, feature.precision) for end in (*ends, wanted))

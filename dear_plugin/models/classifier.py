@@ -122,8 +122,8 @@ class Classifier:
         unused = [name for name in names if name not in used]
         for j in self.encoder.schema.index(unused):
             feature = self.encoder.schema.features[j]
-            values = rows[:, j].unique().tolist() if feature.is_number else feature.categories
-            if {*values} == {*(self.classes or ())}:
+            values = feature.cells(rows[:, j].unique().numpy())
+            if {*values.tolist()} == {*(self.classes or ())}:
                 raise ModelError(DECISION.format(feature.name))
         if unused:
             logger.warning("the model was not trained on %s: %s", unused, UNUSED)
@@ -229,7 +229,7 @@ class Classifier:
         try:
             return rows, self.scores(rows)
         except Exception:
-            complete = (rows != self.encoder.levels.missing).all(1)
+            complete = (rows != self.encoder.missing).all(1)
             if bool(complete.all()) or not bool(complete.any()):
                 raise
             return rows[complete], self.scores(rows[complete])

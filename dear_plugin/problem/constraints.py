@@ -115,7 +115,7 @@ def _limits(
     held: tuple[Tensor, Tensor],
 ) -> Limits:
     """The limits of n rows; of arguments see `admissible` and `held_cells`."""
-    schema, levels, (frozen, not_acted) = encoder.schema, encoder.levels, held
+    schema, (frozen, not_acted) = encoder.schema, held
     n, (low, high, grid) = len(x), ends
     low, high = low.repeat(n, 1), high.repeat(n, 1)
     observed = observed_values(schema)
@@ -146,11 +146,11 @@ def _limits(
         codes = may.nonzero()[:, 0]
         low[rows, j] = low[rows, j].clamp_min(float(codes[0]) if len(codes) else math.inf)
         high[rows, j] = high[rows, j].clamp_max(float(codes[-1]) if len(codes) else -math.inf)
-    direction, special = torch.tensor([f.direction for f in schema]), levels.mask(x)
+    direction, special = torch.tensor([f.direction for f in schema]), encoder.special(x)
     low = torch.where((direction > 0) & ~special, torch.maximum(low, x), low)
     high = torch.where((direction < 0) & ~special, torch.minimum(high, x), high)
     low, high = none_where_empty(low, high)
-    stays = special & ~levels.leave
+    stays = special & ~encoder.leave
     return Limits(
         encoder,
         grid,

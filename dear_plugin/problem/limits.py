@@ -13,9 +13,8 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import Grid
-from dear_plugin.data.kinds.categories import NEW
+from dear_plugin.data.kinds.labels import NEW
 from dear_plugin.data.schema import Schema
-from dear_plugin.data.special_values import is_special
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.reasons import Reason
 
@@ -71,7 +70,7 @@ class Limits:
             x: (n, p) the factual rows.
         """
         low, high = (end.expand_as(x) for end in self.encoder.central)
-        known = ~is_special(x)
+        known = self.encoder.amounts(x)
         low = torch.where(known, torch.minimum(low, x), low).masked_fill(self.ranged, -torch.inf)
         high = torch.where(known, torch.maximum(high, x), high).masked_fill(self.ranged, torch.inf)
         low, high = torch.maximum(self.low, low), torch.minimum(self.high, high)
@@ -184,7 +183,7 @@ class Limits:
             at = self._starts_outside[idx].nonzero()[:, 0]
             low, high = self.low[idx[at], None], self.high[idx[at], None]
             out[at] = out[at].where((out[at] >= low) & (out[at] <= high), x[at, None])
-        out = self.encoder.levels.restrict(x, moved, out, acted)
+        out = self.encoder.keep_special(x, moved, out, acted)
         return out if self.allowed is None else out.where(self.allows(out, idx), x[:, None])
 
     def bounds(self, idx: Tensor) -> tuple[Tensor, Tensor]:
@@ -203,7 +202,7 @@ class Limits:
             value = nearest(moved[..., j], known)
             if x is not None:
                 own = x[..., j]
-                same = (value == nearest(own, known)) & ~is_special(own)
+                same = (value == nearest(own, known)) & self.encoder.amounts(own, at=j)
                 value = torch.where(same, own, value)
             moved = moved.index_copy(-1, torch.tensor([j]), value[..., None])
         return moved

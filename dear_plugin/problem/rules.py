@@ -11,7 +11,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.rule import Cells, Rule, Stated
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.special_values import or_nan
 from dear_plugin.problem.formulas import Order, formula
 from dear_plugin.problem.limits import observed_values
 
@@ -118,7 +118,7 @@ class Rules:
         """(..., q) bool, which of some rules hold in rows, (..., p)."""
         lower, upper = self._orders[:, list(some)]
         above = rows[..., upper]  # all orders at once: there may be hundreds
-        out: Tensor = (rows[..., lower] <= above) | is_special(above)
+        out: Tensor = ~(rows[..., lower] > or_nan(above))
         cells = self._cells(rows)
         for i, k in enumerate(some):
             if not isinstance(self.every[k], Order):
@@ -160,6 +160,6 @@ class Rules:
         """Rows, (q, p), with a number, (q,), as feature j where it may be set."""
         if j in self._observed:
             where = where & torch.isin(value, self._observed[j])
-        where = where & value.isfinite() & ~is_special(value)
+        where = where & or_nan(value).isfinite()
         column = torch.where(where, value, rows[:, j])
         return rows.index_copy(1, torch.tensor([j]), column[:, None])

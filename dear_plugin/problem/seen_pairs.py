@@ -10,7 +10,7 @@ that is unseen although many rows were expected to have it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -18,8 +18,8 @@ from torch.nn.functional import pad
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.kinds.categories import NEW
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.kinds.labels import NEW
+from dear_plugin.data.special_values import known
 
 TENTHS = 10
 # With more codes than that, too many possible pairs are absent from training rows by chance.
@@ -33,10 +33,11 @@ FEWEST, BY_CHANCE = 5.0, 0.05
 
 
 @dataclass(frozen=True)
-class Codes:
-    """What pairs are made of: one code per category, or per tenth of a number's training values.
+class SeenPairs:
+    """Which pairs of values occur in training rows, of features in a pair that none of them has.
 
-    The levels of a number have codes of their own besides, in a further column.
+    Values are coded: one code per category, or per tenth of a number's training values. The levels
+    of a number have codes of their own besides, in a further column.
 
     Attributes:
         features: (f,) the feature of each column of codes.
@@ -44,16 +45,35 @@ class Codes:
         values: (f,) of a number its deciles, ascending, or its levels, to which a first code of
             all other values is added; None for categories.
         levels: (f,) bool, the columns of levels.
+        absent: (t + 1, t + 1) how many rows were expected to have a pair of codes that none has,
+            fewer than `FEWEST` where chance leaves out such pairs; 0 for all other pairs. Above 0
+            a pair is unseen, from `FEWEST` on it is impossible.
     """
 
     features: Tensor
     sizes: Tensor
     values: tuple[Tensor | None, ...]
     levels: Tensor
+    absent: Tensor
 
     @classmethod
-    def of(cls, rows: Tensor, encoder: Encoder) -> Codes:
-        """The codes of training rows, (n, p)."""
+    def of(cls, rows: Tensor, encoder: Encoder) -> SeenPairs | None:
+        """The pairs of training rows, (n, p), but of identifiers; None where every pair occurs."""
+        every = cls._uncounted(rows, encoder)
+        every = every._part((encoder.shares[every.features] > 0.0).nonzero()[:, 0])
+        single = bool(encoder.is_number.all()) and int(every.levels.sum()) < 2
+        if single or len(every.column) > MOST_CODES:
+            return None
+        absent = _absent(every.read(rows), every)
+        some = every.column[absent.any(1)].unique()
+        if not len(some):
+            return None
+        kept = torch.isin(every.column, some)
+        return replace(every._part(some), absent=pad(absent[kept][:, kept], (0, 1, 0, 1)))
+
+    @classmethod
+    def _uncounted(cls, rows: Tensor, encoder: Encoder) -> SeenPairs:
+        """The codes of training rows, (n, p), without pairs."""
         ranks = (torch.arange(1, TENTHS) * len(rows)) // TENTHS
         cuts = rows.sort(0).values[ranks].T.contiguous()
         numbers, p = encoder.is_number.tolist(), encoder.p
@@ -61,13 +81,14 @@ class Codes:
         values = (*(cuts[j] if numbers[j] else None for j in range(p)), *found.values())
         sizes = [max(len(f.categories), 1) for f in encoder.schema] + [0] * len(found)
         sizes = [n if v is None else 1 + len(v) for n, v in zip(sizes, values, strict=True)]
-        features = torch.tensor([*range(p), *found])
-        return cls(features, torch.tensor(sizes), values, torch.arange(len(sizes)) >= p)
+        features, levels = torch.tensor([*range(p), *found]), torch.arange(len(sizes)) >= p
+        return cls(features, torch.tensor(sizes), values, levels, torch.empty(0))
 
-    def part(self, some: Tensor) -> Codes:
+    def _part(self, some: Tensor) -> SeenPairs:
         """The columns at positions (g,)."""
         values = tuple(self.values[i] for i in some.tolist())
-        return Codes(self.features[some], self.sizes[some], values, self.levels[some])
+        own = self.features[some], self.sizes[some], values, self.levels[some]
+        return SeenPairs(*own, self.absent)
 
     @lazy
     def starts(self) -> Tensor:
@@ -83,47 +104,17 @@ class Codes:
         """(n, f) the codes of rows, (n, p); t for categories that no training row has."""
         values = rows[:, self.features]
         out, new = values.long(), values >= NEW
-        for j, known in enumerate(self.values):
-            if known is not None:
+        for j, own in enumerate(self.values):
+            if own is not None:
                 column, new[:, j] = values[:, j].contiguous(), False
                 of = _level_of if bool(self.levels[j]) else torch.bucketize
-                out[:, j] = of(column, known)
+                out[:, j] = of(column, own)
         return out.add_(self.starts).masked_fill_(new, len(self.column))
-
-
-@dataclass(frozen=True)
-class SeenPairs:
-    """Which pairs of values occur in training rows.
-
-    Attributes:
-        codes: of the features that take part in a pair that no training row has.
-        absent: (t + 1, t + 1) how many rows were expected to have a pair of codes that none has,
-            fewer than `FEWEST` where chance leaves out such pairs; 0 for all other pairs. Above 0
-            a pair is unseen, from `FEWEST` on it is impossible.
-    """
-
-    codes: Codes
-    absent: Tensor
-
-    @classmethod
-    def of(cls, rows: Tensor, encoder: Encoder) -> SeenPairs | None:
-        """The pairs of training rows, (n, p), but of identifiers; None where every pair occurs."""
-        codes = Codes.of(rows, encoder)
-        codes = codes.part((encoder.shares[codes.features] > 0.0).nonzero()[:, 0])
-        single = bool(encoder.is_number.all()) and int(codes.levels.sum()) < 2
-        if single or len(codes.column) > MOST_CODES:
-            return None
-        absent = _absent(codes.read(rows), codes)
-        some = codes.column[absent.any(1)].unique()
-        if not len(some):
-            return None
-        kept = torch.isin(codes.column, some)
-        return cls(codes.part(some), pad(absent[kept][:, kept], (0, 1, 0, 1)))
 
     def created(self, x: Tensor, reached: Tensor) -> Tensor:
         """(m,) bool: rows, (m, p), with an impossible pair that the factual, (m, p), lacks."""
-        codes = self.codes.read(reached)
-        row, column = (codes != self.codes.read(x)).nonzero(as_tuple=True)
+        codes = self.read(reached)
+        row, column = (codes != self.read(x)).nonzero(as_tuple=True)
         pairs = self.absent[codes[row, column][:, None], codes[row]] >= FEWEST
         return torch.zeros(len(x), dtype=torch.bool).index_fill(0, row[pairs.any(1)], True)
 
@@ -135,15 +126,15 @@ class SeenPairs:
             moved: (m, c, p) the rows to repair.
             acted: (m, p) bool, the features acted on, which are left as they are.
         """
-        features = self.codes.features
+        features = self.features
         free, changed = ~acted[:, features], moved.new_zeros(moved.shape[:2], dtype=torch.bool)
         for j, feature in enumerate(features.tolist()):
             changed |= (moved[..., feature] != x[:, None, feature]) & free[:, j, None]
         rows, candidates = changed.nonzero(as_tuple=True)
         if not len(rows):
             return moved
-        factual = self.codes.read(x)[rows]
-        undone = self._undone(self.codes.read(moved[rows, candidates]), factual, free[rows])
+        factual = self.read(x)[rows]
+        undone = self._undone(self.read(moved[rows, candidates]), factual, free[rows])
         pair, column = undone.nonzero(as_tuple=True)
         if len(pair):
             moved, feature = moved.clone(), features[column]
@@ -153,7 +144,7 @@ class SeenPairs:
     def _undone(self, codes: Tensor, factual: Tensor, free: Tensor) -> Tensor:
         """(q, f) bool, the changes of free features to undo; writes into the codes."""
         undone, at = torch.zeros_like(free), torch.arange(len(codes))
-        features = self.codes.features
+        features = self.features
         while len(at):
             row, column = ((codes[at] != factual[at]) & free[at]).nonzero(as_tuple=True)
             count = torch.zeros(len(at), codes.shape[1], dtype=torch.int64)
@@ -168,7 +159,7 @@ class SeenPairs:
         return undone
 
 
-def _absent(found: Tensor, codes: Codes) -> Tensor:
+def _absent(found: Tensor, codes: SeenPairs) -> Tensor:
     """(t, t) the expected rows of pairs that only occur singly, see `SeenPairs.absent`.
 
     Args:
@@ -201,7 +192,7 @@ def _sums(pairs: Tensor, which: Tensor) -> Tensor:
 def _levels(column: Tensor) -> Tensor:
     """(l,) the values that many rows of a number share, and its special ones, the commonest."""
     values, count = column.unique(return_counts=True)
-    common = (count >= LEVEL * len(column)) | is_special(values)
+    common = (count >= LEVEL * len(column)) | ~known(values)
     order = torch.where(common, count, 0).argsort(descending=True, stable=True)
     levels: Tensor = values[order][: min(MOST_LEVELS, int(common.sum()))]
     return levels

@@ -12,7 +12,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.schema import Schema
@@ -165,7 +164,7 @@ def frame(lines: Iterable[Line]) -> pd.DataFrame:
 
 def only(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
     """A frame, missing where features are not kept, (n, p) bool."""
-    of_columns = kept.numpy().T[list(schema.spread.owner)]
+    of_columns = kept.numpy().T[list(schema.owner)]
     where = dict(zip(schema.column_names, of_columns, strict=True))
     none = np.zeros(len(frame), dtype=bool)
     columns = [_only(frame[name], where.get(name, none)) for name in frame]
@@ -214,7 +213,7 @@ def _cells(
     """A function from row values, (m,), to cells: those of known ones as they are in a frame."""
 
     def cells(values: Tensor) -> list[Any]:
-        own: list[Any] = kinds.of(feature).cells(feature, values.numpy()).tolist()
+        own: list[Any] = feature.cells(values.numpy()).tolist()
         for rows, frame in known[::-1]:
             pairs = zip(own, frame, (values == rows).tolist(), strict=True)
             own = [there if same else here for here, there, same in pairs]

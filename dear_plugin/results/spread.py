@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from dear_plugin.data.special_values import is_special
 from dear_plugin.results.proposal import Batch
 
 # Resamples, of half of the rows, differ from an estimate sqrt(2) times as much as the truth does:
 # 95 % of the truths are between these quantiles of means; and 95 % of the people between those.
 OF_MEANS, OF_PEOPLE = 0.166, 0.025
+
+Amounts = Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Ranges(Batch):
 
     @classmethod
     def of(
-        cls, x: Tensor, rows: Tensor, resampled: Tensor, numbers: Tensor, expected: Tensor
+        cls, x: Tensor, rows: Tensor, resampled: Tensor, amounts: Amounts, expected: Tensor
     ) -> Ranges:
         """The ranges of answers over r resamples of q people each.
 
@@ -81,14 +83,14 @@ class Ranges(Batch):
             x: (m, p) the factual rows.
             rows: (m, p) the answers.
             resampled: (m, q, r, p) the counterfactuals under the resamples.
-            numbers: (p,) bool, the numeric features.
+            amounts: says which cells are amounts in all of some rows.
             expected: (m, e, p) the counterfactuals of e people in the sample itself.
         """
-        own = _steps(x, rows[:, None, None], numbers)[0][:, 0, 0]
+        own = _steps(x, rows[:, None, None], amounts)[0][:, 0, 0]
         if not resampled.numel():
             return cls(own, own, own, own)
-        one = ends(_steps(x, resampled, numbers)[0].flatten(1, 2), OF_PEOPLE)
-        means, middle = (_mean(x, each, numbers) for each in (resampled, expected[:, :, None]))
+        one = ends(_steps(x, resampled, amounts)[0].flatten(1, 2), OF_PEOPLE)
+        means, middle = (_mean(x, each, amounts) for each in (resampled, expected[:, :, None]))
         both = around(means, middle[:, 0]), one
         found = ((low.minimum(own), high.maximum(own)) for low, high in both)
         return cls(*(end for pair in found for end in pair))
@@ -121,14 +123,14 @@ def ends(values: Tensor, outer: float) -> tuple[Tensor, Tensor]:
     return low, high
 
 
-def _mean(x: Tensor, rows: Tensor, numbers: Tensor) -> Tensor:
+def _mean(x: Tensor, rows: Tensor, amounts: Amounts) -> Tensor:
     """(m, r, p) the mean changes over q people, (m, q, r, p), of those that are known."""
-    steps, known = _steps(x, rows, numbers)
+    steps, known = _steps(x, rows, amounts)
     return steps.sum(1) / known.sum(1).clamp_min(1)
 
 
-def _steps(x: Tensor, rows: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
+def _steps(x: Tensor, rows: Tensor, amounts: Amounts) -> tuple[Tensor, Tensor]:
     """(m, q, r, p) the changes of numbers, 0 from or to a special value; and where not, bool."""
     here = x[:, None, None]
-    known = numbers & ~is_special(here) & ~is_special(rows)
+    known = amounts(here, rows)
     return torch.where(known, rows - here, 0.0), known

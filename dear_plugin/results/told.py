@@ -11,9 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data import kinds
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.kinds import read
 from dear_plugin.data.schema import Schema
 from dear_plugin.results.changes import Line, is_amount, is_exact
 from dear_plugin.results.describe import followers, needs, unclear_changes
@@ -244,7 +242,7 @@ def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:
     moved, lines = (alone != result.x[at]) & ~result.proposal.direct[at], []
     for j in moved.nonzero()[:, 0].tolist():
         feature, none = schema.features[j], [math.nan] * 4
-        (cell,) = kinds.of(feature).cells(feature, alone[[j]].numpy())
+        (cell,) = feature.cells(alone[[j]].numpy())
         head = None, 0, feature.name, feature.called, "forced", before[feature.name]
         rest = 0, 0, 1.0, feature.unit, is_exact(schema, feature), feature
         lines.append(Line._make([*head, cell, cell, cell, *none, *rest]))
@@ -260,5 +258,5 @@ def _written(result: Result, rows: Tensor, told: Sequence[Sequence[tuple[Line, A
             rows[i, j] = reached[i, j]
             if is_amount(line.of, line.old) and is_amount(line.of, new):
                 value = pd.Series([new], dtype=float)
-                rows[i, j] = float(read(line.of, value).values[0])
+                rows[i, j] = float(line.of.read(value).values[0])
     return rows

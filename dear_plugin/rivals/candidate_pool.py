@@ -46,7 +46,7 @@ class CandidatePool:
         """An empty pool."""
         feasible, infinite = case.feasible.limits, torch.full((len(case),), torch.inf)
         fixed = feasible.not_actionable | (feasible.low > feasible.high)
-        fixed |= feasible.encoder.levels.mask(case.x)
+        fixed |= feasible.encoder.special(case.x)
         return cls(case, classifier, fixed, case.x.clone(), infinite, -infinite)
 
     def select(self, idx: Tensor) -> CandidatePool:
@@ -91,7 +91,7 @@ class CandidatePool:
         feasible, x = self.case.feasible.limits, self.case.x[idx][:, None]
         whole = feasible.snap_rows(moved, idx)
         stays = feasible.stays(x, moved) | feasible.stays(x, whole) | self.fixed[idx][:, None]
-        stays |= feasible.encoder.levels.mask(moved)
+        stays |= feasible.encoder.special(moved)
         return torch.where(stays | ~feasible.allows(whole, idx), x, whole)
 
     def feasible_mask(self, rows: Tensor) -> Tensor:

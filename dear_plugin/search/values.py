@@ -15,10 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dear_plugin.data import kinds
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import in_steps
-from dear_plugin.data.special_values import row_value
 from dear_plugin.decoders import Sample
 from dear_plugin.search.order import once
 from dear_plugin.search.problem import SearchProblem
@@ -55,7 +53,7 @@ class FeatureValues:
         """The values of training rows, or multiples of steps."""
         rows, encoder, known, tried = sample.rows, sample.encoder, [], []
         for j, feature in enumerate(encoder.schema):
-            values = kinds.of(feature).values(feature, rows[:, j])
+            values = feature.values(rows[:, j])
             known.append(_multiples(values, j, encoder) if steps and encoder.step[j] else values)
             tried.append(known[j] if feature.categories else places_of(known[j], MANY))
         return cls(tuple(known), tuple(tried))
@@ -129,10 +127,11 @@ def _values_of(
 
     Also the number of those to try at first, which precede the others.
     """
-    (j,), feasible, levels = problem.sets.members[i], problem.acting, problem.acting.encoder.levels
+    (j,), feasible = problem.sets.members[i], problem.acting
     own = problem.x[rows, j][:, None]
     low, high = feasible.low[rows, j][:, None], feasible.high[rows, j][:, None]
     tried, number = known.tried[j], bool(problem.is_number[j])
+    feature = feasible.encoder.features[j]
     parts = [(places_of(tried, FEW) if number else tried).expand(len(rows), -1)]
     if number and len(known.known[j]):
         # A bound at the factual comes from a direction, one at the end from the observed values.
@@ -142,10 +141,9 @@ def _values_of(
     # A value outside of the range is no candidate: the end is.
     values = torch.cat([*parts, tried.expand(len(rows), -1)], 1)
     values = values.where((values >= low) & (values <= high), own)
-    enters = range(int(levels.counts[j]) if bool(levels.enter[j]) else 0)
-    special = values.new_tensor([row_value(level) for level in enters]).expand(len(rows), -1)
-    first = len(enters) + sum(part.shape[1] for part in parts)
-    return torch.cat([special, values], 1)[..., None], first
+    entered = feature.label_values[: None if number and feature.enter_special else 0].to(values)
+    first = len(entered) + sum(part.shape[1] for part in parts)
+    return torch.cat([entered.expand(len(rows), -1), values], 1)[..., None], first
 
 
 def admitted(

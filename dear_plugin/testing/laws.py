@@ -46,7 +46,7 @@ def unchanged_cells_are_equal_bit_for_bit(subject: Subject) -> None:
     """Also where a number has more decimals than its feature."""
     after, changed = subject.result.counterfactuals, subject.result.changed.numpy()
     schema = subject.method.schema
-    for j, name in zip(schema.spread.owner, schema.column_names, strict=True):
+    for j, name in zip(schema.owner, schema.column_names, strict=True):
         kept = ~changed[:, j]
         pd.testing.assert_series_equal(
             subject.query[name][kept], after[name][kept], check_exact=True

@@ -98,7 +98,7 @@ def test_numbers_of_any_size_are_told_from_missing_ones(size):
     frame = pd.DataFrame({"x": np.random.default_rng(0).normal(0, 1, N) * size}).astype("Float64")
     frame.loc[3, "x"] = pd.NA
     encoder = Encoder(Schema.infer(frame))
-    assert encoder.levels.mask(encoder.rows(frame))[:, 0].nonzero()[:, 0].tolist() == [3]
+    assert encoder.special(encoder.rows(frame))[:, 0].nonzero()[:, 0].tolist() == [3]
     pd.testing.assert_frame_equal(encoder.frame(encoder.rows(frame)), frame)
 
 

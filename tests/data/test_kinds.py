@@ -1,6 +1,8 @@
 """Kinds: each is one file that infers, reads and writes its columns; the rest asks attributes."""
 
 import ast
+import copy
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +10,11 @@ import pandas as pd
 import pytest
 
 import dear_plugin
-from dear_plugin import Encoder, Kind, Schema
-from dear_plugin.data import kinds
-from dear_plugin.data.kinds import categories, numbers, ordered
-from dear_plugin.data.kinds.numbers import decimals
+from dear_plugin import Encoder, Feature, Kind, Schema
+from dear_plugin.data.kinds.labels import Labels
+from dear_plugin.data.kinds.levels import Levels
+from dear_plugin.data.kinds.number import Number, decimals
+from dear_plugin.data.kinds.ordinal import Ordinal
 
 SIZES = ["S", "M", "L"]
 
@@ -21,25 +24,25 @@ def levels(values, order=SIZES):
 
 
 COLUMNS = {
-    "amounts": (numbers, Kind.NUMERIC, pd.Series([1.5, 2.25, 30.0])),
-    "single floats": (numbers, Kind.NUMERIC, pd.Series([1.5, 2.25, 30.0], dtype="float32")),
-    "integers": (numbers, Kind.NUMERIC, pd.Series([1, 2, 30])),
-    "nullable integers": (numbers, Kind.NUMERIC, pd.Series([1, None, -9, 30], dtype="Int64")),
-    "nullable amounts": (numbers, Kind.NUMERIC, pd.Series([1, None, -9, 30], dtype="Float64")),
-    "a code": (numbers, Kind.NUMERIC, pd.Series([1.0, -9.0, 30.0])),
-    "flags": (categories, Kind.BINARY, pd.Series([True, False, True])),
-    "nullable flags": (categories, Kind.BINARY, pd.Series([True, False], dtype="boolean")),
-    "two integers": (categories, Kind.BINARY, pd.Series([3, 7, 3])),
-    "two amounts": (categories, Kind.BINARY, pd.Series([3.5, 7.0, 3.5])),
-    "two labels": (categories, Kind.BINARY, pd.Series(["a", "b", "a"])),
-    "labels": (categories, Kind.CATEGORICAL, pd.Series(["a", "b", "c"])),
-    "a missing label": (categories, Kind.CATEGORICAL, pd.Series(["a", None, "c"])),
-    "a category column": (categories, Kind.BINARY, pd.Series(["b", "a"], dtype="category")),
-    "numbers as levels": (categories, Kind.CATEGORICAL, pd.Series([1, 2, 3], dtype="category")),
-    "a text column": (categories, Kind.CATEGORICAL, pd.Series(["a", "b", None], dtype="string")),
-    "levels with an order": (ordered, Kind.NUMERIC, levels(SIZES)),
-    "an unknown level": (categories, Kind.CATEGORICAL, levels(["?", "M", "L"], ["?", "M", "L"])),
-    "a missing level": (ordered, Kind.NUMERIC, levels([*SIZES, np.nan])),
+    "amounts": (Number, Kind.NUMERIC, pd.Series([1.5, 2.25, 30.0])),
+    "single floats": (Number, Kind.NUMERIC, pd.Series([1.5, 2.25, 30.0], dtype="float32")),
+    "integers": (Number, Kind.NUMERIC, pd.Series([1, 2, 30])),
+    "nullable integers": (Number, Kind.NUMERIC, pd.Series([1, None, -9, 30], dtype="Int64")),
+    "nullable amounts": (Number, Kind.NUMERIC, pd.Series([1, None, -9, 30], dtype="Float64")),
+    "a code": (Number, Kind.NUMERIC, pd.Series([1.0, -9.0, 30.0])),
+    "flags": (Labels, Kind.BINARY, pd.Series([True, False, True])),
+    "nullable flags": (Labels, Kind.BINARY, pd.Series([True, False], dtype="boolean")),
+    "two integers": (Labels, Kind.BINARY, pd.Series([3, 7, 3])),
+    "two amounts": (Labels, Kind.BINARY, pd.Series([3.5, 7.0, 3.5])),
+    "two labels": (Labels, Kind.BINARY, pd.Series(["a", "b", "a"])),
+    "labels": (Labels, Kind.CATEGORICAL, pd.Series(["a", "b", "c"])),
+    "a missing label": (Labels, Kind.CATEGORICAL, pd.Series(["a", None, "c"])),
+    "a category column": (Labels, Kind.BINARY, pd.Series(["b", "a"], dtype="category")),
+    "numbers as levels": (Labels, Kind.CATEGORICAL, pd.Series([1, 2, 3], dtype="category")),
+    "a text column": (Labels, Kind.CATEGORICAL, pd.Series(["a", "b", None], dtype="string")),
+    "levels with an order": (Levels, Kind.NUMERIC, levels(SIZES)),
+    "an unknown level": (Labels, Kind.CATEGORICAL, levels(["?", "M", "L"], ["?", "M", "L"])),
+    "a missing level": (Levels, Kind.NUMERIC, levels([*SIZES, np.nan])),
 }
 EVERY = pytest.mark.parametrize("name", COLUMNS)
 
@@ -54,9 +57,19 @@ def test_what_is_read_is_written(name):
 
 @EVERY
 def test_a_column_has_one_kind(name):
-    file, kind, column = COLUMNS[name]
+    own, kind, column = COLUMNS[name]
     (feature,) = Schema.infer(pd.DataFrame({"x": column})).features
-    assert (kinds.of(feature), feature.kind) == (file, kind)
+    assert (type(feature), feature.kind) == (own, kind)
+    assert type(Feature.from_dict(feature.to_dict())) is own
+
+
+def test_a_feature_of_other_attributes_is_of_their_kind():
+    number = Feature("x", Kind.NUMERIC, (0.0, 2.0))
+    levels = dataclasses.replace(number, levels=("a", "b", "c"))
+    labels = dataclasses.replace(number, kind=Kind.BINARY, categories=("a", "b"))
+    assert [type(each) for each in (number, levels, labels)] == [Number, Levels, Labels]
+    assert dataclasses.replace(levels, levels=()) == number
+    assert copy.deepcopy(labels) == labels
 
 
 @EVERY
@@ -65,9 +78,38 @@ def test_values_of_any_shape_have_cells(name):
     frame = pd.DataFrame({"x": column})
     schema = Schema.infer(frame)
     rows = Encoder(schema).rows(frame).numpy()
-    written = kinds.of(schema.features[0]).cells(schema.features[0], np.stack([rows, rows]))
+    written = schema.features[0].cells(np.stack([rows, rows]))
     assert written.shape == (2, len(frame), 1)
     assert pd.Series(written[1, :, 0]).isna().tolist() == column.isna().tolist()
+
+
+@pytest.fixture
+def days():
+    """A kind for durations: rows hold days."""
+
+    class Days(Ordinal):
+        @classmethod
+        def takes(cls, kind, given):
+            return kind == Kind.NUMERIC and given.get("dtype") == "timedelta64[ns]"
+
+        def read_cells(self, column, accepted):
+            return self.reading(column, column.to_numpy() / np.timedelta64(1, "D"))
+
+        def column(self, values):
+            return pd.Series(pd.to_timedelta(values, unit="D")).astype(self.dtype)
+
+    yield Days
+    Feature.kinds.remove(Days)
+
+
+def test_a_kind_of_column_is_one_class(days):
+    frame = pd.DataFrame({"wait": pd.to_timedelta([1.5, 3.0, 30.0], unit="D")})
+    wait = Feature("wait", Kind.NUMERIC, (0.0, 30.0), dtype="timedelta64[ns]")
+    encoder = Encoder(Schema((wait,)))
+    rows = encoder.rows(frame.astype(wait.dtype))
+    assert type(wait) is days and rows[:, 0].tolist() == [1.5, 3.0, 30.0]
+    pd.testing.assert_frame_equal(encoder.frame(rows), frame.astype(wait.dtype))
+    assert encoder.distance(rows, rows[[2]])[:, 0].tolist() == [0.95, 0.9, 0.0]
 
 
 def precision(values, dtype=None) -> int | None:
@@ -124,10 +166,7 @@ class TestWhatTheSearchAsks:
 
     def test_a_number_takes_its_amounts_an_order_its_places_a_category_its_levels(self, encoder):
         rows = encoder.rows(self.frame)
-        found = [
-            kinds.of(feature).values(feature, rows[:, j]).tolist()
-            for j, feature in enumerate(encoder.schema)
-        ]
+        found = [feature.values(rows[:, j]).tolist() for j, feature in enumerate(encoder.schema)]
         assert found == [[1.0, 2.0, 3.0], [0.0, 1.0, 2.0], [0.0, 1.0, 2.0]]
 
     def test_amounts_are_neither_labels_nor_missing(self, encoder):
@@ -137,20 +176,20 @@ class TestWhatTheSearchAsks:
 
     def test_a_change_is_up_or_down_or_between_levels(self, encoder):
         rows = encoder.rows(self.frame)
-        x, _, town = (kinds.of(feature) for feature in encoder.schema)
+        x, _, town = encoder.schema
         assert x.changes(rows[:3, 0], rows[[1, 0, 0], 0]).tolist() == [[-1, -2], [-2, -1], [0, -1]]
         assert town.changes(rows[:1, 2], rows[1:2, 2]).tolist() == [[0, 1]]
 
     def test_special_levels_are_set_or_left_only_where_an_action_may(self, encoder):
         feature = encoder.schema.features[0]
-        assert not len(numbers.levels(feature))
+        assert not len(feature.label_values)
         schema = encoder.schema.replace("x", enter_special=True)
-        assert len(numbers.levels(schema.features[0])) == 1
+        assert len(schema.features[0].label_values) == 1
 
 
 def test_a_number_is_asked_for_as_such():
     root = Path(dear_plugin.__file__).parents[1]
     for path in [*root.glob("dear_plugin/**/*.py"), *root.glob("adapters/**/*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Compare) and path.name != "feature.py":
+            if isinstance(node, ast.Compare) and path.parent.name != "kinds":
                 assert f"Kind.{Kind.NUMERIC.name}" not in ast.unparse(node), path

@@ -78,7 +78,7 @@ class TestMissing:
         feature = inferred(values, dtype)
         assert feature.categories[-1] is None
         assert (feature.kind, feature.missing) == (Kind.CATEGORICAL, written)
-        assert feature.missing_category == len(feature.categories) - 1
+        assert feature.missing_value == len(feature.categories) - 1
 
     def test_their_number_is_logged(self, caplog):
         inferred([1.0, None, 2.0, 3.0])

@@ -37,13 +37,13 @@ def case(frame):
 
 def unseen(seen_pairs, rows):
     """(m, k, k) bool, the pairs of values that no training row has."""
-    codes = seen_pairs.codes.read(rows)
+    codes = seen_pairs.read(rows)
     return seen_pairs.absent[codes[:, :, None], codes[:, None]] > 0.0
 
 
 def new_pairs(seen_pairs, rows, x):
     """(m, k, k) bool, the unseen pairs of each row that x does not have."""
-    known = seen_pairs.codes.read(rows) == seen_pairs.codes.read(x)
+    known = seen_pairs.read(rows) == seen_pairs.read(x)
     return unseen(seen_pairs, rows) & ~(known[:, :, None] & known[:, None])
 
 
@@ -179,8 +179,8 @@ def test_no_answer_has_a_new_unseen_pair(frame, case, decoder):
     done = torch.tensor(recourses.actions["success"].tolist())
     assert done.float().mean() > 0.5
     x, repaired = encoder.rows(refused), encoder.rows(recourses.counterfactuals)
-    followed = seen_pairs.codes.read(repaired) != seen_pairs.codes.read(x)
-    followed &= ~recourses.proposal.direct[:, seen_pairs.codes.features]
+    followed = seen_pairs.read(repaired) != seen_pairs.read(x)
+    followed &= ~recourses.proposal.direct[:, seen_pairs.features]
     assert not (unseen(seen_pairs, repaired) & followed[:, :, None])[done].any()
 
 

@@ -23,8 +23,6 @@ MOST_LEVELS, ROWS_A_LEVEL, GAPS, ROWS_A_CATEGORY = 60, 20, 3, 5
 
 logger = logging.getLogger(__name__)
 
-Codes = npt.NDArray[np.int64]
-
 
 def lookups(
     frame: pd.DataFrame, features: Sequence[Feature], exact: Sequence[Relation]
@@ -77,7 +75,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _determined(table: Codes, x: int) -> list[int]:
+def _determined(table: npt.NDArray[np.int64], x: int) -> list[int]:
     """The columns of codes, (n, m), that column x determines; -1 is no value."""
     rows = table[table[:, x] >= 0]
     chance = ((rows[1:] != rows[:-1]) & (rows[1:] >= 0) & (rows[:-1] >= 0)).mean(0)

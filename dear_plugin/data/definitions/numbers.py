@@ -11,8 +11,7 @@ import pandas as pd
 
 from dear_plugin.data.codes import gross
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.kinds.dummies import is_flag, ones_of
-from dear_plugin.data.kinds.numbers import ordinary_values
+from dear_plugin.data.kinds.number import ordinary_values
 
 # The rows that are looked at, and the least known values of a column. The largest number, and the
 # inverse of the smallest, of which squares can be summed.
@@ -43,13 +42,13 @@ class Numbers:
         at = np.random.default_rng(0).permutation(len(frame))[:ROWS]
         found, units = {}, []
         for f in features:
-            if is_flag(f) or (f.holds_numbers and f.actionable and f.bounds[0] < f.bounds[1]):
+            if f.is_flag or (f.holds_numbers and f.actionable and f.bounds[0] < f.bounds[1]):
                 values = _values(frame[f.name], f)[at]
                 known = values[~np.isnan(values)]
                 wide = len(known) >= FEWEST and known.min() < known.max()
                 if wide and 1 / LARGEST < np.abs(known).max() < LARGEST:
                     found[f.name] = values
-                    places = 0 if is_flag(f) else f.precision
+                    places = 0 if f.is_flag else f.precision
                     units.append(0.0 if places is None else 10.0**-places)
         table = np.array([*found.values()]).reshape(len(found), len(at)).T
         return cls((*found,), table, np.array(units))
@@ -63,7 +62,7 @@ class Numbers:
 def _values(column: pd.Series, feature: Feature) -> Array:
     """(n,) the numbers of a column, 0 and 1 of a flag, NaN for gross ones."""
     if not feature.holds_numbers:
-        return ones_of(column, feature).astype(np.float64)
+        return feature.is_one(column).astype(np.float64)
     values = ordinary_values(column, feature.special)
     known = np.flatnonzero(~np.isnan(values))
     values[known[gross(values[known])]] = np.nan

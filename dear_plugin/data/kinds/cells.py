@@ -3,59 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, partial
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dear_plugin.data.feature import Feature
-
 # How many values an error names, and how much of each.
 MOST, MOST_LETTERS = 5, 60
 
 Array = npt.NDArray[Any]
+Reasons = Iterator[tuple[int, str]]
 
 
 class Reading(NamedTuple):
     """One column as row values.
 
     Attributes:
-        values: (n,) row values; undefined in unreadable cells.
+        values: (n,) row values; undefined in unreadable cells, and in unreadable columns.
         complaint: the error message; "" if all cells are readable.
-        bad: (n,) bool, the unreadable cells; None if the whole column is unreadable.
-        expected: the expected values, in words.
+        reasons: makes the position of each unreadable cell, and what is wrong with it; None if the
+            whole column is unreadable.
     """
 
     values: Array
     complaint: str = ""
-    bad: Array | None = None
-    expected: str = ""
+    reasons: Callable[[], Reasons] | None = None
 
     @classmethod
-    def unreadable(cls, complaint: str) -> Reading:
-        """The reading of a column that is unreadable as a whole."""
-        return cls(np.empty(0), complaint)
+    def of(
+        cls, values: Array, complaint: str, column: pd.Series, bad: Array, expected: str
+    ) -> Self:
+        """The reading of a column, (n,), of which those in `bad`, (n,) bool, are unreadable."""
+        return cls(np.where(bad, 0, values), complaint, partial(_reasons, column, bad, expected))
 
-    def unreadable_cells(self, column: pd.Series) -> Iterator[tuple[int, str]]:
-        """The position of each unreadable cell of the column, (n,), and what is wrong with it."""
-        where = np.flatnonzero(np.asarray(self.bad))
-        for i, cell in zip(where.tolist(), column.iloc[where].astype(object), strict=True):
-            got = "a missing value" if pd.isna(cell) is True else named([repr(cell)])[1:-1]
-            yield i, f"column {column.name!r} has {got}, expected {self.expected}"
 
-    @classmethod
-    def never_seen(cls, feature: Feature, column: pd.Series, values: Array, bad: Array) -> Reading:
-        """The reading of row values, (n,), where `bad`, (n,) bool, are labels that are unknown."""
-        got, where = named(dict.fromkeys(map(repr, column[bad].astype(object)))), column.index[bad]
-        expected = f"one of {named(map(repr, feature.choices))}"
-        complaint = (
-            f"column {feature.name!r} has values never seen: {got} (first rows"
-            f" {where[:3].tolist()}); expected {expected}"
-        )
-        return cls(np.where(bad, 0, values), complaint, bad, expected)
+def _reasons(column: pd.Series, bad: Array, expected: str) -> Reasons:
+    """The position of each bad cell of a column, (n,), and what is wrong with it."""
+    where = np.flatnonzero(bad)
+    for i, cell in zip(where.tolist(), column.iloc[where].astype(object), strict=True):
+        got = "a missing value" if pd.isna(cell) is True else named([repr(cell)])[1:-1]
+        yield i, f"column {column.name!r} has {got}, expected {expected}"
 
 
 def named(texts: Iterable[str]) -> str:
@@ -106,40 +96,3 @@ def unboxed(column: pd.Series) -> pd.Series:
     cells = column.to_numpy(copy=True)
     cells[column.isna().to_numpy()] = np.nan
     return pd.Series(cells, index=column.index, name=column.name).infer_objects()
-
-
-def typed(feature: Feature, cells: Array) -> pd.Series | Array:
-    """Cells, (n,), that the feature's dtype can hold, as a column of it, or an array."""
-    dtype = feature.dtype
-    if dtype == "float64" or (dtype == "int64" and not feature.missing):
-        return cells.astype(dtype)  # much faster than a Series
-    return pd.Series(cells, dtype=object if dtype == "object" else None).astype(dtype)
-
-
-def has_dtype(feature: Feature, dtype: Any) -> bool:
-    """Whether a dtype is that of the training column, its levels and their order included."""
-    if str(dtype) != feature.dtype or not isinstance(dtype, pd.CategoricalDtype):
-        return str(dtype) == feature.dtype
-    levels = list(feature.dtype_levels)
-    return bool(dtype.ordered == feature.ordered and dtype.categories.tolist() == levels)
-
-
-def cast(feature: Feature, column: pd.Series) -> pd.Series:
-    """A column with the dtype of the training column, or as it is if that cannot hold its values.
-
-    A label that is no level of a category column becomes a missing value.
-    """
-    if feature.dtype == "category":
-        dtype = pd.CategoricalDtype(list(feature.dtype_levels), feature.ordered)
-        codes = dtype.categories.get_indexer(column.astype(object))
-        cells = pd.Categorical.from_codes(codes, dtype=dtype)
-        return pd.Series(cells, column.index, name=column.name)
-    cells = unboxed(column) if feature.holds_numbers else column.astype(object)
-    if feature.missing == "none":
-        cells = cells.where(cells.notna(), None)
-    try:
-        out = cells.astype(feature.dtype)
-    except (TypeError, ValueError):  # such as a missing value among integers
-        return column
-    rounds = out.dtype.kind == "f"
-    return out if rounds or bool(((out == cells) | cells.isna()).all()) else column

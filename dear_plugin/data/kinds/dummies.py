@@ -7,21 +7,25 @@ row has: it keeps these cells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import takewhile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, takewhile
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import torch
+from torch import Tensor
 
-from dear_plugin.data.feature import Feature, Kind
-from dear_plugin.data.kinds.categories import NEW, NewLabels
+from dear_plugin.data.attributes import Kind
+from dear_plugin.data.feature import Feature
+from dear_plugin.data.kinds.cells import Array, Reading
+from dear_plugin.data.kinds.labels import NEW, Labels
 from dear_plugin.errors import SchemaError, shown, unknown
 
 # Fewer rows are no evidence of a group.
 FEWEST_ROWS = 20
-FLAGS = {("0", "1"), ("0.0", "1.0"), ("False", "True")}
 # What separates the name of a category from that of a level, and what may follow the latter.
 SEPARATORS, CLOSING = "_=.:- |/[(", "])"
 # The columns that name a category without a name.
@@ -29,7 +33,65 @@ MOST_NAMED = 3
 
 Names = tuple[str, ...]
 Mask = npt.NDArray[np.bool_]
-Array = npt.NDArray[np.float64]
+
+
+class Dummies(Labels):
+    """A category whose cells are spread over q columns, its `members`."""
+
+    @classmethod
+    def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
+        """Categories in several columns."""
+        return kind != Kind.NUMERIC and bool(given.get("dummies"))
+
+    def read_frame(
+        self, frame: pd.DataFrame, accepted: Array | None = None, before: Array | None = None
+    ) -> Reading:
+        """See `Column`; a row in which not exactly one column is 1 keeps its cells, if it may."""
+        every = [each.read(frame[each.name]) for each in self.dummies]
+        wrong = [each for each in every if each.complaint]
+        if any(each.reasons is None for each in wrong):
+            return Reading(np.empty(0), "; ".join(each.complaint for each in wrong))
+        flags = np.stack([each.values for each in every], 1).astype(np.float64)
+        if before is not None:
+            own = self.spread(before)
+            enters = (flags == 1.0) & (own != 1.0)
+            flags = np.where(enters.sum(1, keepdims=True) == 1, enters, own)
+        ones = flags == 1.0
+        odd = (ones.sum(1) != 1) | ((flags != 0.0) & ~ones).any(1)
+        out = ones.argmax(1).astype(np.float64)
+        if accepted is None and before is None:
+            wrong += [self._not_one(frame, odd)] * bool(odd.any())
+        else:
+            out[odd] = self.values_of_new(map(tuple, flags[odd].tolist()))
+        text = "; ".join(each.complaint for each in wrong)
+        return Reading(
+            out, text, lambda: chain.from_iterable(r.reasons() for r in wrong if r.reasons)
+        )
+
+    def _not_one(self, frame: pd.DataFrame, odd: Mask) -> Reading:
+        """The reading of a frame, (n, p), in which not exactly one column is 1 in some rows."""
+        names = [each.name for each in self.dummies]
+        text = f"exactly one of {names} has to be 1, got none or several"
+        at = np.flatnonzero(odd)
+        complaint = f"{text}: rows {frame.index[at][:3].tolist()}"
+        return Reading(np.empty(0), complaint, lambda: ((i, text) for i in at.tolist()))
+
+    def spread(self, values: Array) -> Array:
+        """See `Column`; 1 in the column of the category."""
+        out: Array = (values[:, None] == np.arange(len(self.dummies))).astype(np.float64)
+        if len(odd := np.flatnonzero(values >= NEW)):
+            out[odd] = self.new_of(values[odd])
+        return out
+
+    def expand_new(self, values: Tensor) -> Tensor:
+        """See `Column`; the columns as they are."""
+        return torch.tensor(self.new_of(values.cpu().numpy())).clamp_max(1.0)
+
+    def labels_in(self, frame: pd.DataFrame) -> pd.Series:
+        """(n,) the labels of the rows of a frame, None where not exactly one column is 1."""
+        ones = np.stack([each.is_one(frame[each.name]) for each in self.dummies], 1)
+        which = np.where(ones.sum(1) == 1, ones.argmax(1), -1)
+        return pd.Series(np.array([*self.categories, None], dtype=object)[which], frame.index)
 
 
 def infer(
@@ -47,10 +109,11 @@ def infer(
     """
     if stated is not None:
         return checked(stated, features)
-    names = [feature.name for feature in features if is_flag(feature)]
+    own = [feature for feature in features if feature.is_flag]
+    names = [feature.name for feature in own]
     if len(names) < 2 or len(frame) < FEWEST_ROWS:
         return ()
-    flags = np.stack([ones_of(frame[f.name], f) for f in features if is_flag(f)], 1)
+    flags = np.stack([each.is_one(frame[each.name]) for each in own], 1)
     counts = flags.astype(np.float32)
     apart, left, groups = counts.T @ counts == 0, set(range(len(names))), []
     for first in range(len(names)):
@@ -59,26 +122,6 @@ def infer(
             left -= set(found)
             groups.append(tuple(names[j] for j in sorted(found)))
     return tuple(groups)
-
-
-def is_flag(feature: Feature) -> bool:
-    """Whether a feature is 0 or 1: as two values, words of a host, or a number of two values."""
-    if feature.kind is Kind.BINARY:
-        return tuple(map(str, feature.categories)) in FLAGS
-    ends = feature.bounds == (0.0, 1.0) and feature.precision == 0
-    return ends and feature.holds_numbers and not feature.special_levels
-
-
-def is_countable(feature: Feature) -> bool:
-    """Whether the row values of a feature are numbers: its own, or the 0 and 1 of a flag."""
-    return feature.holds_numbers or is_flag(feature)
-
-
-def ones_of(column: pd.Series, feature: Feature) -> Mask:
-    """(n,) bool, the rows with the 1 of a flag."""
-    one = 1 if feature.holds_numbers else feature.categories[1]
-    out: Mask = (column == one).to_numpy(dtype=bool)
-    return out
 
 
 def _group(
@@ -137,7 +180,7 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
         )
     only = [f.name for f in own if not _may_be(f, 0)]
     barred = [f.name for f in own if not _may_be(f, 1) or (only and f.name not in only)]
-    feature = Feature(
+    feature = Dummies(
         name,
         Kind.CATEGORICAL,
         categories=levels,
@@ -186,67 +229,10 @@ def _named(columns: Sequence[str], taken: Iterable[str]) -> tuple[str, Names]:
     return name, levels
 
 
-@dataclass(frozen=True)
-class Spread:
-    """Where the q columns of frames are among p features: rows to the values of columns, and back.
-
-    Attributes:
-        columns: (q,) the columns, in the order of frames.
-        owner: (q,) the position of each one's feature.
-        groups: the columns of each feature that has several.
-        first: (p,) the first column of each feature.
-    """
-
-    columns: tuple[Feature, ...]
-    owner: tuple[int, ...]
-    groups: dict[int, list[int]]
-    first: list[int]
-
-    @classmethod
-    def of(cls, features: Sequence[Feature], order: Sequence[str]) -> Spread:
-        """Of features; `order` are the names of all columns."""
-        known = {c.name: (c, j) for j, f in enumerate(features) for c in f.dummies or (f,)}
-        owner = tuple(known[name][1] for name in order)
-        groups = {
-            j: [order.index(each.name) for each in f.dummies]
-            for j, f in enumerate(features)
-            if f.dummies
-        }
-        first = [groups.get(j, [owner.index(j)])[0] for j in range(len(features))]
-        return cls(tuple(known[name][0] for name in order), owner, groups, first)
-
-    def cells(self, rows: Array, new: NewLabels) -> Array:
-        """(n, q) the values of columns, of rows, (n, p)."""
-        if not self.groups:
-            return rows
-        out = rows[:, list(self.owner)]
-        for j, at in self.groups.items():
-            out[:, at] = rows[:, [j]] == np.arange(len(at))
-            if len(odd := np.flatnonzero(rows[:, j] >= NEW)):
-                out[odd[:, None], at] = new.labels_of(rows[odd, j])
-        return out
-
-    def rows(self, cells: Array, new: NewLabels) -> tuple[Array, Mask]:
-        """(n, p) rows of values of columns, (n, q); (n, p) bool, where not exactly one is 1."""
-        out = cells[:, self.first] if self.groups else cells
-        odd = np.zeros(out.shape, dtype=bool)
-        for j, at in self.groups.items():
-            flags = cells[:, at]
-            ones = flags == 1.0
-            odd[:, j] = (ones.sum(1) != 1) | ((flags != 0.0) & ~ones).any(1)
-            out[:, j] = ones.argmax(1)
-            out[odd[:, j], j] = new.values_of(map(tuple, flags[odd[:, j]].tolist()))
-        return out, odd
-
-    def labelled(self, frame: pd.DataFrame, features: Sequence[Feature]) -> pd.DataFrame:
-        """A frame with a column of labels, too, for each feature of several columns."""
-        more = {}
-        for j, at in self.groups.items():
-            ones = np.stack([ones_of(frame[self.columns[k].name], self.columns[k]) for k in at], 1)
-            labels = np.array([*features[j].categories, None], dtype=object)
-            which = np.where(ones.sum(1) == 1, ones.argmax(1), -1)
-            more[features[j].name] = pd.Series(labels[which], frame.index, dtype=object)
-        return frame.assign(**more) if more else frame
+def labelled(frame: pd.DataFrame, features: Iterable[Feature]) -> pd.DataFrame:
+    """A frame with a column of labels, too, for each feature of several columns."""
+    own = {each.name: each.labels_in(frame) for each in features if isinstance(each, Dummies)}
+    return frame.assign(**own) if own else frame
 
 
 def checked(groups: Iterable[Iterable[str]], features: Sequence[Feature]) -> tuple[Names, ...]:
@@ -263,7 +249,7 @@ def checked(groups: Iterable[Iterable[str]], features: Sequence[Feature]) -> tup
             f' [["job_civil", "job_other"]]; got {shown(groups)}'
         )
     found = tuple(tuple(group) for group in groups)
-    flags = [feature.name for feature in features if is_flag(feature)]
+    flags = [feature.name for feature in features if feature.is_flag]
     named = [name for group in found for name in group]
     if wrong := [name for name in named if name not in flags]:
         raise SchemaError(f"exactly_one: {unknown('binary features with 0 and 1', wrong, flags)}")

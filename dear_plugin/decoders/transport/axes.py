@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.special_values import known
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.leaves import Leaves
@@ -116,7 +116,7 @@ def _places(
     """
     nodes, count = of
     values, counts = value_counts(column)
-    own = torch.where(is_special(values), 0.0, normal_places(counts.double())) * ordered
+    own = torch.where(known(values), normal_places(counts.double()), 0.0) * ordered
     rows = own[torch.searchsorted(values, column)]
     sums = torch.zeros(count).double().index_add_(0, bins, rows)
     at = torch.searchsorted(values, nodes.to(values)).clamp_max(len(values) - 1)
@@ -172,7 +172,7 @@ def cut(
     enough rows, an `outer` share on either side is a bin, too.
     """
     column = column.contiguous()
-    special = column[is_special(column)]
+    special = column[~known(column)]
     heavy = torch.cat([heavy_values(column, min_rows), special]).unique()
     own = torch.searchsorted(heavy, column)
     is_heavy = torch.cat([heavy, heavy.new_tensor([torch.nan])])[own] == column
@@ -198,7 +198,7 @@ def _nodes(column: Tensor) -> Tensor:
     values = value_counts(column)[0]
     if len(values) <= NODES + EVEN_NODES:
         return values
-    ordinary = values[~is_special(values)]
+    ordinary = values[known(values)]
     even = torch.linspace(float(ordinary[0]), float(ordinary[-1]), EVEN_NODES, dtype=values.dtype)
     near = ordinary[torch.searchsorted(ordinary, even).clamp_max(len(ordinary) - 1)]
     nodes: Tensor = torch.cat([representatives(column, NODES), near]).unique()

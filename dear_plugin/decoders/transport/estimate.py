@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.special_values import known
 from dear_plugin.data.tiers import ranks
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
@@ -244,7 +244,7 @@ class Estimate:
                 tie = drawn[..., features.argsort().argsort()]
             v[..., features] = tables.ranks(x, at, tie).clamp(EDGE, 1.0 - EDGE).to(v)
         if len(lines.features):
-            known = ~is_special(x[:, lines.features])
+            known = self._sample.encoder.amounts(x[:, lines.features], at=lines.features)
             v[..., lines.features] = torch.where(
                 known, lines.residual(x, draws), v[..., lines.features]
             )
@@ -270,9 +270,9 @@ class Estimate:
             out.index_copy_(3, features, moved)
         if len(features := lines.features):
             # A special value stays, and what becomes special is.
-            stays = is_special(x[:, None, features])
+            stays = ~known(x[:, None, features])
             if bool(torch.isin(features, tables.features).any()):
-                stays = stays | is_special(out[..., features])
+                stays = stays | ~known(out[..., features])
             moved = lines.move(x, v.index_select(2, features), values, draws)
             if bool(stays.any()):
                 moved = torch.where(stays, out[..., features], moved)
@@ -330,7 +330,7 @@ def _alike(sample: Sample) -> list[Tensor]:
     """(p,) bool each, the smooth features without special values, and those with the same ones."""
     smooth, some = sample.shared(smooth_features).nonzero()[:, 0], torch.arange(sample.encoder.p)
     where: dict[bytes, list[int]] = {bytes(len(sample)): []}
-    for j, column in zip(smooth.tolist(), is_special(sample.rows[:, smooth]).T, strict=True):
+    for j, column in zip(smooth.tolist(), (~known(sample.rows[:, smooth])).T, strict=True):
         where.setdefault(column.numpy().tobytes(), []).append(j)
     return [torch.isin(some, torch.tensor(each).long()) for each in where.values()]
 

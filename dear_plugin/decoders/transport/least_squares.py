@@ -14,7 +14,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.special_values import or_nan
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.columns import Columns
 from dear_plugin.decoders.transport.lines import Lines
@@ -54,7 +54,7 @@ class LeastSquares:
         self._features = may_move.nonzero()[:, 0]
         some = may_move[sample.shared(smooth_features)]
         values, self._means = (each[..., some] for each in sample.shared(_targets))
-        known = ~is_special(sample.rows[:, may_move]).any(1)
+        known = sample.known[:, may_move].all(1)
         known &= sample.shared(complete, columns.held)
         rows = sample.shared(winsorised)
         # Centred columns keep the precision of their squares; about the mean is enough.
@@ -228,7 +228,7 @@ def _solved(gram: Tensor, right: Tensor, columns: Tensor, asked: Tensor) -> Tens
 def _targets(sample: Sample) -> tuple[Tensor, Tensor]:
     """(n, f) the winsorised values of smooth features, centred, 0 if special; (f,) their means."""
     values = sample.shared(winsorised)[:, sample.shared(smooth_features)]
-    values = torch.where(is_special(values), torch.nan, values)
+    values = or_nan(values)
     mean = values.nanmean(0)
     return (values - mean).nan_to_num_(), mean
 

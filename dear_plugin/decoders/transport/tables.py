@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.special_values import known
 from dear_plugin.decoders.coupling import maximal_coupling
 
 # Rows are moved in numpy: with few of them, its operations take a third of the time of torch's.
@@ -168,7 +168,7 @@ class Tables:
     @lazy
     def _special(self) -> list[tuple[int, int]]:
         """The ordered features with special levels, and the number of these."""
-        counts = (int(is_special(each).sum()) for each in self.levels[: self.ordered])
+        counts = (int((~known(each)).sum()) for each in self.levels[: self.ordered])
         return [(j, count) for j, count in enumerate(counts) if count]
 
     def _among_known(

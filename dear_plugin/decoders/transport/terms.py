@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dear_plugin.data.kinds.categories import NEW
-from dear_plugin.data.special_values import is_special, without_special
+from dear_plugin.data.kinds.labels import NEW
+from dear_plugin.data.special_values import amounts_of, known
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.values import sorted_values
 
@@ -61,13 +61,13 @@ class Terms:
         if not feature.is_number:
             levels = torch.arange(max(len(feature.categories), 1)).double()
             return cls(levels, torch.empty(0), torch.zeros(len(levels)).bool())
-        ordinary = sorted_values(without_special(column))
+        ordinary = sorted_values(amounts_of(column))
         n, cut = len(ordinary), int(WINSOR * (len(ordinary) - 1))
         inner = ordinary[[(n * (i + 1)) // (KINKS + 1) for i in range(KINKS)]].unique()
         beyond = [int(share * n) for share in OUTER if share * n >= OUTER_ROWS]
         kinks = torch.cat([inner, ordinary[beyond + [n - 1 - i for i in beyond]]]).unique()
         kinks = kinks[(kinks > ordinary[0]) & (kinks < ordinary[-1])]
-        special = float(ordinary.mean()) if bool(is_special(column).any()) else math.nan
+        special = float(ordinary.mean()) if bool((~known(column)).any()) else math.nan
         ends = float(ordinary[cut]), float(ordinary[n - 1 - cut])
         shift = torch.nn.functional.pad(kinks, (1, 0))
         least = torch.zeros_like(shift).index_fill(0, torch.tensor([0]), -math.inf)
@@ -84,7 +84,7 @@ class Terms:
 
     def _ordinary(self, column: Tensor) -> Tensor:
         if not math.isnan(self.mean):
-            column = torch.where(is_special(column), self.mean, column)
+            column = torch.where(known(column), column, self.mean)
         low, high = self.ends
         more = BEYOND * (high - low)
         return column.clamp(low - more, high + more)
@@ -131,4 +131,4 @@ def winsorised(sample: Sample) -> Tensor:
     ends = [sample.shared(Terms.of, j).ends for j in range(sample.encoder.p)]
     rows = sample.encoder.scaled(sample.rows)
     clamped = rows.clamp(*torch.tensor(ends, dtype=torch.float64).T)
-    return torch.where(is_special(rows), rows, clamped)
+    return torch.where(known(rows), clamped, rows)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.data.special_values import is_special, without_special
+from dear_plugin.data.special_values import amounts_of, known
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 
@@ -73,7 +73,7 @@ class Values(NamedTuple):
         groups, ordered = torch.empty_like(order), size[order]
         middle = (ordered.cumsum(0) - ordered / 2.0) / ordered.sum()
         groups[order] = (middle * GROUPS).long().clamp_max(GROUPS - 1)
-        special = int(is_special(levels).sum())
+        special = int((~known(levels)).sum())
         place = torch.full_like(size, torch.nan)
         if not sample.encoder.blocks[j]:
             place[special:] = normal_places(size[special:])
@@ -86,7 +86,7 @@ def complete(sample: Sample, held: Members) -> Tensor:
     What is missing may be a common cause: among rows that miss it, it is not held.
     """
     numbers = [j for j in held if sample.encoder.is_number[j]]
-    known = ~is_special(sample.rows[:, numbers]).any(1)
+    known = sample.known[:, numbers].all(1)
     return known if float(known.double().mean()) >= LEAST_KNOWN else torch.ones_like(known)
 
 
@@ -138,12 +138,12 @@ def smooth_features(sample: Sample) -> Tensor:
 
 def counted_features(sample: Sample) -> Tensor:
     """(p,) bool, those with atoms, categories, or special levels."""
-    found: Tensor = ~sample.shared(smooth_features) | is_special(sample.rows).any(0)
+    found: Tensor = ~sample.shared(smooth_features) | ~sample.known.all(0)
     return found
 
 
 def _is_smooth(column: Tensor) -> bool:
-    known, rows = without_special(column), len(column)
+    known, rows = amounts_of(column), len(column)
     column, (values, counts) = known, value_counts(known)
     if len(values) < 2 or len(column) < LEAST_KNOWN * rows:
         return False
@@ -176,7 +176,7 @@ def linear_copies(sample: Sample) -> list[tuple[int, int, float]]:
     if len(sample) < COPY_ROWS:
         return []
     encoder = sample.encoder
-    number = encoder.is_number & ~is_special(sample.rows).any(0)
+    number = encoder.is_number & sample.known.all(0)
     x = torch.where(number, encoder.scaled(sample.rows), 0.0)
     x -= x.mean(0)
     products = x.T @ x
@@ -216,10 +216,10 @@ def representatives(column: Tensor, most: int) -> Tensor:
 
     Special levels are always among them.
     """
-    special = is_special(column)
+    special = ~known(column)
     if bool(special.any()):
         levels = value_counts(column[special])[0]
-        return torch.cat([levels, representatives(without_special(column), most - len(levels))])
+        return torch.cat([levels, representatives(amounts_of(column), most - len(levels))])
     values, counts = value_counts(column)
     if len(values) <= most:
         return values

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from dear_plugin import Encoder, Schema, Transport
-from dear_plugin.data.kinds.categories import NEW
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.kinds.labels import NEW
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.decoders.transport.columns import Columns
 from dear_plugin.decoders.transport.least_squares import LeastSquares
@@ -433,9 +432,9 @@ class TestOddTables:
         case = Case(pd.DataFrame({"a": a, "b": b}))
         few = case.rows[known][:300]
         rows = case.reached("a", 1.5, few)
-        assert not is_special(rows).any()
+        assert case.encoder.amounts(rows).all()
         drawn = case.resampled(["a"], few, torch.full((300, 1), 1.5).double())
-        assert 0.2 < float(is_special(drawn[..., 1]).double().mean()) < 0.9
+        assert 0.2 < float((~case.encoder.amounts(drawn))[..., 1].double().mean()) < 0.9
         assert (rows[:, 1] - few[:, 1]).mean() == pytest.approx(
             float((1.5 - few[:, 0]).mean()), abs=0.25
         )

@@ -1,0 +1,163 @@
+"""Column: what a kind of column does; cells of a frame in, row values out, and back.
+
+Each kind is a subclass of `Feature` in one file of `kinds`, which has these methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin.data.kinds.cells import Array, Reading
+
+# The values that are no amounts, or not known; None where they are not stated.
+Special = tuple[Any, ...] | None
+
+
+class Column:
+    """The methods of a kind of column.
+
+    Attributes:
+        is_number: whether rows have numbers: its own, or the places of levels with an order.
+        holds_numbers: whether its cells are numbers, too.
+    """
+
+    is_number: ClassVar[bool] = False
+    holds_numbers: ClassVar[bool] = False
+
+    @property
+    def known(self) -> tuple[Hashable, ...]:
+        """The labels that cells may have, a missing one as None, by position."""
+        return ()
+
+    @classmethod
+    def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
+        """Whether a feature of a kind, with these other attributes, is of this class."""
+        raise NotImplementedError
+
+    @classmethod
+    def infer(cls, column: pd.Series, special: Special, as_category: bool) -> Self | None:
+        """The feature of a training column, without the user's constraints on changes.
+
+        Args:
+            column: (n,) its cells.
+            special: the values that are no amounts, or not known; None where not stated.
+            as_category: whether numbers are categories, and an order of levels is ignored.
+
+        Returns:
+            The feature; None where the column is of another kind.
+        """
+        raise NotImplementedError
+
+    def read_cells(self, column: pd.Series, accepted: Array | None) -> Reading:
+        """The row values of a column that is not sparse; see `Feature.read`."""
+        raise NotImplementedError
+
+    def read_frame(
+        self, frame: pd.DataFrame, accepted: Array | None = None, before: Array | None = None
+    ) -> Reading:
+        """The row values of its columns of a frame; see `read`.
+
+        Args:
+            frame: of n rows.
+            accepted: (n,) bool, the rows that may have a label that no training row has.
+            before: (n,) the row values that another package changed; of several columns, of which
+                it may set one to 1 and leave another at 1, the one that it sets counts.
+        """
+        raise NotImplementedError
+
+    def spread(self, values: Array) -> Array:
+        """(n, q) the row values of each of its q columns of frames, of its own, (n,)."""
+        return values[:, None]
+
+    def cells(self, values: Array) -> Array:
+        """Row values of any shape as cells."""
+        raise NotImplementedError
+
+    def cells_in(self, values: Array, dtype: Any) -> Array:
+        """Row values, (n,), as cells of a column of a dtype."""
+        return self.cells(values)
+
+    def column(self, values: Array) -> pd.Series | Array:
+        """Row values, (n,), as a column of the feature's dtype, or an array."""
+        raise NotImplementedError
+
+    def range_in(self, dtype: Any) -> tuple[float, float, int | None]:
+        """The least and greatest row value of a column of a dtype, and its decimals.
+
+        By the schema, and as far as the dtype can hold it; None leaves values unrounded.
+        """
+        raise NotImplementedError
+
+    @property
+    def width(self) -> float:
+        """The range that is scaled to [0, 1]; 1 for constants and categories."""
+        return 1.0
+
+    @property
+    def action_step(self) -> float:
+        """The step of actions on it; 0 where there is none: any value, or the observed ones."""
+        return 0.0
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is 0 or 1: as two values, words of a host, or a number of two values."""
+        return False
+
+    def is_one(self, column: pd.Series) -> Array:
+        """(n,) bool, the cells of a flag, (n,), that are 1."""
+        return np.asarray((column == self.cells(np.ones(1))[0]).to_numpy(dtype=bool))
+
+    def place(self, label: Any) -> Any:
+        """The row value of a level with an order; anything else, such as a number, as it is."""
+        return label
+
+    def with_central(self, column: pd.Series, share: float) -> Self:
+        """A feature with the central range of its training column, (n,), and its unit of cost.
+
+        Args:
+            column: its training cells.
+            share: the share of the values, without special ones, that are central.
+        """
+        return self
+
+    def is_narrow(self, dtype: Any) -> bool:
+        """Whether a column of a dtype cannot hold all observed numbers."""
+        return False
+
+    def values(self, column: Tensor) -> Tensor:
+        """(l,) ascending, the row values that an action may set, given training ones, (n,)."""
+        raise NotImplementedError
+
+    @property
+    def special_values(self) -> Tensor:
+        """(l,) double, the row values of codes, what is not known and, last, what is missing."""
+        raise NotImplementedError
+
+    @property
+    def label_values(self) -> Tensor:
+        """(l,) double, the row values that are no amounts and that an action may set or leave."""
+        raise NotImplementedError
+
+    def changes(self, before: Tensor, after: Tensor) -> Tensor:
+        """(m, 2) int64, the label before and after, (m,); of amounts -2 the less, -1 the more."""
+        raise NotImplementedError
+
+    @property
+    def columns(self) -> int:
+        """The number of its encoded columns."""
+        return 1
+
+    @property
+    def has_new(self) -> bool:
+        """Whether it has read a label that no training row has."""
+        return False
+
+    def expand_new(self, values: Tensor) -> Tensor:
+        """(n, columns) the encoded columns of such labels, (n,)."""
+        return torch.zeros(len(values), self.columns)

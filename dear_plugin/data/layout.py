@@ -1,0 +1,228 @@
+"""Layout: features in; rows, (n, p), as encoded columns, (n, d), and back, distances, masks.
+
+*Rows* are float64 in the user's units: a number, 0/1, or the index of a category. Torch models
+take the *encoded* columns, float32: numbers scaled to [0, 1] by the training rows, m columns for a
+feature of m > 2 categories. The scale is here alone: in `scaled` and `expand`. Costs have units of
+their own, in `distance`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dear_plugin._lazy import lazy
+from dear_plugin.data.attributes import Kind
+from dear_plugin.data.feature import Feature
+from dear_plugin.data.grid import Grid, in_steps
+from dear_plugin.data.kinds.labels import NEW
+from dear_plugin.data.special_values import is_special
+
+# Attributes of features that are tensors here.
+FLAGS = ("is_number", "enter_special", "leave_special")
+NUMBERS = ("width", "unit_of_cost", "action_step", "cost", "missing_value")
+
+
+class Layout:
+    """What features are in tensors of all of them.
+
+    Args:
+        features: in the order of the encoding.
+
+    Attributes:
+        p: the number of features.
+        d: the number of encoded columns.
+        starts: (p,) the first encoded column of each feature.
+        is_number: (p,) bool, the numeric features.
+        blocks: (p,) bool, the features of m > 2 categories.
+        feature_of: (d,) the feature that each encoded column belongs to.
+        low: (p,) double, the number that is scaled to 0; 0 for categories.
+        high: (p,) double, the largest observed number, or category.
+        width: (p,) double, the range of a number; 1 for categories, and numbers without one.
+        unit: (p,) double, the change of a number that is a unit of cost; 1 for categories.
+        step: (p,) double, of which actions set multiples; 0 where they set any value.
+        costs: (p,) double, what a unit of cost of a feature costs who acts on it.
+        missing: (p,) double, the row value of a missing cell; NaN of features that have none.
+        enter: (p,) bool, the features that an action may set to what is missing or special.
+        leave: (p,) bool, the features whose missing or special values an action may change.
+        shares: (p,) what a change counts: 0 of an identifier.
+        compared: (d,) bool, the encoded columns of what is no identifier.
+        grid: the decimals of the features.
+    """
+
+    def __init__(self, features: Sequence[Feature]) -> None:
+        self.features, self.p = tuple(features), len(features)
+        widths = [f.columns for f in features]
+        self.d = sum(widths)
+        self.starts = tuple(np.cumsum([0, *widths[:-1]]).tolist())
+        self.feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
+        self.is_number, self.enter, self.leave = _each(features, FLAGS, torch.bool)
+        self.blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in features])
+        ends = torch.tensor([f.ends for f in features], dtype=torch.float64)
+        self.low, self.high = ends.T.contiguous().unbind()
+        numbers = _each(features, NUMBERS, torch.float64)
+        self.width, self.unit, self.step, self.costs, self.missing = numbers
+        self.shares = torch.tensor([0.0 if f.identifier else 1.0 for f in features])
+        self.compared = self.shares[self.feature_of] > 0.0
+        self.grid = Grid.of(f.precision if f.is_number else 0 for f in features)
+        some = {j: f.special_values for j, f in enumerate(features) if len(f.special_values)}
+        # The row values of codes and missing numbers, and of labels that are missing or not known.
+        self._coded = {j: values for j, values in some.items() if features[j].is_number}
+        self._unknown = {j: values for j, values in some.items() if j not in self._coded}
+
+    @lazy
+    def is_level(self) -> Tensor:
+        """(d,) bool, the columns of numbers' special levels."""
+        first = torch.zeros(self.d, dtype=torch.bool)
+        first[list(self.starts)] = True
+        return ~first & ~self.blocks[self.feature_of]
+
+    @lazy
+    def weights(self) -> Tensor:
+        """(d,) the l1 weight of each encoded column: units of cost; 1/2 for one-hot columns."""
+        own = (torch.where(self.blocks, 0.5, 1.0) * self.shares)[self.feature_of]
+        own[list(self.starts)] *= (self.width / self.unit).float()
+        return own
+
+    @lazy
+    def central(self) -> tuple[Tensor, Tensor]:
+        """(p,) double each, the ends of what actions set, multiples of steps if there are any."""
+        ends = [f.central or f.ends for f in self.features]
+        low, high = torch.tensor(ends, dtype=torch.float64).T
+        least, most = in_steps(low, self.step, up=True), in_steps(high, self.step, up=False)
+        none = least > most
+        return torch.where(none, low, least), torch.where(none, high, most)
+
+    def amounts(self, *rows: Tensor, at: Any = slice(None)) -> Tensor:
+        """(...) bool, the cells that are amounts in all of some rows: no label, missing or code.
+
+        Args:
+            rows: (..., p) each, or shapes that fit that of `at`.
+            at: the features, as an index of (p,).
+        """
+        # Special levels are below all numbers.
+        least = functools.reduce(torch.minimum, rows)
+        amounts: Tensor = self.is_number[at].to(least.device) & ~is_special(least)
+        return amounts
+
+    def is_new(self, rows: Tensor) -> Tensor:
+        """(..., p) bool, the cells of rows with a category that no training row has."""
+        return (rows >= NEW) & ~self.is_number.to(rows.device)
+
+    def special(self, rows: Tensor) -> Tensor:
+        """(..., p) bool, the cells of rows that are missing, coded, or not known."""
+        mask: Tensor = is_special(rows)
+        for j, values in self._unknown.items():
+            mask[..., j] = torch.isin(rows[..., j], values.to(rows))
+        return mask
+
+    def keep_special(
+        self, x: Tensor, moved: Tensor, projected: Tensor, acted: Tensor | None = None
+    ) -> Tensor:
+        """Projected rows, (m, c, p), that become or cease to be special only where they may.
+
+        Args:
+            x: (m, p) the factual rows.
+            moved: (m, c, p) the rows before projection.
+            projected: (m, c, p) the rows after a projection that ignores special levels.
+            acted: (m, p) bool, the only features that may change their level; None for all.
+        """
+        if not (self._coded or self._unknown):
+            return projected
+        before, after = self.special(x)[:, None], self.special(moved)
+        allowed = (~before | self.leave) & (~after | self.enter)
+        if acted is not None:
+            allowed &= acted[:, None] | ~(before | after)
+        return torch.where(allowed, torch.where(after, moved, projected), x[:, None])
+
+    def scaled(self, values: Tensor, at: Any = slice(None)) -> Tensor:
+        """Numbers as shares of their ranges, in double; categories and special levels as they are.
+
+        Args:
+            values: (..., p) rows, or a shape that fits that of `at`.
+            at: the features, as an index of (p,).
+        """
+        low, width = (each[at].to(values.device) for each in (self.low, self.width))
+        out = (values - low).div_(width)
+        return torch.where(is_special(values), values, out) if self._coded else out
+
+    def expand(self, rows: Tensor) -> Tensor:
+        """Rows, (..., p), as encoded columns, (..., d) float32.
+
+        A category that no training row has is none of the categories, all 0, and halfway between
+        the two of a binary feature; of one-hot columns these are as they are.
+        """
+        if not any(feature.has_new for feature in self.features):
+            return self._expand(rows)
+        new = self.is_new(rows)
+        out = self._expand(rows.masked_fill(new, 0.0))
+        for j in new.flatten(0, -2).any(0).nonzero()[:, 0].tolist():
+            feature, start, at = self.features[j], self.starts[j], new[..., j]
+            own = out[..., start : start + feature.columns]
+            own[at] = feature.expand_new(rows[..., j][at]).to(out)
+        return out
+
+    def _expand(self, rows: Tensor) -> Tensor:
+        scaled = self.scaled(rows).float()
+        if self.d == self.p:
+            return scaled
+        plain, columns, blocks, starts = (each.to(rows.device) for each in self._columns)
+        out = scaled.new_zeros(*rows.shape[:-1], self.d)
+        out.index_copy_(-1, columns, scaled.index_select(-1, plain))
+        out.scatter_(-1, starts + rows.index_select(-1, blocks).long(), 1.0)
+        for j, codes in self._coded.items():
+            cell, start = rows[..., j, None], self.starts[j]
+            out[..., start : start + 1].masked_fill_(is_special(cell), 0.0)
+            out[..., start + 1 : start + 1 + len(codes)] = cell == codes.to(cell)
+        return out
+
+    @lazy
+    def _columns(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The features that are no blocks, their columns, the blocks, their first columns."""
+        starts = torch.tensor(self.starts)
+        plain, blocks = (~self.blocks).nonzero()[:, 0], self.blocks.nonzero()[:, 0]
+        return plain, starts[plain], blocks, starts[blocks]
+
+    def collapse(self, x: Tensor, like: Tensor) -> Tensor:
+        """Encoded columns, (..., d), as rows, (..., p) double: the argmax category of each block.
+
+        Args:
+            x: the columns.
+            like: (..., p) rows, such as the factual ones. A number whose column is that of such a
+                row is the row's own, bit for bit.
+        """
+        starts = list(self.starts)
+        first, known = x[..., starts], self.expand(like)[..., starts]
+        rows = first.double() * self.width + self.low
+        rows = torch.where((first == known) & ~is_special(like), like, rows)
+        for j in self.blocks.nonzero()[:, 0].tolist():
+            start, feature = self.starts[j], self.features[j]
+            rows[..., j] = x[..., start : start + feature.columns].argmax(-1)
+        for j, codes in self._coded.items():
+            largest, level = x[..., starts[j] + 1 : starts[j] + 1 + len(codes)].max(-1)
+            rows[..., j] = torch.where(largest > 0.5, codes[level], rows[..., j])
+        return rows
+
+    def distance(self, a: Tensor, b: Tensor) -> Tensor:
+        """The absolute change of each feature, (..., p), in units of cost.
+
+        A changed category counts 1, as does a change into or out of a special level.
+        """
+        unit, shares = (each.to(a.device) for each in (self.unit, self.shares))
+        difference = (a - b).abs_().div_(unit).mul_(shares)
+        if self.d == self.p:
+            return difference
+        discrete = self.blocks.to(a.device)
+        if self._coded or self._unknown:
+            discrete = discrete | self.special(a) | self.special(b)
+        return torch.where(discrete, (difference > 0).to(difference.dtype), difference)
+
+
+def _each(features: Sequence[Feature], names: Sequence[str], dtype: torch.dtype) -> list[Tensor]:
+    """Attributes of features, (p,) each."""
+    return [torch.tensor([getattr(f, name) for f in features], dtype=dtype) for name in names]
