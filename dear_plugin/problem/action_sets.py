@@ -33,7 +33,7 @@ class ActionSets:
         >>> frame = load_loan(200).frame
         >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
         >>> ActionSets.of(schema, ["income", ("savings", "duration")]).labels
-        ('income', 'savings + duration')
+        ('income', 'duration + savings')
     """
 
     members: tuple[tuple[int, ...], ...]

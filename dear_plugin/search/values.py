@@ -17,6 +17,7 @@ from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import in_steps
+from dear_plugin.data.special_values import known
 from dear_plugin.decoders import Sample
 from dear_plugin.search.order import once
 from dear_plugin.search.problem import SearchProblem
@@ -161,7 +162,9 @@ def admitted(
     Returns:
         q actions, and (q,) the place of each among the c values.
     """
-    values, own = problem.snapped(rows, sets, values), problem.own(rows, sets)
+    # Special values that may be entered are as they are.
+    values = problem.snapped(rows, sets, values).where(known(values), values)
+    own = problem.own(rows, sets)
     positions = problem.sets.positions[sets]
     if but is not None:
         tried = (values[:, :, None] == but[:, None]).all(3).any(2)[..., None]
