@@ -22,7 +22,9 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError, unknown
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.methods.saving import FILE
-from dear_plugin.results.letter import LetterTemplate
+from dear_plugin.results.changes import Line, frame
+from dear_plugin.results.letter import LetterTemplate, letters, ways_of
+from dear_plugin.results.record import plain
 from dear_plugin.results.recourses import Recourses
 
 # Rows that are answered and written at once: an interrupted run goes on after them.
@@ -175,16 +177,29 @@ def _part(out: Path, start: int, name: str) -> Path:
 def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, ways: int) -> None:
     """Write the answers of some rows; their last file says that they are complete."""
     cases = answers.factuals.index
-    letters = answers.letter(template=words, ways=ways, case=cases.to_series())
-    for case, letter in letters.items():
+    told = ways_of(answers, range(len(cases)), ways)
+    texts = letters(
+        answers, range(len(cases)), words, ways=told, above={"case": cases.to_series()}
+    )
+    lines: list[Line] = []
+    for i, (case, letter) in enumerate(zip(cases, texts, strict=True)):
         _file(out / LETTERS, str(case), ".md").write_text(f"{letter}\n", encoding="utf8")
-        record = json.dumps(answers.record(case), indent=1)
+        own = [line for way in told[i] for line in way]
+        text = {"text": letter, "changes": frame(own).drop(columns="row").to_dict("records")}
+        record = json.dumps({**answers.record(case), "letter": plain(text)}, indent=1)
         _file(out / RECORDS, str(case), ".json").write_text(f"{record}\n", encoding="utf8")
-    both = zip(letters, answers.actions["reason"], strict=True)
+        lines += [*answers.lines[i], *(line for line in own if line.rank)]
+    both = zip(texts, answers.actions["reason"], strict=True)
     found = [_kind(letter, reason, words) for letter, reason in both]
     kinds = pd.DataFrame(found, cases, ["letter", "reason"])
-    changes = answers.changes.rename(columns={"row": CASE}).set_index(CASE)
-    tables = {"changes": changes, "kinds": kinds, "actions": answers.actions}
+    ranks = ["; ".join(str(way[0].rank) for way in told[i]) for i in range(len(cases))]
+    own_columns = {
+        "letter": kinds["letter"],
+        "letter_ranks": ranks,
+        "letter_reason": kinds["reason"],
+    }
+    changes = frame(lines).rename(columns={"row": CASE}).set_index(CASE)
+    tables = {"changes": changes, "kinds": kinds, "actions": answers.actions.assign(**own_columns)}
     for name in TABLES:
         draft = out / PARTS / "draft"
         tables[name].to_csv(draft, index_label=CASE)

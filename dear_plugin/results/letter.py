@@ -195,35 +195,38 @@ def letters(
     positions: Sequence[int],
     source: Template,
     *,
-    ways: int,
+    ways: Mapping[int, Sequence[Sequence[Line]]],
     above: Mapping[str, Field],
 ) -> list[str]:
-    """The letters of the rows at m positions; what they share is computed once.
+    """The letters of the rows at m positions.
 
     Args:
         result: of n rows.
         positions: of the rows.
         source: of the sentences.
-        ways: the most ways that a letter tells.
+        ways: what they say to do, see `ways_of`.
         above: the date, the case and the name, for all letters or by label.
     """
     template = source if isinstance(source, LetterTemplate) else LetterTemplate.of(source)
-    one_of("1", "2", "3")("ways", str(ways))
     for field in above:
         one_of("date", "case", "name")("above a letter", field)
-    found, texts = _ways(result, positions, ways), []
+    texts = []
     for at in positions:
         head = {name: _of(text, result.factuals.index[at]) for name, text in above.items()}
-        none = [] if found[at] else _without_advice(result, at, template)
-        texts.append(template.page(none, head) if none else template.write(found[at], head))
+        none = [] if ways[at] else _without_advice(result, at, template)
+        texts.append(template.page(none, head) if none else template.write(ways[at], head))
     return texts
 
 
-def _ways(result: Result, positions: Sequence[int], most: int) -> dict[int, list[list[Line]]]:
+def ways_of(result: Result, positions: Sequence[int], most: int) -> dict[int, list[list[Line]]]:
     """The lines of up to some ways of each row, those of the first ranks that can be told.
 
     A result of one rank, as on the page, has its own answers alone.
+
+    Raises:
+        SettingError: more than three ways, or none.
     """
+    one_of("1", "2", "3")("ways", str(most))
     found: dict[int, list[list[Line]]] = {at: [] for at in positions}
 
     def add(some: Result, at: Mapping[int, int]) -> None:

@@ -16,7 +16,7 @@ from dear_plugin.results import html, words
 from dear_plugin.results.advice import advice
 from dear_plugin.results.describe import describe, drawn, evidence, head
 from dear_plugin.results.labels import only_position, positions
-from dear_plugin.results.letter import Field, Template, letters
+from dear_plugin.results.letter import Field, Template, letters, ways_of
 from dear_plugin.results.record import record
 from dear_plugin.results.result import Result
 from dear_plugin.results.writing import settled
@@ -205,8 +205,9 @@ class Recourses(Result):
         """
         if index is not ...:
             at = only_position(self.factuals.index, index)
-            return letters(self, [at], template, ways=ways, above=above)[0]
-        texts = letters(self, range(len(self)), template, ways=ways, above=above)
+            return letters(self, [at], template, ways=ways_of(self, [at], ways), above=above)[0]
+        every = range(len(self))
+        texts = letters(self, every, template, ways=ways_of(self, every, ways), above=above)
         return pd.Series(texts, self.factuals.index, dtype=object, name="letter")
 
     @one_thread()

@@ -88,6 +88,19 @@ class TestWhatIsWritten:
         assert told["acted_on"].fillna("").tolist() == answers.actions["acted_on"].tolist()
         assert told["credible"].tolist() == answers.actions["credible"].tolist()
 
+    def test_the_tables_and_the_record_say_which_answer_the_letter_tells(self, done):
+        """They had the answer of `generate` alone, and letters that of a later rank, or none."""
+        actions = pd.read_csv(done / "actions.csv", dtype={"letter_ranks": str})
+        changes = pd.read_csv(done / "changes.csv")
+        for line in actions.itertuples():
+            name = line.case.replace("/", "_")
+            record = json.loads((done / "records" / f"{name}.json").read_text(encoding="utf8"))
+            ranks = [] if pd.isna(line.letter_ranks) else line.letter_ranks.split("; ")
+            assert bool(ranks) == (line.letter == "with what to do")
+            assert {str(each["rank"]) for each in record["letter"]["changes"]} == {*ranks}
+            known = changes[changes["case"] == line.case]["rank"].astype(str)
+            assert {*ranks} <= {*known}
+
     def test_a_letter_names_its_case(self, done):
         letter = next((done / "letters").iterdir()).read_text(encoding="utf8")
         assert letter.startswith("Case A/")
