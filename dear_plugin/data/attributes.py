@@ -156,4 +156,5 @@ RULES: dict[str, Rule] = {
     "scale": number(),
     "step": optional(number()),
     "cost": COST,
+    "cyclic": boolean,
 }

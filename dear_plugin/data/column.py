@@ -105,6 +105,11 @@ class Column:
         return 0.0
 
     @property
+    def circle(self) -> tuple[Hashable, ...]:
+        """The labels at its first row values that go around; () where none do."""
+        return ()
+
+    @property
     def is_flag(self) -> bool:
         """Whether it is 0 or 1: as two values, words of a host, or a number of two values."""
         return False

@@ -67,6 +67,7 @@ class Feature(Named, Column):
         cost: what a change by `scale`, or to another category, costs a person who acts on it.
         dummies: of a category whose cells are spread over several columns of frames, these: the
             i-th one is 1 where the row has the i-th category.
+        cyclic: of a category, whether its levels go around: after the last comes the first.
 
     Raises:
         SchemaError: an attribute has an invalid value.
@@ -105,6 +106,7 @@ class Feature(Named, Column):
     step: float | None = None
     cost: float = 1.0
     dummies: tuple[Feature, ...] = ()
+    cyclic: bool = False
 
     # The last one that is defined is asked first whether it takes attributes.
     kinds: ClassVar[list[type[Feature]]] = []

@@ -14,6 +14,7 @@ from dear_plugin.data import identifiers
 from dear_plugin.data.attributes import with_infinity
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds import levels as in_order
+from dear_plugin.data.kinds.cyclic import Cyclic
 from dear_plugin.data.kinds.labels import Labels
 from dear_plugin.data.kinds.levels import Levels
 from dear_plugin.data.kinds.number import Number
@@ -32,7 +33,10 @@ FRAMES: dict[type, str] = {
     np.ndarray: "pass pd.DataFrame(array, columns=names)",
 }
 # The arguments of `Schema.infer` that say something of features: {feature: value}, and lists.
-MAPPINGS = ("ranges", "special", "ordered", "excluded", "units", "labels", "costs", "steps")
+MAPPINGS = (
+    *("ranges", "special", "ordered", "excluded", "units", "labels", "costs", "steps"),
+    "cyclic",
+)
 LISTS = ("immutable", "increasing", "decreasing", "categorical", "numeric", "identifiers")
 OF_FEATURES = (*LISTS, *MAPPINGS)
 
@@ -124,7 +128,7 @@ def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
     if wrong:
         raise SchemaError("; ".join(wrong))
     contrary = ("categorical", "numeric"), ("identifiers", "numeric"), ("increasing", "decreasing")
-    for one, other in contrary:
+    for one, other in (*contrary, ("cyclic", "numeric"), ("cyclic", "ordered")):
         if both := sorted({*marks[one]} & {*marks[other]}):
             raise SchemaError(f"both {one} and {other}: {both}")
     return marks
@@ -140,6 +144,8 @@ def _infer(column: pd.Series, name: str, given: Mapping[str, Any], marks: Marks)
         raise SchemaError(advice)
     special, orders, amounts = given["special"] or {}, given["ordered"] or {}, marks["numeric"]
     codes = tuple(special.get(name, ())) if name in {*special, *amounts} else None
+    if name in marks["cyclic"]:
+        return Cyclic.stated(column, name, given["cyclic"][name], codes)
     as_category, order = name in marks["categorical"], orders.get(name)
     if order is None and codes is None and not as_category:
         order = in_order.of_ranges(column)
@@ -165,7 +171,7 @@ def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature
     return dataclasses.replace(
         feature,
         immutable=feature.immutable or name in marks["immutable"],
-        excluded=tuple((given["excluded"] or {}).get(name, ())),
+        excluded=(*dict.fromkeys((*feature.excluded, *(given["excluded"] or {}).get(name, ()))),),
         direction=(name in marks["increasing"]) - (name in marks["decreasing"]),
         limits=_limits_of(feature, ranges.get(name)),
         label=texts.get("", ""),

@@ -31,7 +31,10 @@ PARSED = 0.9
 # The most rows that a message names.
 MOST_NAMED = 5
 # The arguments that say what a column is, which then is no identifier.
-STATED = ("numeric", "categorical", "ordered", "increasing", "decreasing", "ranges", "units")
+STATED = (
+    *("numeric", "categorical", "ordered", "increasing", "decreasing", "ranges", "units"),
+    "cyclic",
+)
 
 # Words, or parts of words, of names in lower case with "_" around each word, and what they say.
 SENSITIVE = "have names of attributes that cannot be changed"
@@ -181,6 +184,8 @@ def _category(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[
         return feature
     if not_known(feature.special) and name not in marks["special"]:
         _tell_of_not_known(feature)
+    if feature.circle:
+        return feature
     if name not in marks["categorical"]:
         _tell_of_order(feature)
     if _is_text_of_numbers(column, feature):

@@ -90,6 +90,7 @@ class Schema:
         units: Mapping[str, str] | None = None,
         costs: Mapping[str, float] | None = None,
         steps: Mapping[str, float | None] | None = None,
+        cyclic: Mapping[str, int | Sequence[Any]] | None = None,
         central: float = 0.98,
     ) -> Schema:
         """Infer a schema from a frame, (n, p), with or without the target.
@@ -136,6 +137,9 @@ class Schema:
                 for all.
             steps: `{feature: step}`, of which actions set multiples, `{"loan_amount": 500}`; None
                 for any value. By default 1, 2 or 5 times 10^k, at most 1 % of the unit of cost.
+            cyclic: `{feature: period}` of categories that go around, or all their levels in order,
+                `{"hour": 24, "month": range(1, 13), "day": ["Mon", "Tue", ...]}`: 23 to 1 are 2
+                hours. The way to the opposite level costs 1.
             central: the share of the training values of a number that are central. Their range is
                 the unit of cost: a change by it costs 1. Actions do not leave it. The standard
                 deviation is the unit where the range is zero, and the range of all of few, even

@@ -24,6 +24,7 @@ MAPPINGS = {
     "special": "special",
     "ordered": "ordered",
     "excluded": "excluded",
+    "cyclic": "cyclic",
 }
 # Likewise, where the argument lists features: by what the table says.
 LISTS = {
@@ -63,6 +64,7 @@ FEATURE = """
 # direction = "increasing" or "decreasing", kind = "category" or "number",
 # special = [codes that are no amounts], ordered = [levels, the least first],
 # excluded = [levels that nothing changes to], identifier = true,
+# cyclic = [levels that go around] (or their number, 24 for hours),
 # levels = { "0" = "no", "1" = "yes" } (what texts call them).
 """
 
@@ -216,6 +218,7 @@ def stated(feature: Feature) -> dict[str, Any]:
         "special": [*feature.special],
         "ordered": [*feature.levels] if feature.is_number else [],
         "excluded": [*feature.excluded],
+        "cyclic": [*feature.circle],
         "enter_special": feature.enter_special,
         "leave_special": feature.leave_special,
     }
