@@ -41,6 +41,8 @@ KINDS = {
 ADVICE = "with what to do"
 MOST_REASONS = 3
 CASE = "case"
+# Of the tables, what is read back as text.
+TEXTS = {"letter_ranks": str}
 # Characters that a name of a file cannot have.
 UNSAFE = str.maketrans(dict.fromkeys('<>:"/\\|?*\0', "_"))
 # What the table "letters" of a schema file may state, in the place of options.
@@ -218,7 +220,7 @@ def _joined(out: Path, starts: Sequence[int]) -> pd.DataFrame:
     """Write the tables of all rows, the parts of which stay; returns what kind each is."""
     whole = {}
     for name in TABLES:
-        parts = [pd.read_csv(_part(out, start, name)) for start in starts]
+        parts = [pd.read_csv(_part(out, start, name), dtype=TEXTS) for start in starts]
         whole[name] = pd.concat(parts, ignore_index=True)
     for name in ("changes", "actions"):
         whole[name].to_csv(out / f"{name}.csv", index=False)
