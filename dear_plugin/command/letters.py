@@ -119,6 +119,10 @@ def write_letters(settings: Letters) -> int:
     rows = by_case(read_table(settings.rows, "rows", like=train), settings.index)
     words, out = LetterTemplate.of(settings.language or "en"), settings.out
     dear = _fitted(settings, train)
+    try:
+        dear.encoder.check_columns(rows)
+    except InputError as error:
+        raise InputError(f"{settings.rows}: {error}") from error
     target = _class_of(dear, settings.want)
     _claim(out, settings.signature)
     starts = range(0, len(rows), ROWS_AT_ONCE)

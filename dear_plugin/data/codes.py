@@ -21,8 +21,8 @@ SPIKE = 6
 # Nines, sevens, eights, and 96 to 98 with leading nines: 7, 9, 88, 97, 998, 9999.
 FORM = re.compile(r"9+[6-9]?|7+|8+")
 # Gross values lie so many ranges of the central nine tenths outside of it, and are at most this
-# share of the rows.
-RANGES, MOST_GROSS = 5.0, 0.02
+# share of the rows. Numbers of a long tail are at most so many times the largest of the others.
+RANGES, MOST_GROSS, TIMES = 5.0, 0.02, 100.0
 
 Array = npt.NDArray[Any]
 
@@ -41,7 +41,8 @@ def gross(values: Array) -> Array:
     low = max(low, 0.0) if bottom > 0.0 else low
     if ordered[-1] > 0.0:
         least, _, most = _quantiles(ordered[np.searchsorted(ordered, 0.0, "right") :])
-        high = max(high, most * (most / least) ** 2)
+        others = float(ordered[-1 - int(MOST_GROSS * len(values))])
+        high = max(high, min(most * (most / least) ** 2, TIMES * max(others, 0.0)))
     beyond, distance = (values < low) | (values > high), np.abs(values - middle)
     few = top > bottom and 0 < beyond.sum() <= MOST_GROSS * len(values)
     is_far = few and distance[beyond].min() >= 2.0 * distance[~beyond].max()

@@ -51,10 +51,12 @@ KEYS = (*CHOICES, *MAPPINGS, *MORE, "label", "levels")
 
 HEAD = """\
 What `Schema.infer` takes, to edit; lines that start with # are not read. It is read by
-Schema.from_toml(path, frame) and by `dear-plugin letters --schema`."""
+Schema.from_toml(path, frame) and by `dear-plugin letters --schema`. At its end may stand what
+that command is to do: [letters], and below it index = "case" and act_on = ["income"]."""
 TIERS = """\
 The earliest causes first: tiers = [["age"], ["education", "job"]]. An action changes no feature
-of an earlier tier. Without tiers, what follows an action is an association, not an effect."""
+of an earlier tier: what gives way to it is in the same or a later one. Without tiers, what follows
+an action is an association, not an effect."""
 ORDERS = "a <= b in every row, as pairs [a, b]. Delete those that only happen to hold."
 ONE = "Columns of which exactly one is 1."
 DEFINED = "What others determine: an action changes it with them, by definition."

@@ -207,14 +207,18 @@ class FrameModel:
         except Exception as error:
             names = list(self.encoder.schema.names)
             trained = list(getattr(self.model, "feature_names_in_", names))
-            same = sorted(map(str, trained)) == sorted(names) and trained != names
-            error.add_note(
-                "The model was trained on these columns in another order: the schema's is that of"
-                " its frame, Schema.infer(frame[model.feature_names_in_])"
-                if same
-                else f"The model was called with a frame of the schema's columns, {names}:"
-                " encoders and scalers must be inside it, a pipeline or a function of such a frame"
+            note = (
+                f"The model was called with a frame of the schema's columns, {names}: encoders and"
+                " scalers must be inside it, a pipeline or a function of such a frame"
             )
+            if absent := [name for name in map(str, trained) if name not in names]:
+                note = f"The model was trained on columns that the training rows lack: {absent}"
+            elif sorted(map(str, trained)) == sorted(names) and trained != names:
+                note = (
+                    "The model was trained on these columns in another order: the schema's is that"
+                    " of its frame, Schema.infer(frame[model.feature_names_in_])"
+                )
+            error.add_note(note)
             raise
 
     def _inputs(self, frame: pd.DataFrame) -> Any:

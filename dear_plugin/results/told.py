@@ -76,6 +76,9 @@ def hindrance(result: Result, at: int) -> tuple[str, list[str]]:
     fixed = [f for f in schema if f.name in result.obstacles.iloc[at].split(" + ")]
     named = _named(schema)
     # What is immutable, such as an age, is no matter of advice.
+    parts = {part for f in fixed for part in _determining(result, f, at)}
+    if parts:
+        return "far", [f.called for f in schema if f.name in parts]
     others = [f.called for f in fixed if not f.immutable and f.called in named]
     if others:
         return "fixed", others
@@ -93,6 +96,14 @@ def hindrance(result: Result, at: int) -> tuple[str, list[str]]:
     }
     name = next((name for name, some in each.items() if some), "unclear")
     return name, list(dict.fromkeys(each[name] or acted))
+
+
+def _determining(result: Result, feature: Feature, at: int) -> list[str]:
+    """What a row may act on, and determines a feature by definition."""
+    question, schema = result.question, result.encoder.schema
+    may = question.method._acts & ~question.case.feasible.limits.not_actionable[at]
+    own = [r for r in schema.relations if r.name == feature.name and r.is_definition]
+    return [name for each in own for name in each.members if bool(may[schema.index([name])[0]])]
 
 
 def rare_values(result: Result, at: int) -> list[str]:

@@ -1,6 +1,7 @@
 """`dear-plugin letters`: from files to letters, tables and records."""
 
 import json
+import re
 
 import joblib
 import numpy as np
@@ -100,6 +101,14 @@ class TestWhatIsWritten:
             assert {str(each["rank"]) for each in record["letter"]["changes"]} == {*ranks}
             known = changes[changes["case"] == line.case]["rank"].astype(str)
             assert {*ranks} <= {*known}
+
+    def test_rows_without_a_column_are_told_by_the_name_of_their_file(
+        self, files, tmp_path, capsys
+    ):
+        people = pd.read_csv(files / "people.csv").drop(columns="loan")
+        people.to_csv(files / "short.csv", index=False)
+        assert run(files, tmp_path / "out", people="short.csv") != 0
+        assert re.search(r"short\.csv: missing columns: 'loan'", capsys.readouterr().err)
 
     def test_a_letter_names_its_case(self, done):
         letter = next((done / "letters").iterdir()).read_text(encoding="utf8")

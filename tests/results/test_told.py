@@ -1,10 +1,11 @@
 """Amounts that a letter tells: some digits of the value and of the change, away from the old."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from dear_plugin import Feature, Kind
-from dear_plugin.results.told import _farther, rounded
+from dear_plugin import DEAR, Feature, Kind, Schema
+from dear_plugin.results.told import _determining, _farther, rounded
 from tests.results.lines import line
 
 
@@ -63,3 +64,17 @@ def test_no_amount_is_beyond_all_rows():
     assert _farther(line(pay(), 32.81, 27.84), 2).new == 27.8
     assert _farther(line(few, 32.81, 27.84), 2).new == 27.9
     assert _farther(line(many, 21.54, 25.35), 2).new == 25.3
+
+
+def test_what_is_computed_from_what_may_be_acted_on_is_no_obstacle():
+    """A letter said that a share was not the applicant's to change, whose parts were."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"rent": rng.gamma(9, 90, 500).round(-1) + 10})
+    frame["income"] = rng.gamma(8, 330, 500).round(-1) + 10
+    frame["share"] = (frame["rent"] / frame["income"]).round(4)
+    schema = Schema.infer(frame, immutable=["rent"])
+    dear = DEAR(lambda rows: 1.0 * (rows["share"] < 0.2), schema, act_on=["income"]).fit(frame)
+    answers = dear.generate(frame.head(3))
+    rent, _, share = schema.features
+    assert _determining(answers, share, 0) == ["income"]
+    assert _determining(answers, rent, 0) == []
