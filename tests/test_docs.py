@@ -127,10 +127,16 @@ def test_what_a_page_copies_is_what_its_source_has(page):
     assert script("tables").filled(text, page.parent) == text, "run: python docs/tables.py"
 
 
-def test_a_value_in_a_line_is_that_of_its_csv(tmp_path):
+@pytest.fixture
+def tables(tmp_path):
+    """The script that fills pages, with an empty folder of results."""
     tables = script("tables")
     tables.HERE = tmp_path
     (tmp_path / "results").mkdir()
+    return tables
+
+
+def test_a_value_in_a_line_is_that_of_its_csv(tables, tmp_path):
     (tmp_path / "results/found.csv").write_text("method,measure,value\nDEAR,effort,0.1234\n")
     text = "<!-- value: found method = DEAR; measure = effort -->x<!-- end --> and\nmore"
     assert tables.filled(text, ROOT) == text.replace("x<", "0.12<")
@@ -138,10 +144,7 @@ def test_a_value_in_a_line_is_that_of_its_csv(tmp_path):
         tables.filled(text.replace("DEAR", "nobody"), ROOT)
 
 
-def test_a_cell_in_a_line_is_that_of_its_table(tmp_path):
-    tables = script("tables")
-    tables.HERE = tmp_path
-    (tmp_path / "results").mkdir()
+def test_a_cell_in_a_line_is_that_of_its_table(tables, tmp_path):
     (tmp_path / "results/found.md").write_text("| a | b |\n| --- | --- |\n| x | 1 |\n| y | 2 |\n")
     text = "for <!-- cell: found a = y -> b -->old<!-- end --> of them"
     assert tables.filled(text, ROOT) == text.replace("old", "2")

@@ -51,6 +51,8 @@ LINES: Mapping[str, Mapping[str, Any]] = {
 # Those that explain as many rows as are asked for; and the one that is timed beside busy cores.
 USUAL = "DEAR"
 FAST = (USUAL, "DEAR, cheapest", "DEAR, black box", "DEAR, cheapest, black box")
+# Columns of whole numbers that some parts lack.
+COUNTS = ("columns", "acted on")
 # What is measured of a method: a call of many rows and of one, calls of several sizes.
 METHODS, SIZES, WIDE_DATA, MODELS = "methods", "sizes", "wide", "kinds"
 
@@ -99,6 +101,7 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
     """A table for each part, with the columns that it has."""
     for part, own in found.groupby("part", sort=False):
         known = own.dropna(axis=1, how="all").columns.drop(["part", "cell"])
+        own = own.astype({name: int for name in COUNTS if name in known})
         columns = sorted(known, key=lambda name: name not in ("method", "model", "rows"))
         yield ("speed" if part == METHODS else str(part)), own[columns].to_dict("records")
 

@@ -182,11 +182,9 @@ def _part(out: Path, start: int, name: str) -> Path:
 
 def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, ways: int) -> None:
     """Write the answers of some rows; their last file says that they are complete."""
-    cases = answers.factuals.index
-    told = ways_of(answers, range(len(cases)), ways)
-    texts = letters(
-        answers, range(len(cases)), words, ways=told, above={"case": cases.to_series()}
-    )
+    cases, every = answers.factuals.index, range(len(answers))
+    told = ways_of(answers, every, ways)
+    texts = letters(answers, every, words, ways=told, above={"case": cases.to_series()})
     lines: list[Line] = []
     for i, (case, letter) in enumerate(zip(cases, texts, strict=True)):
         _file(out / LETTERS, str(case), ".md").write_text(f"{letter}\n", encoding="utf8")
@@ -198,14 +196,10 @@ def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, 
     both = zip(texts, answers.actions["reason"], strict=True)
     found = [_kind(letter, reason, words) for letter, reason in both]
     kinds = pd.DataFrame(found, cases, ["letter", "reason"])
-    ranks = ["; ".join(str(way[0].rank) for way in told[i]) for i in range(len(cases))]
-    own_columns = {
-        "letter": kinds["letter"],
-        "letter_ranks": ranks,
-        "letter_reason": kinds["reason"],
-    }
+    ranks = ["; ".join(str(way[0].rank) for way in told[i]) for i in every]
+    said = {"letter": kinds["letter"], "letter_ranks": ranks, "letter_reason": kinds["reason"]}
     changes = frame(lines).rename(columns={"row": CASE}).set_index(CASE)
-    tables = {"changes": changes, "kinds": kinds, "actions": answers.actions.assign(**own_columns)}
+    tables = {"changes": changes, "kinds": kinds, "actions": answers.actions.assign(**said)}
     for name in TABLES:
         draft = out / PARTS / "draft"
         tables[name].to_csv(draft, index_label=CASE)

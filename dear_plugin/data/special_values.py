@@ -39,7 +39,7 @@ def known(rows: Any) -> Any:
 
 def or_nan(values: Tensor) -> Tensor:
     """Values of any shape, NaN where a number is missing or coded."""
-    return values.masked_fill(values <= SPECIAL, torch.nan)
+    return values.masked_fill(is_special(values), torch.nan)
 
 
 def amounts_of(column: Tensor) -> Tensor:

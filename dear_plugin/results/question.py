@@ -143,6 +143,11 @@ class Question:
         )
 
     @property
+    def may_act(self) -> Tensor:
+        """(n, p) bool, what a row may act on: a choice of the method, and of its limits."""
+        return self.method._acts & ~self.case.feasible.limits.not_actionable
+
+    @property
     def readable(self) -> Tensor:
         """(q,) the positions of the rows that can be read."""
         return torch.from_numpy(np.flatnonzero(self.unreadable == ""))

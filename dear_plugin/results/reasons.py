@@ -192,7 +192,7 @@ def _freed(question: Question, start: Tensor) -> Tensor:
     """
     method, (m, p) = question.method, start.shape
     usual, every = _usual(question), torch.eye(p, dtype=torch.bool)
-    left = (~method._acts | question.case.feasible.limits.not_actionable) & (start != usual)
+    left = ~question.may_act & (start != usual)
     left &= torch.tensor([not feature.identifier for feature in method.encoder.schema])
     freed, found = torch.zeros(m, p, dtype=torch.bool), torch.zeros(m, dtype=torch.bool)
     criteria = RowCriteria.of(question.case, method.search, method.trained)

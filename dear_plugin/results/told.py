@@ -100,8 +100,7 @@ def hindrance(result: Result, at: int) -> tuple[str, list[str]]:
 
 def _determining(result: Result, feature: Feature, at: int) -> list[str]:
     """What a row may act on, and determines a feature by definition."""
-    question, schema = result.question, result.encoder.schema
-    may = question.method._acts & ~question.case.feasible.limits.not_actionable[at]
+    schema, may = result.encoder.schema, result.question.may_act[at]
     own = [r for r in schema.relations if r.name == feature.name and r.is_definition]
     return [name for each in own for name in each.members if bool(may[schema.index([name])[0]])]
 
@@ -177,8 +176,7 @@ def _amounts(result: Result, at: int) -> list[Line]:
 def _is_choice(result: Result, at: int, line: Line) -> bool:
     """Whether the applicant may act on what changes: it is a choice, and does not just happen."""
     (j,) = result.encoder.schema.index([line.feature])
-    question = result.question
-    return bool(question.method._acts[j] & ~question.case.feasible.limits.not_actionable[at, j])
+    return bool(result.question.may_act[at, j])
 
 
 def _draft(result: Result, at: int, digits: int | None, most: int) -> list[Line]:
