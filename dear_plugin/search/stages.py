@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 # The sets and places of sums that are tried first and next: of pairs, and of larger sets.
 TRIED = ((6, 8), (32, 32)), ((2, 16), (6, 32))
-# Of the sets of a row that promise no answer, those that are tried all the same, and then pairs
+# Of the sets of a row that promise no answer, those that are tried all the same, and then those
 # where nothing is accepted.
 BEST, NEXT = 2, 6
 
@@ -111,7 +111,7 @@ class Stages:
         if not step:
             return rows[row] & tried
         ((sets, most),) = later
-        nothing = ~self.table.has(self.table.hits)[row] & (sums.rank < NEXT) & (size == 2)
+        nothing = ~self.table.has(self.table.hits)[row] & (sums.rank < NEXT)
         more = (sums.rank < sets) & (sums.place < most)
         return rows[row] & ~tried & more & (sums.promises | (sums.rank < BEST) | nothing)
 
