@@ -20,7 +20,12 @@ from dear_plugin.data.causal_order import CausalOrder
 from dear_plugin.data.definitions import infer_relations
 from dear_plugin.data.exclusion import without
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.inference import OF_FEATURES, feature_names, infer_features
+from dear_plugin.data.inference import (
+    OF_FEATURES,
+    feature_names,
+    infer_features,
+    require_lists,
+)
 from dear_plugin.data.kinds import dummies
 from dear_plugin.data.kinds.dummies import labelled
 from dear_plugin.data.relations import Lookup, Relation, checked, from_dict, without_computed
@@ -150,6 +155,7 @@ class Schema:
                 that are neither numbers nor categories; all complaints at once.
         """
         given = {name: value for name, value in locals().items() if name in OF_FEATURES}
+        require_lists(orders=orders, exactly_one=exactly_one, rules=rules)
         names = feature_names(frame, target)
         marked = infer_features(frame, names, given, central)
         features = dummies.together(marked, dummies.infer(frame, marked, exactly_one))
