@@ -321,6 +321,21 @@ def test_the_columns_alone_know_how_missing_numbers_are_written(path):
     assert folder_of(path) == "data" or "is_special" not in path.read_text(encoding="utf-8")
 
 
+# What says of a column which kind it is.
+KIND = {"is_number", "holds_numbers"}
+
+
+def test_the_columns_alone_know_of_which_kind_they_are():
+    beside = [path for path in sources(ENGINE) if folder_of(path) != "data"] + sources(ADAPTERS)
+    asked = {
+        name(path)
+        for path in beside
+        for each in ast.walk(tree(path))
+        if isinstance(each, ast.Attribute) and each.attr in KIND
+    }
+    assert not asked
+
+
 # What became a smaller idea under another name.
 GONE = {
     "Between",

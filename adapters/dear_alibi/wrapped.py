@@ -95,7 +95,7 @@ class WrappedAlibi(RecourseMethod):
         free = (limits.low <= low) & (limits.high >= high) & ~limits.not_actionable
         if bool(free.all()) and limits.allowed is None:
             return []
-        numbers = {f.name: X[:, k] for k, f in enumerate(self.table.declared) if f.is_number}
+        numbers = {f.name: X[:, k] for k, f in enumerate(self.table.declared) if not f.categories}
         return [
             {
                 # Of numbers a change, which must include 0: a row outside its range excludes it.
@@ -129,7 +129,7 @@ def _with_costs(own: Schema, stated: Schema) -> Schema:
 
 
 def _feature(declared: Feature, low: Any, high: Any, fixed: bool) -> Feature:
-    if not declared.is_number:
+    if declared.categories:
         return dataclasses.replace(declared, immutable=fixed or len(declared.categories) == 1)
     integer = isinstance(low, int)
     return dataclasses.replace(

@@ -184,8 +184,12 @@ def _codes(column: pd.Series) -> pd.Series:
 def _other(column: pd.Series, schema: Schema, step: float) -> pd.Series:
     """What is acted to: the observed value nearest to a step more, or the first level."""
     feature = schema.features[schema.index([str(column.name)])[0]]
-    if not feature.is_number:
-        return column.where(column.isna(), feature.categories[0])
+    first = lambda column, _: column.where(column.isna(), feature.categories[0])  # noqa: E731
+    return feature.either(_farther, first, column, step)
+
+
+def _farther(column: pd.Series, step: float) -> pd.Series:
+    """The observed values nearest to a step more than those of a column of numbers."""
     values = np.unique(column)
     wanted = column + step * column.std()
     if step == TAIL:  # the order of the rows stays

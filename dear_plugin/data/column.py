@@ -5,8 +5,8 @@ Each kind is a subclass of `Feature` in one file of `kinds`, which has these met
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, ClassVar, Self, TypeVar, TypeVarTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,8 @@ from torch import Tensor
 
 from dear_plugin.data.kinds.cells import Array, Reading
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 # The values that are no amounts, or not known; None where they are not stated.
 Special = tuple[Any, ...] | None
 
@@ -25,10 +27,12 @@ class Column:
     Attributes:
         is_number: whether rows have numbers: its own, or the places of levels with an order.
         holds_numbers: whether its cells are numbers, too.
+        limited_by: the arguments of `Constraints` that limit it, the usual one first.
     """
 
     is_number: ClassVar[bool] = False
     holds_numbers: ClassVar[bool] = False
+    limited_by: ClassVar[tuple[str, ...]] = ("categories",)
 
     @property
     def known(self) -> tuple[Hashable, ...]:
@@ -121,6 +125,26 @@ class Column:
     def place(self, label: Any) -> Any:
         """The row value of a level with an order; anything else, such as a number, as it is."""
         return label
+
+    def is_amount(self, cell: Any) -> bool:
+        """Whether a cell is a number, and neither a code nor missing."""
+        return False
+
+    def rises(self, old: Any, new: Any) -> bool | None:
+        """Whether a cell becomes a greater number or level; None where there is no order."""
+        return None
+
+    def between(self, places: Sequence[int]) -> list[Hashable]:
+        """The levels between some, (l,) ascending places; none without an order."""
+        return []
+
+    def coarser(self, values: Tensor, how: Callable[[Tensor], Tensor]) -> Tensor:
+        """Row values, (n,), as a function makes fewer of them or groups; labels as they are."""
+        return values
+
+    def either(self, amounts: Callable[[*Ts], T], labels: Callable[[*Ts], T], *args: *Ts) -> T:
+        """What a function makes of arguments: the first one of numbers, the second of labels."""
+        return labels(*args)
 
     def with_central(self, column: pd.Series, share: float) -> Self:
         """A feature with the central range of its training column, (n,), and its unit of cost.

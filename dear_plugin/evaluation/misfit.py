@@ -23,6 +23,7 @@ from torch.nn.functional import one_hot
 
 from dear_plugin._progress import bar
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.special_values import known
 from dear_plugin.decoders import Decoders
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.transport.axes import cut
@@ -124,7 +125,7 @@ def _tests(
     at, controls = one_hot(bins).double(), _controls(encoder, rows, held, bins)
     told, features = _told(decoders, encoder, rows, members, rng)
     at, told = _left(at, controls), _left(told, controls)
-    numbers = [i for i, j in enumerate(features) if schema.features[j].is_number]
+    numbers = encoder.amounts(rows).any(0)[features].nonzero()[:, 0].tolist()
     columns = torch.cat([told, _left(told[:, numbers].abs(), controls)], 1)
     names = [(schema.names[j], MEAN) for j in features]
     names += [(schema.names[features[i]], SPREAD) for i in numbers]
@@ -151,11 +152,9 @@ def _told(
     deviation = real.std(0, correction=0)
     others = ~torch.isin(encoder.feature_of, torch.tensor([*members, *decoders.held(members)]))
     # What is missing stays so: known numbers are compared, and missing ones are as their mean.
-    number = encoder.is_number[encoder.feature_of]
-    first = torch.isin(torch.arange(len(number)), torch.tensor(list(encoder.starts)))
-    kept = (others & (first | ~number) & (deviation > LEAST_DEVIATION)).nonzero()[:, 0]
+    kept = (others & ~encoder.is_level & (deviation > LEAST_DEVIATION)).nonzero()[:, 0]
     told = (told.view(len(rows), REFERENCES, -1).mean(1) / deviation)[:, kept]
-    missing = (~encoder.amounts(rows)[:, encoder.feature_of] & number)[:, kept]
+    missing = ~known(rows)[:, encoder.feature_of[kept]]
     told = torch.where(missing, told.masked_fill(missing, torch.nan).nanmean(0), told)
     # Few rows far out would hide what most of them show.
     told = told.clamp(*_quantiles(told, (OUTER, 1.0 - OUTER)))
@@ -208,7 +207,7 @@ def _groups(encoder: Encoder, rows: Tensor, held: Members) -> Iterator[tuple[str
     yield "", torch.ones(len(rows), dtype=torch.bool)
     features = encoder.schema.features
     kept = [j for j in held if not features[j].identifier]
-    codes = {j: _codes(rows[:, j], features[j].is_number) for j in kept}
+    codes = {j: features[j].coarser(rows[:, j], _groups_of).long() for j in kept}
     pairs = combinations(kept[:MOST_CROSSED], 2)
     for members in [*((j,) for j in kept), *pairs]:
         own = torch.stack([codes[j] for j in members], 1).unique(dim=0, return_inverse=True)[1]
@@ -218,8 +217,8 @@ def _groups(encoder: Encoder, rows: Tensor, held: Members) -> Iterator[tuple[str
                 yield " x ".join(features[j].name for j in members), own == code
 
 
-def _codes(column: Tensor, is_number: bool) -> Tensor:
-    return cut(column, GROUPS, LEAST_GROUP)[0] if is_number else column.long()
+def _groups_of(column: Tensor) -> Tensor:
+    return cut(column, GROUPS, LEAST_GROUP)[0]
 
 
 def _tested(at: Tensor, told: Tensor) -> tuple[Tensor, Tensor, Tensor]:

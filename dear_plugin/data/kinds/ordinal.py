@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.attributes import CODES
+from dear_plugin.data.column import T, Ts
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds.cells import Array, Reading, ends_of, plain_dtype
 from dear_plugin.data.special_values import amounts_of, is_special, level_of, row_value
@@ -23,6 +25,7 @@ class Ordinal(Feature):
     """A feature whose rows hold numbers."""
 
     is_number = True
+    limited_by: ClassVar[tuple[str, ...]] = ("ranges",)
     _rules: ClassVar = {"special": CODES}
 
     @property
@@ -94,6 +97,14 @@ class Ordinal(Feature):
         """The decimals of a column of a dtype: integers have at most 0 whatever the precision."""
         places = self.precision
         return min(places or 0, 0) if plain_dtype(dtype).kind in "iu" else places
+
+    def coarser(self, values: Tensor, how: Callable[[Tensor], Tensor]) -> Tensor:
+        """See `Column`."""
+        return how(values)
+
+    def either(self, amounts: Callable[[*Ts], T], labels: Callable[[*Ts], T], *args: *Ts) -> T:
+        """See `Column`."""
+        return amounts(*args)
 
     def values(self, column: Tensor) -> Tensor:
         """See `Column`; the distinct amounts, or a single zero."""
