@@ -32,13 +32,11 @@ FRAMES: dict[type, str] = {
     list: "rows are pd.DataFrame(rows)",
     np.ndarray: "pass pd.DataFrame(array, columns=names)",
 }
-# The arguments of `Schema.infer` that say something of features: {feature: value}, and lists.
+# The arguments of `Schema.infer` that are {feature: value}; others of features are lists.
 MAPPINGS = (
     *("ranges", "special", "ordered", "excluded", "units", "labels", "costs", "steps"),
     "cyclic",
 )
-LISTS = ("immutable", "increasing", "decreasing", "categorical", "numeric", "identifiers")
-OF_FEATURES = (*LISTS, *MAPPINGS)
 
 
 def misfit(frame: Any) -> str:

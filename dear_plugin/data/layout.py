@@ -22,7 +22,7 @@ from dear_plugin.data.attributes import Kind
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.grid import Grid, in_steps
 from dear_plugin.data.kinds.labels import NEW
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.special_values import known
 
 # Attributes of features that are tensors here.
 FLAGS = ("is_number", "enter_special", "leave_special")
@@ -111,7 +111,7 @@ class Layout:
         """
         # Special levels are below all numbers.
         least = functools.reduce(torch.minimum, rows)
-        amounts: Tensor = self.is_number[at].to(least.device) & ~is_special(least)
+        amounts: Tensor = self.is_number[at].to(least.device) & known(least)
         return amounts
 
     def is_new(self, rows: Tensor) -> Tensor:
@@ -120,7 +120,7 @@ class Layout:
 
     def special(self, rows: Tensor) -> Tensor:
         """(..., p) bool, the cells of rows that are missing, coded, or not known."""
-        mask: Tensor = is_special(rows)
+        mask: Tensor = ~known(rows)
         for j, values in self._unknown.items():
             mask[..., j] = torch.isin(rows[..., j], values.to(rows))
         return mask
@@ -153,7 +153,7 @@ class Layout:
         """
         low, width = (each[at].to(values.device) for each in (self.low, self.width))
         out = (values - low).div_(width)
-        return torch.where(is_special(values), values, out) if self._coded else out
+        return torch.where(known(values), out, values) if self._coded else out
 
     def expand(self, rows: Tensor) -> Tensor:
         """Rows, (..., p), as encoded columns, (..., d) float32.
@@ -181,7 +181,7 @@ class Layout:
         out.scatter_(-1, starts + rows.index_select(-1, blocks).long(), 1.0)
         for j, codes in self._coded.items():
             cell, start = rows[..., j, None], self.starts[j]
-            out[..., start : start + 1].masked_fill_(is_special(cell), 0.0)
+            out[..., start : start + 1].masked_fill_(~known(cell), 0.0)
             out[..., start + 1 : start + 1 + len(codes)] = cell == codes.to(cell)
         return out
 
@@ -201,9 +201,9 @@ class Layout:
                 row is the row's own, bit for bit.
         """
         starts = list(self.starts)
-        first, known = x[..., starts], self.expand(like)[..., starts]
+        first, own = x[..., starts], self.expand(like)[..., starts]
         rows = first.double() * self.width + self.low
-        rows = torch.where((first == known) & ~is_special(like), like, rows)
+        rows = torch.where((first == own) & known(like), like, rows)
         for j in self.blocks.nonzero()[:, 0].tolist():
             start, feature = self.starts[j], self.features[j]
             rows[..., j] = x[..., start : start + feature.columns].argmax(-1)

@@ -22,7 +22,7 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds import labels
 from dear_plugin.data.kinds.cells import Array, Reading, missing_of
 from dear_plugin.data.kinds.ordinal import Ordinal
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.special_values import known
 from dear_plugin.errors import SchemaError
 
 
@@ -106,7 +106,7 @@ class Levels(Ordinal):
 
     def _positions(self, values: Array) -> Array:
         """Places of any shape as positions among the levels and, last, the missing one."""
-        return np.where(is_special(values), len(self.levels), np.round(values))
+        return np.where(known(values), np.round(values), len(self.levels))
 
 
 def stated(column: pd.Series, name: str, levels: Sequence[Any] | None) -> pd.Series:

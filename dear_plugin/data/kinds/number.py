@@ -16,7 +16,7 @@ from dear_plugin.data.grid import ERROR, on_grid
 from dear_plugin.data.kinds.cells import Array, Reading, ends_of, is_numeric, plain_dtype, unboxed
 from dear_plugin.data.kinds.ordinal import Ordinal
 from dear_plugin.data.kinds.remedies import OTHERS, as_numbers, conversion, line
-from dear_plugin.data.special_values import SPECIAL, is_special, level_of
+from dear_plugin.data.special_values import SPECIAL, known, level_of
 from dear_plugin.errors import SchemaError
 
 MAX_DECIMALS = 6
@@ -67,7 +67,7 @@ class Number(Ordinal):
             observed=few_values(values, places),
             missing="nan" if column.isna().any() else "",
         )
-        if is_special(low):
+        if low <= SPECIAL:
             lowest = f"numbers above {SPECIAL:.3g}, got {low:.3g}"
             raise SchemaError(f"column {name!r}: expected {lowest}: clip or drop such values")
         return feature
@@ -147,9 +147,9 @@ class Number(Ordinal):
         """Row values of any shape as numbers, special levels as their codes or NaN."""
         cells = values + 0.0  # no negative zeros
         if self.special_levels:
-            special = is_special(values)
-            level = np.where(special, level_of(values), 0).astype(np.int64)
-            cells = np.where(special, np.array([*self.special, np.nan])[level], cells)
+            amounts = known(values)
+            level = np.where(amounts, 0, level_of(values)).astype(np.int64)
+            cells = np.where(amounts, cells, np.array([*self.special, np.nan])[level])
         return cells
 
     def cells_in(self, values: Array, dtype: Any) -> Array:

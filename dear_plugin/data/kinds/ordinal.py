@@ -15,7 +15,7 @@ from dear_plugin.data.attributes import CODES
 from dear_plugin.data.column import T, Ts
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds.cells import Array, Reading, ends_of, plain_dtype
-from dear_plugin.data.special_values import amounts_of, is_special, level_of, row_value
+from dear_plugin.data.special_values import amounts_of, known, level_of, row_value
 
 # The largest scaled number: in float32 its square does not overflow.
 FARTHEST = 1e15
@@ -60,7 +60,7 @@ class Ordinal(Feature):
     def reading(self, column: pd.Series, values: Array) -> Reading:
         """The reading of a column, (n,), of numbers, (n,), some of them codes or missing."""
         far = ~(np.abs(values - self.bounds[0]) <= FARTHEST * self.width)  # True for NaN, too
-        far |= is_special(values)
+        far |= ~known(values)
         if self.special_levels:
             values, far = self._with_levels(values, far)
         return self._with_complaint(column, values, far) if far.any() else Reading(values)
@@ -127,5 +127,5 @@ class Ordinal(Feature):
         ends = torch.stack([before, after], 1)
         rises = (after > before).long()
         order = torch.stack([-1 - rises, rises - 2], 1)
-        out: Tensor = torch.where(is_special(ends), level_of(ends).long(), order)
+        out: Tensor = torch.where(known(ends), order, level_of(ends).long())
         return out
