@@ -84,8 +84,8 @@ class WrappedAlibi(RecourseMethod):
         """(m, p) the explainer's label-encoded counterfactuals of m rows."""
         goal: Any = case.goal
         X = self.table.array(self.encoder.frame(case.x), FLOAT)
-        asked = X, goal.columns.numpy(), self._conditions(case, X)
-        return np.asarray(self.explainer.explain(*asked, batch_size=len(X)).data["cf"]["X"])
+        arguments = X, goal.columns.numpy(), self._conditions(case, X)
+        return np.asarray(self.explainer.explain(*arguments, batch_size=len(X)).data["cf"]["X"])
 
     def _conditions(self, case: Case, X: Array) -> list[dict[str, Any]] | None:
         """The constraints of a call as Alibi's conditions: [] where there are none."""

@@ -97,7 +97,7 @@ class Host:
 
     @contextmanager
     def remembering(self) -> Iterator[None]:
-        """Within a call, the model is asked once of the first rows, those of the query."""
+        """Within a call, the model evaluates the first rows, those of the query, once."""
         self._said = {}
         try:
             yield

@@ -64,7 +64,7 @@ class Feature(Named, Column):
         scale: the change of a number that costs 1 before `cost` counts; 0 for the range of
             `bounds`.
         step: actions set multiples of it; None for `usual_step`, 0 for any value.
-        cost: what a change by `scale`, or to another category, costs a person who acts on it.
+        cost: what a change by `scale`, or to another category, costs an applicant.
         dummies: of a category whose cells are spread over several columns of frames, these: the
             i-th one is 1 where the row has the i-th category.
         cyclic: of a category, whether its levels go around: after the last comes the first.
@@ -108,7 +108,7 @@ class Feature(Named, Column):
     dummies: tuple[Feature, ...] = ()
     cyclic: bool = False
 
-    # The last one that is defined is asked first whether it takes attributes.
+    # The last one that is defined comes first where attributes are taken.
     kinds: ClassVar[list[type[Feature]]] = []
     # What else the attributes of a kind may be.
     _rules: ClassVar[Mapping[str, Rule]] = {}
@@ -200,7 +200,7 @@ class Feature(Named, Column):
 
     @property
     def usual_step(self) -> float:
-        """How exactly people name it: 1, 2 or 5 times 10^k, at most 1 % of the unit of cost.
+        """How exactly it is usually stated: 1, 2 or 5 times 10^k, at most 1 % of the unit of cost.
 
         It is at least the last decimal.
         """

@@ -89,8 +89,8 @@ class Inferred:
             labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; for its
                 levels, too, `{"works": {"": "the work", 0: "no", 1: "yes"}}`.
             units: `{feature: text}`, the unit of a number in texts, `{"loan_amount": "euros"}`.
-            costs: `{feature: number}`, what a unit of it, or another category, costs a person who
-                acts on it, `{"income": 3}`; 1 for the others. One column of `exactly_one` stands
+            costs: `{feature: number}`, what a unit of it, or another category, costs an
+                applicant, `{"income": 3}`; 1 for the others. One column of `exactly_one` stands
                 for all.
             steps: `{feature: step}`, of which actions set multiples, `{"loan_amount": 500}`; None
                 for any value. By default 1, 2 or 5 times 10^k, at most 1 % of the unit of cost.

@@ -47,7 +47,7 @@ class Layout:
         width: (p,) double, the range of a number; 1 for categories, and numbers without one.
         unit: (p,) double, the change of a number that is a unit of cost; 1 for categories.
         step: (p,) double, of which actions set multiples; 0 where they set any value.
-        costs: (p,) double, what a unit of cost of a feature costs who acts on it.
+        costs: (p,) double, the stated cost of a unit of cost of a feature.
         missing: (p,) double, the row value of a missing cell; NaN of features that have none.
         enter: (p,) bool, the features that an action may set to what is missing or special.
         leave: (p,) bool, the features whose missing or special values an action may change.

@@ -1,7 +1,7 @@
 """Lint: what the log says of training columns, by values and by names; marks identifiers.
 
-What is concluded is told as INFO; a warning asks, and names the argument that answers it. Warnings
-by names change no result: `logging.getLogger("dear_plugin.data.lint.names")` switches them off.
+What is concluded is logged as INFO; a warning names the argument that answers it. Warnings by
+names change no result: `logging.getLogger("dear_plugin.data.lint.names")` switches them off.
 """
 
 from __future__ import annotations
@@ -103,14 +103,14 @@ def _with_identifier(
         if not found:
             return feature
         other = "numeric" if feature.holds_numbers else "categorical"
-        by, told = {
+        by, what = {
             "values": ("its values", f"{other}=[{name!r}] if it is none"),
             "name": ("its name alone", f"identifiers=[{name!r}] if it is one, {other}= if not"),
         }[found]
         logger.warning(
             "column %r looks like an identifier by %s: nothing moves it, and nothing is compared"
             " by it; state %s",
-            *(name, by, told),
+            *(name, by, what),
         )
     return dataclasses.replace(feature, identifier=True, immutable=True, actionable=False)
 
@@ -146,7 +146,7 @@ def _tell_of_gross(column: pd.Series, feature: Feature, values: Array, far: Arra
 
 
 def _tell_of_observed(feature: Feature, is_amount: bool) -> None:
-    """Say which values a number takes: a grid is told, codes are suspected."""
+    """Say which values a number takes: a grid is a fact, codes are suspected."""
     name, observed = feature.name, feature.observed
     steps = np.diff(observed)
     if np.allclose(steps, steps[0]):
@@ -234,17 +234,17 @@ def _is_text_of_numbers(column: pd.Series, feature: Feature) -> bool:
 
 
 def warn_of_names(features: Sequence[Feature], immutable: Sequence[str]) -> None:
-    """Warn of mutable features with names of what nobody can act on, the first reason of each.
+    """Warn of mutable features with names of what no action changes, the first reason of each.
 
-    Those with a direction or a range are left out. Who states `immutable` features knows of
+    Those with a direction or a range are left out. A user of `immutable` knows of
     attributes that cannot be changed.
     """
-    told = {f.name for f in features if f.immutable or f.direction or f.limits is not None}
+    known = {f.name for f in features if f.immutable or f.direction or f.limits is not None}
     for reason in NAMES:
         if reason == SENSITIVE and immutable:
             continue
-        if names := [f.name for f in features if f.name not in told and says(f.name, reason)]:
-            told |= {*names}
+        if names := [f.name for f in features if f.name not in known and says(f.name, reason)]:
+            known |= {*names}
             names_logger.warning(
                 "columns %s %s: %s=%s keeps them fixed",
                 *(names, reason, argument("immutable"), names),

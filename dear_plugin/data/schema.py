@@ -223,7 +223,7 @@ class Schema(Inferred):
         return schema
 
     def to_toml(self, path: str | Path) -> None:
-        """Write what is known of the features, with comments, as a file that people edit.
+        """Write what is known of the features, with comments, as a file to edit.
 
         Args:
             path: of the file, which `from_toml` reads.

@@ -1,4 +1,4 @@
-"""Toml: a schema as a file that a person edits, and back; it states what `Schema.infer` takes."""
+"""Toml: a schema as a file to edit, and back; it states what `Schema.infer` takes."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Misfit: where held-out rows contradict what is told to follow; decoders and rows in, sizes out.
+"""Misfit: where held-out rows contradict a decoder; decoders and rows in, sizes out.
 
-Rows that are told what they would be at the same values of x_S must not show where they started:
+Rows that are moved to the same values of x_S must not show where they started:
 `r = mean over a of g(v, a)` is independent of x_S given the held features if g is right, and what
 is left of that dependence is the misfit. Both r and the bins of x_S are regressed on the held
 features first, so that an error of either regression alone does no harm (Robinson 1988). The
 columns are not the decoder's: numbers with kinks, their products, categories, and the leaves of a
 tree that predicts x_S. Means are tested, and of numbers absolute deviations, in all rows and in
 groups of each held feature and in crossings of two, since effects and spreads may differ between
-these. What these rows are too few to show is told with it.
+these. What these rows are too few to show is reported with it.
 """
 
 from __future__ import annotations
@@ -123,10 +123,10 @@ def _tests(
     held, schema = decoders.conditioned(members), encoder.schema
     bins = _merged(bins_of(encoder, rows, members))
     at, controls = one_hot(bins).double(), _controls(encoder, rows, held, bins)
-    told, features = _told(decoders, encoder, rows, members, rng)
-    at, told = _left(at, controls), _left(told, controls)
+    moved, features = _moved(decoders, encoder, rows, members, rng)
+    at, moved = _left(at, controls), _left(moved, controls)
     numbers = encoder.amounts(rows).any(0)[features].nonzero()[:, 0].tolist()
-    columns = torch.cat([told, _left(told[:, numbers].abs(), controls)], 1)
+    columns = torch.cat([moved, _left(moved[:, numbers].abs(), controls)], 1)
     names = [(schema.names[j], MEAN) for j in features]
     names += [(schema.names[features[i]], SPREAD) for i in numbers]
     for within, group in _groups(encoder, rows, held):
@@ -135,7 +135,7 @@ def _tests(
             yield *name, within, size, p, unit, at.shape[1] - 1
 
 
-def _told(
+def _moved(
     decoders: Decoders, encoder: Encoder, rows: Tensor, members: Members, rng: torch.Generator
 ) -> tuple[Tensor, list[int]]:
     """What follows for all rows at the same values of x_S, those of evenly spaced rows.
@@ -148,17 +148,17 @@ def _told(
     places = (2 * torch.arange(REFERENCES) + 1) * len(rows) // (2 * REFERENCES)
     values = rows[order[places]][:, list(members)].expand(len(rows), -1, -1)
     moved = decoder.decode(rows, decoder.encode(rows, rng), values).flatten(0, 1)
-    real, told = (encoder.expand(encoder.grid.round(x)).double() for x in (rows, moved))
+    real, moved = (encoder.expand(encoder.grid.round(x)).double() for x in (rows, moved))
     deviation = real.std(0, correction=0)
     others = ~torch.isin(encoder.feature_of, torch.tensor([*members, *decoders.held(members)]))
     # What is missing stays so: known numbers are compared, and missing ones are as their mean.
     kept = (others & ~encoder.is_level & (deviation > LEAST_DEVIATION)).nonzero()[:, 0]
-    told = (told.view(len(rows), REFERENCES, -1).mean(1) / deviation)[:, kept]
+    moved = (moved.view(len(rows), REFERENCES, -1).mean(1) / deviation)[:, kept]
     missing = ~known(rows)[:, encoder.feature_of[kept]]
-    told = torch.where(missing, told.masked_fill(missing, torch.nan).nanmean(0), told)
+    moved = torch.where(missing, moved.masked_fill(missing, torch.nan).nanmean(0), moved)
     # Few rows far out would hide what most of them show.
-    told = told.clamp(*_quantiles(told, (OUTER, 1.0 - OUTER)))
-    return told, encoder.feature_of[kept].tolist()
+    moved = moved.clamp(*_quantiles(moved, (OUTER, 1.0 - OUTER)))
+    return moved, encoder.feature_of[kept].tolist()
 
 
 def _quantiles(x: Tensor, shares: Sequence[float]) -> Tensor:
@@ -221,12 +221,12 @@ def _groups_of(column: Tensor) -> Tensor:
     return cut(column, GROUPS, LEAST_GROUP)[0]
 
 
-def _tested(at: Tensor, told: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _tested(at: Tensor, moved: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Whether columns depend on the bins of x_S, both without the held features.
 
     Args:
         at: (m, b) the bins.
-        told: (m, q) the columns.
+        moved: (m, q) the columns.
 
     Returns:
         (q,) the root mean square of the dependence beyond chance, the probability of one as
@@ -234,12 +234,12 @@ def _tested(at: Tensor, told: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """
     from scipy.special import chndtr  # scipy.stats takes most of a second to import
 
-    m, freedom, told = len(at), at.shape[1] - 1, told - told.mean(0)
-    sums, inverse = at.T @ told, torch.linalg.pinv(at.T @ at, hermitian=True)
-    variance = torch.einsum("mb,mq,mc->qbc", at, told.square(), at)
+    m, freedom, moved = len(at), at.shape[1] - 1, moved - moved.mean(0)
+    sums, inverse = at.T @ moved, torch.linalg.pinv(at.T @ at, hermitian=True)
+    variance = torch.einsum("mb,mq,mc->qbc", at, moved.square(), at)
     beyond = (sums * (inverse @ sums)).sum(0) - (variance * inverse).sum((1, 2))
     weighted = torch.linalg.pinv(variance, hermitian=True) @ sums.T[..., None]
-    unit = (told.square().mean(0).clamp_min(LEAST_DEVIATION) / m).sqrt()
+    unit = (moved.square().mean(0).clamp_min(LEAST_DEVIATION) / m).sqrt()
     tolerated = (TOLERANCE / unit).square()
     below = chndtr((sums.T * weighted[..., 0]).sum(1).numpy(), freedom, tolerated.numpy())
     return (beyond.clamp_min(0.0) / m).sqrt(), 1.0 - torch.from_numpy(below), unit
