@@ -41,7 +41,7 @@ def renamed(
 
 def _as_written(feature: Feature, column: pd.Series) -> Feature:
     dtype = "category" if isinstance(column.dtype, pd.CategoricalDtype) else str(column.dtype)
-    if feature.holds_numbers:
+    if not feature.choices:
         # What the training rows have, whole numbers need not hold.
         whole = feature.precision is not None and feature.precision <= 0
         fits = column.dtype.kind == "f" or (column.dtype.kind in "iu" and whole)

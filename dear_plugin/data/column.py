@@ -25,13 +25,9 @@ class Column:
     """The methods of a kind of column.
 
     Attributes:
-        is_number: whether rows have numbers: its own, or the places of levels with an order.
-        holds_numbers: whether its cells are numbers, too.
         limited_by: the arguments of `Constraints` that limit it, the usual one first.
     """
 
-    is_number: ClassVar[bool] = False
-    holds_numbers: ClassVar[bool] = False
     limited_by: ClassVar[tuple[str, ...]] = ("categories",)
 
     @property

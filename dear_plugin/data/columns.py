@@ -65,7 +65,7 @@ def patch(
         feature, at = encoder.features[j], np.flatnonzero(changed[:, j])
         _write(out, feature, at, before=own[at, j], after=new[at, j])
         column = out[feature.members[0].name]
-        if plain and not feature.is_number and column.dtype == object:
+        if plain and feature.categories and column.dtype == object:
             read[at, j] = new[at, j]
             continue
         reading = feature.read_frame(out, accepted)

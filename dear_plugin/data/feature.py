@@ -169,6 +169,11 @@ class Feature(Named, Column):
         return self.categories
 
     @property
+    def ranked(self) -> tuple[Hashable, ...]:
+        """The levels that have an order, the least first; () where it has none."""
+        return ()
+
+    @property
     def answers(self) -> list[Hashable]:
         """The labels that an action may set."""
         barred = {None, *self.special, *self.excluded}
@@ -260,7 +265,7 @@ class Feature(Named, Column):
             codes = dtype.categories.get_indexer(column.astype(object))
             cells = pd.Categorical.from_codes(codes, dtype=dtype)
             return pd.Series(cells, column.index, name=column.name)
-        cells = unboxed(column) if self.holds_numbers else column.astype(object)
+        cells = column.astype(object) if self.choices else unboxed(column)
         if self.missing == "none":
             cells = cells.where(cells.notna(), None)
         try:

@@ -30,14 +30,14 @@ DIGITS, ROUND = 6, 0.25
 Evidence = Literal["", "name", "values"]
 
 
-def evidence(column: pd.Series, name: str, is_number: bool) -> Evidence:
+def evidence(column: pd.Series, name: str, of_numbers: bool) -> Evidence:
     """What makes a column, (n,), an identifier: its values, its name alone, or "" for nothing."""
     known = column.dropna()
     n, distinct = len(known), known.nunique()
     if n < FEWEST:
         return ""
     by_values = n >= ROWS and distinct >= TEXT * n
-    if is_number:
+    if of_numbers:
         values = known.to_numpy(dtype=np.float64)
         if (values % 1 != 0).any():
             return ""

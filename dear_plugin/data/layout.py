@@ -25,7 +25,7 @@ from dear_plugin.data.kinds.labels import NEW
 from dear_plugin.data.special_values import known
 
 # Attributes of features that are tensors here.
-FLAGS = ("is_number", "enter_special", "leave_special")
+FLAGS = ("enter_special", "leave_special")
 NUMBERS = ("width", "unit_of_cost", "action_step", "cost", "missing_value")
 
 
@@ -39,7 +39,6 @@ class Layout:
         p: the number of features.
         d: the number of encoded columns.
         starts: (p,) the first encoded column of each feature.
-        is_number: (p,) bool, the numeric features.
         blocks: (p,) bool, the features of m > 2 categories.
         feature_of: (d,) the feature that each encoded column belongs to.
         low: (p,) double, the number that is scaled to 0; 0 for categories.
@@ -63,8 +62,9 @@ class Layout:
         self.d = sum(widths)
         self.starts = tuple(np.cumsum([0, *widths[:-1]]).tolist())
         self.feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
-        self.is_number, self.enter, self.leave = _each(features, FLAGS, torch.bool)
+        self.enter, self.leave = _each(features, FLAGS, torch.bool)
         self.blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in features])
+        self._labelled = torch.tensor([bool(f.categories) for f in features])
         ends = torch.tensor([f.ends for f in features], dtype=torch.float64)
         self.low, self.high = ends.T.contiguous().unbind()
         numbers = _each(features, NUMBERS, torch.float64)
@@ -73,10 +73,10 @@ class Layout:
         self._is_round = not bool(self.period.isnan().all())
         self.shares = torch.tensor([0.0 if f.identifier else 1.0 for f in features])
         self.compared = self.shares[self.feature_of] > 0.0
-        self.grid = Grid.of(f.precision if f.is_number else 0 for f in features)
+        self.grid = Grid.of(0 if f.categories else f.precision for f in features)
         some = {j: f.special_values for j, f in enumerate(features) if len(f.special_values)}
         # The row values of codes and missing numbers, and of labels that are missing or not known.
-        self._coded = {j: values for j, values in some.items() if features[j].is_number}
+        self._coded = {j: values for j, values in some.items() if not features[j].categories}
         self._unknown = {j: values for j, values in some.items() if j not in self._coded}
 
     @lazy
@@ -111,12 +111,12 @@ class Layout:
         """
         # Special levels are below all numbers.
         least = functools.reduce(torch.minimum, rows)
-        amounts: Tensor = self.is_number[at].to(least.device) & known(least)
+        amounts: Tensor = ~self._labelled[at].to(least.device) & known(least)
         return amounts
 
     def is_new(self, rows: Tensor) -> Tensor:
         """(..., p) bool, the cells of rows with a category that no training row has."""
-        return (rows >= NEW) & ~self.is_number.to(rows.device)
+        return (rows >= NEW) & self._labelled.to(rows.device)
 
     def special(self, rows: Tensor) -> Tensor:
         """(..., p) bool, the cells of rows that are missing, coded, or not known."""

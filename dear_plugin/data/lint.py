@@ -70,7 +70,7 @@ def inspect(
         for feature in features:
             marked = _with_identifier(frame[feature.name], feature, marks)
             if not marked.identifier:
-                tell = _number if feature.holds_numbers else _category
+                tell = _category if feature.choices else _number
                 marked = tell(frame[feature.name], marked, marks)
             found.append(marked)
     return found
@@ -95,14 +95,13 @@ def _with_identifier(
 ) -> Feature:
     """A feature marked as an identifier if it is one: stated, by its values or by its name."""
     name, is_stated = feature.name, feature.name in marks["identifiers"]
-    in_order = feature.is_number and not feature.holds_numbers
     if not is_stated:
-        if in_order or any(name in marks[what] for what in STATED):
+        if feature.ranked or any(name in marks[what] for what in STATED):
             return feature
-        found = identifiers.evidence(column, name, feature.holds_numbers)
+        found = identifiers.evidence(column, name, not feature.choices)
         if not found:
             return feature
-        other = "numeric" if feature.holds_numbers else "categorical"
+        other = "categorical" if feature.choices else "numeric"
         by, what = {
             "values": ("its values", f"{other}=[{name!r}] if it is none"),
             "name": ("its name alone", f"identifiers=[{name!r}] if it is one, {other}= if not"),
@@ -174,7 +173,7 @@ def _shown(values: Sequence[float]) -> list[float]:
 
 def _category(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]) -> Feature:
     name, levels, rows = feature.name, len(feature.choices), len(column)
-    if feature.is_number:
+    if feature.ranked:
         if name not in marks["ordered"] and not feature.ordered:
             logger.info(
                 "column %r holds numbers and ranges in the order %s; categorical=[%r] ignores it,"

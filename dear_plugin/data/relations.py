@@ -139,7 +139,7 @@ def checked(
     """
     relations, numbers = (
         tuple(relations),
-        [f.name for f in features if f.holds_numbers or f.is_flag],
+        [f.name for f in features if f.is_flag or not f.choices],
     )
     for each in relations:
         known = [f.name for f in features] if isinstance(each, Lookup) else numbers

@@ -197,7 +197,7 @@ class Schema(Inferred):
 
     def in_text(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame, (n, p), with categories that are numbers or booleans as text."""
-        text = [column for column in self.columns if not column.holds_numbers]
+        text = [column for column in self.columns if column.choices]
         cells = {f.name: frame[f.name].astype(object) for f in text}
         other = [n for n, c in cells.items() if not c.dropna().map(type).eq(str).all()]
         return frame.assign(**{n: cells[n].map(str, na_action="ignore") for n in other})

@@ -65,6 +65,8 @@ class Levels(Ordinal):
         """All levels."""
         return self.levels
 
+    ranked = choices
+
     @property
     def known(self) -> tuple[Hashable, ...]:
         """See `Column`."""

@@ -36,8 +36,6 @@ WHOLE = 1e9
 class Number(Ordinal):
     """A column of numbers: amounts, and codes that are none."""
 
-    holds_numbers = True
-
     @classmethod
     def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
         """Numbers without levels."""

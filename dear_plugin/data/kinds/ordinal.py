@@ -24,7 +24,6 @@ FARTHEST = 1e15
 class Ordinal(Feature):
     """A feature whose rows hold numbers."""
 
-    is_number = True
     limited_by: ClassVar[tuple[str, ...]] = ("ranges",)
     _rules: ClassVar = {"special": CODES}
 
