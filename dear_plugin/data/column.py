@@ -58,19 +58,6 @@ class Column:
         """The row values of a column that is not sparse; see `Feature.read`."""
         raise NotImplementedError
 
-    def read_frame(
-        self, frame: pd.DataFrame, accepted: Array | None = None, before: Array | None = None
-    ) -> Reading:
-        """The row values of its columns of a frame; see `read`.
-
-        Args:
-            frame: of n rows.
-            accepted: (n,) bool, the rows that may have a label that no training row has.
-            before: (n,) the row values that another package changed; of several columns, of which
-                it may set one to 1 and leave another at 1, the one that it sets counts.
-        """
-        raise NotImplementedError
-
     def spread(self, values: Array) -> Array:
         """(n, q) the row values of each of its q columns of frames, of its own, (n,)."""
         return values[:, None]
@@ -150,10 +137,6 @@ class Column:
             share: the share of the values, without special ones, that are central.
         """
         return self
-
-    def is_narrow(self, dtype: Any) -> bool:
-        """Whether a column of a dtype cannot hold all observed numbers."""
-        return False
 
     def values(self, column: Tensor) -> Tensor:
         """(l,) ascending, the row values that an action may set, given training ones, (n,)."""

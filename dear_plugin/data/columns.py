@@ -28,8 +28,9 @@ def column_limits(schema: Schema, frame: pd.DataFrame) -> tuple[Tensor, Tensor, 
 
     With the decimals of these columns. A dtype that cannot hold all observed values is logged.
     """
-    narrow = [f.name for f in schema.columns if f.is_narrow(frame[f.name].dtype)]
-    if narrow:
+    held = [ends_of(plain_dtype(frame[f.name].dtype)) for f in schema.columns]
+    both = zip(schema.columns, held, strict=True)
+    if narrow := [f.name for f, (a, b) in both if f.bounds[0] < a or b < f.bounds[1]]:
         logger.warning(
             "columns %s have dtypes too narrow for all observed values: candidates are limited to"
             " values that they can hold",

@@ -227,7 +227,14 @@ class Feature(Named, Column):
     def read_frame(
         self, frame: pd.DataFrame, accepted: Array | None = None, before: Array | None = None
     ) -> Reading:
-        """See `Column`."""
+        """The row values of its columns of a frame; see `read`.
+
+        Args:
+            frame: of n rows.
+            accepted: (n,) bool, the rows that may have a label that no training row has.
+            before: (n,) the row values that another package changed; of several columns, of which
+                it may set one to 1 and leave another at 1, the one that it sets counts.
+        """
         return self.read(frame[self.name], accepted)
 
     def read(self, column: pd.Series, accepted: Array | None = None) -> Reading:

@@ -25,7 +25,7 @@ from dear_plugin.data.kinds.labels import NEW
 from dear_plugin.data.special_values import known
 
 # Attributes of features that are tensors here.
-FLAGS = ("enter_special", "leave_special")
+FLAGS = "enter_special", "leave_special"
 NUMBERS = ("width", "unit_of_cost", "action_step", "cost", "missing_value")
 
 

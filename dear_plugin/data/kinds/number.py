@@ -13,7 +13,7 @@ import pandas as pd
 from dear_plugin.data.attributes import Kind
 from dear_plugin.data.column import Special
 from dear_plugin.data.grid import ERROR, on_grid
-from dear_plugin.data.kinds.cells import Array, Reading, ends_of, is_numeric, plain_dtype, unboxed
+from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, unboxed
 from dear_plugin.data.kinds.ordinal import Ordinal
 from dear_plugin.data.kinds.remedies import OTHERS, as_numbers, conversion, line
 from dear_plugin.data.special_values import SPECIAL, known, level_of
@@ -163,11 +163,6 @@ class Number(Ordinal):
         if not self.dtype.startswith("float") and not whole.all():
             return pd.Series(numbers)
         return self.typed(numbers)
-
-    def is_narrow(self, dtype: Any) -> bool:
-        """Whether a column of a dtype cannot hold all observed numbers."""
-        low, high = ends_of(plain_dtype(dtype))
-        return self.bounds[0] < low or high < self.bounds[1]
 
 
 def ordinary_values(column: pd.Series, special: Sequence[float]) -> Array:
