@@ -5,7 +5,7 @@ Each kind is a subclass of `Feature` in one file of `kinds`, which has these met
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, ClassVar, Self, TypeVar, TypeVarTuple
 
 import numpy as np
@@ -108,18 +108,6 @@ class Column:
     def place(self, label: Any) -> Any:
         """The row value of a level with an order; anything else, such as a number, as it is."""
         return label
-
-    def is_amount(self, cell: Any) -> bool:
-        """Whether a cell is a number, and neither a code nor missing."""
-        return False
-
-    def rises(self, old: Any, new: Any) -> bool | None:
-        """Whether a cell becomes a greater number or level; None where there is no order."""
-        return None
-
-    def between(self, places: Sequence[int]) -> list[Hashable]:
-        """The levels between some, (l,) ascending places; none without an order."""
-        return []
 
     def coarser(self, values: Tensor, how: Callable[[Tensor], Tensor]) -> Tensor:
         """Row values, (n,), as a function makes fewer of them or groups; labels as they are."""

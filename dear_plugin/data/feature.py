@@ -179,9 +179,10 @@ class Feature(Named, Column):
         barred = {None, *self.special, *self.excluded}
         return [label for label in self.choices if label not in barred]
 
-    def few(self, low: float = -math.inf, high: float = math.inf) -> list[Any]:
-        """The few cells that an action may set, with row values between two; [] where any."""
-        return self.answers
+    @property
+    def few(self) -> list[Any]:
+        """The few cells that an action may set; [] where it may set any number."""
+        return self.answers or [*self.observed]
 
     @property
     def dtype_levels(self) -> tuple[Hashable, ...]:

@@ -42,13 +42,9 @@ def evidence(column: pd.Series, name: str, of_numbers: bool) -> Evidence:
         if (values % 1 != 0).any():
             return ""
         by_values = n >= ROWS and n - distinct <= TIES * n and _is_no_amount(values, n - distinct)
-    by_name = is_named(name) and distinct >= min(DISTINCT, n / 2)
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    by_name = bool(NAMED.search(words)) and distinct >= min(DISTINCT, n / 2)
     return "values" if by_values else "name" if by_name else ""
-
-
-def is_named(name: str) -> bool:
-    """Whether a name is one of an identifier."""
-    return bool(NAMED.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
 
 
 def _is_no_amount(values: npt.NDArray[Any], ties: int) -> bool:

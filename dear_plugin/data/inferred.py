@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import pandas as pd
 
@@ -106,25 +106,13 @@ class Inferred:
             SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
                 that are neither numbers nor categories; all complaints at once.
         """
-        given = {
-            "immutable": immutable,
-            "increasing": increasing,
-            "decreasing": decreasing,
-            "categorical": categorical,
-            "numeric": numeric,
-            "identifiers": identifiers,
-            "ranges": ranges,
-            "special": special,
-            "ordered": ordered,
-            "excluded": excluded,
-            "units": units,
-            "labels": labels,
-            "costs": costs,
-            "steps": steps,
-            "cyclic": cyclic,
-        }
+        given = {"immutable": immutable, "increasing": increasing, "decreasing": decreasing}
+        given |= {"categorical": categorical, "numeric": numeric, "identifiers": identifiers}
+        maps: dict[str, Any] = {"ranges": ranges, "special": special, "ordered": ordered}
+        maps |= {"excluded": excluded, "units": units, "labels": labels, "costs": costs}
+        maps |= {"steps": steps, "cyclic": cyclic}
         names = feature_names(frame, target)
-        marked = infer_features(frame, names, given, central)
+        marked = infer_features(frame, names, {**given, **maps}, central)
         features = dummies.together(marked, dummies.infer(frame, marked, exactly_one))
         others = [feature for feature in features if not feature.identifier]
         relations = infer_relations(
@@ -132,8 +120,6 @@ class Inferred:
         )
         features = without_computed(features, relations)
         order = in_tiers.lists(tiers), graph.causes_of(causes), tuple(names)
-        made: Any = cls
-        schema = made(features, target, relations, tuple(rules), *order)
+        schema: Any = cast(Any, cls)(features, target, relations, tuple(rules), *order)
         graph.tell(schema.causes, schema.mutable)
-        out: Self = schema
-        return out
+        return cast(Self, schema)

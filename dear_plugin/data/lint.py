@@ -154,17 +154,13 @@ def _tell_of_observed(feature: Feature, is_amount: bool) -> None:
             " schema.replace(%r, observed=()) allows them",
             *(name, steps[0], name),
         )
-    elif not is_amount and all(v.is_integer() for v in observed) and _is_unrounded(observed):
+    # Rounded amounts often have a common step.
+    elif not is_amount and not any(v % 1 for v in observed) and math.gcd(*map(int, observed)) == 1:
         logger.warning(
             "column %r has only the values %s: no value in between is proposed; if they are codes"
             " and not amounts, declare categorical=[%r]",
             *(name, _shown(observed), name),
         )
-
-
-def _is_unrounded(observed: Sequence[float]) -> bool:
-    """Whether whole numbers have no common step, as rounded amounts often have."""
-    return math.gcd(*map(int, observed)) == 1
 
 
 def _shown(values: Sequence[float]) -> list[float]:

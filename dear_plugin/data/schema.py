@@ -20,7 +20,6 @@ from dear_plugin.data.exclusion import without
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.inferred import Inferred
 from dear_plugin.data.kinds import dummies
-from dear_plugin.data.kinds.dummies import labelled
 from dear_plugin.data.relations import Lookup, Relation, checked, from_dict
 from dear_plugin.data.rule import Condition, Rule, check_rules
 from dear_plugin.data.tiers import Tiers
@@ -155,7 +154,7 @@ class Schema(Inferred):
 
     def labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame with a column of labels, too, for each feature that has several columns."""
-        return labelled(frame, self.features)
+        return dummies.labelled(frame, self.features)
 
     @property
     def _owners(self) -> dict[str, str]:

@@ -207,8 +207,8 @@ def _refusal(limits: Limits, feature: Feature, row: int, j: int, wanted: float) 
 
 def curve_values(feature: Feature) -> list[Any]:
     """The values of a feature in a curve: all levels, or a grid over the range of a number."""
-    if few := feature.few():
-        return few
+    if feature.few:
+        return feature.few
     (low, high), (first, last) = feature.bounds, feature.limits or feature.bounds
     grid = np.linspace(max(low, first), min(high, last), POINTS)
     places = feature.precision

@@ -109,7 +109,7 @@ def _ends(feature: Feature, reach: Any, low: Any, high: Any) -> Values:
     low, high = max(float(low), feature.ends[0]), min(float(high), feature.ends[1])
     if low >= high:
         return {"none": AT_END}
-    few = feature.few(low, high)
+    few = [value for value in feature.few if low <= feature.place(value) <= high]
     ends = (few[0], few[-1]) if few else (low, high)
     held = [end if own is None else own for own, end in zip(reach or ends, ends, strict=True)]
     inside = [_between(feature, own, *ends) for own in held]
@@ -174,7 +174,7 @@ def _curve(session: Session, answer: Answer) -> Values:
         "own": None if pd.isna(own) else own,
         "tried": score if name in choices.hand else None,
         "ends": [values[0], values[-1]],
-        **_input(feature, feature.few()),
+        **_input(feature, feature.few),
         "values": known["value"].tolist(),
         "texts": [text_of(feature, value) for value in known["value"]],
         "lines": [

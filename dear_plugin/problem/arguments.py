@@ -160,7 +160,7 @@ def codes_of(feature: Feature, levels: Any) -> list[int]:
     if not values:
         raise ConstraintError(f"{where}: expected at least one of {list(known)}, got []")
     codes = sorted(known.index(c) for c in values)
-    if absent := feature.between(codes):
+    if absent := [c for c in feature.ranked[codes[0] : codes[-1]] if c not in values]:
         raise ConstraintError(
             f"{where}: it has an order, so allowed levels are neighbours; got {values}, without"
             f" {absent}"

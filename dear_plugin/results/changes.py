@@ -173,7 +173,7 @@ def only(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
 
 def is_amount(feature: Feature, value: Any) -> bool:
     """Whether a value is a number, and neither a code nor missing."""
-    return feature.is_amount(value)
+    return not (feature.choices or pd.isna(value) or value in feature.special)
 
 
 def is_exact(schema: Schema, feature: Feature) -> bool:

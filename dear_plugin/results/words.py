@@ -117,7 +117,9 @@ def unit_of(feature: Feature, value: Any) -> str:
 
 def rises(feature: Feature, old: Any, new: Any) -> bool | None:
     """Whether a number, or a level that has an order, rises; None for other changes."""
-    return feature.rises(old, new)
+    known, amounts = feature.ranked, is_amount(feature, old) and is_amount(feature, new)
+    has_order = amounts or (old in known and new in known)
+    return bool(feature.place(new) > feature.place(old)) if has_order else None
 
 
 def with_unit(feature: Feature, old: Any, new: Any) -> str:

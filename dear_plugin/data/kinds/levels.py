@@ -8,7 +8,6 @@ row has the place of a level among all, 0, 1, 2, ...; so a step costs its share 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -76,19 +75,6 @@ class Levels(Ordinal):
         """See `Column`."""
         known = isinstance(label, Hashable) and label in self.levels
         return float(self.levels.index(label)) if known else label
-
-    def few(self, low: float = -math.inf, high: float = math.inf) -> list[Any]:
-        """See `Feature`."""
-        return [level for level in self.answers if low <= self.place(level) <= high]
-
-    def rises(self, old: Any, new: Any) -> bool | None:
-        """See `Column`."""
-        known = old in self.levels and new in self.levels
-        return bool(self.place(new) > self.place(old)) if known else None
-
-    def between(self, places: Sequence[int]) -> list[Hashable]:
-        """See `Column`."""
-        return [self.levels[i] for i in range(places[0], places[-1]) if i not in places]
 
     def read_cells(self, column: pd.Series, accepted: Array | None) -> Reading:
         """See `Column`; new labels have no place."""

@@ -98,18 +98,6 @@ class Number(Ordinal):
         low, high = np.quantile(values, (outer, 1.0 - outer), method="inverted_cdf").tolist()
         return replace(self, central=(low, high), scale=_scale(values, low, high))
 
-    def few(self, low: float = -math.inf, high: float = math.inf) -> list[Any]:
-        """See `Feature`."""
-        return [value for value in self.observed if low <= value <= high]
-
-    def is_amount(self, cell: Any) -> bool:
-        """See `Column`."""
-        return not pd.isna(cell) and cell not in self.special
-
-    def rises(self, old: Any, new: Any) -> bool | None:
-        """See `Column`; of codes there is none."""
-        return bool(new > old) if self.is_amount(old) and self.is_amount(new) else None
-
     def is_on_grid(self, value: float) -> bool:
         """Whether a number has no more decimals than the feature."""
         return self.precision is None or math.isclose(value, round(value, self.precision))
