@@ -30,11 +30,6 @@ class Column:
 
     limited_by: ClassVar[tuple[str, ...]] = ("categories",)
 
-    @property
-    def known(self) -> tuple[Hashable, ...]:
-        """The labels that cells may have, a missing one as None, by position."""
-        return ()
-
     @classmethod
     def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
         """Whether a feature of a kind, with these other attributes, is of this class."""

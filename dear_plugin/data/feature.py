@@ -169,6 +169,11 @@ class Feature(Named, Column):
         return self.categories
 
     @property
+    def known(self) -> tuple[Hashable, ...]:
+        """The labels that cells may have, a missing one as None, by position."""
+        return self.choices
+
+    @property
     def ranked(self) -> tuple[Hashable, ...]:
         """The levels that have an order, the least first; () where it has none."""
         return ()

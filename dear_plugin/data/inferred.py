@@ -9,7 +9,6 @@ import pandas as pd
 
 from dear_plugin._threads import one_thread
 from dear_plugin.data import graph
-from dear_plugin.data import tiers as in_tiers
 from dear_plugin.data.definitions import infer_relations
 from dear_plugin.data.inference import feature_names, infer_features
 from dear_plugin.data.kinds import dummies
@@ -119,7 +118,7 @@ class Inferred:
             dummies.labelled(frame, features), others, pairs=orders, stated=definitions
         )
         features = without_computed(features, relations)
-        order = in_tiers.lists(tiers), graph.causes_of(causes), tuple(names)
-        schema: Any = cast(Any, cls)(features, target, relations, tuple(rules), *order)
+        stated = tuple(rules), tiers, causes, tuple(names)
+        schema: Any = cast(Any, cls)(features, target, relations, *stated)
         graph.tell(schema.causes, schema.mutable)
         return cast(Self, schema)

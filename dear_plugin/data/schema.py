@@ -146,7 +146,7 @@ class Schema(Inferred):
 
     def as_written(self, frame: pd.DataFrame) -> Schema:
         """This schema for frames that write labels in another way, as `frame` does: 1 for "1"."""
-        other = self.with_columns(as_written(self.columns, frame))
+        other = self.with_columns(as_written(each, frame[each.name]) for each in self.columns)
         pairs = [(f.name, f.choices, g.choices) for f, g in zip(self, other, strict=True)]
         labels = {name: dict(zip(own, new, strict=True)) for name, own, new in pairs}
         relations = tuple(renamed(each, labels) for each in self.relations)

@@ -68,7 +68,7 @@ class Levels(Ordinal):
 
     @property
     def known(self) -> tuple[Hashable, ...]:
-        """See `Column`."""
+        """See `Feature`; the missing one is last."""
         return (*self.levels, None)
 
     def place(self, label: Any) -> Any:
@@ -128,11 +128,8 @@ def of_ranges(column: pd.Series) -> tuple[str, ...] | None:
 
 def as_stored(feature: Feature, column: pd.Series) -> Feature:
     """A feature of a stated order with the dtype and levels of its column, (n,)."""
-    dtype, is_ordered = column.dtype, False
-    stored: tuple[Hashable, ...] = ()
-    if isinstance(dtype, pd.CategoricalDtype):
-        stored, is_ordered = labels.plain(feature.name, dtype.categories), bool(dtype.ordered)
+    stored, is_ordered = labels.stored_in(column)
     if stored and not set(feature.levels) <= set(stored):
         stored, is_ordered = (), True
-    own: dict[str, Any] = {"dtype": str(dtype), "missing": missing_of(column)}
+    own: dict[str, Any] = {"dtype": str(column.dtype), "missing": missing_of(column)}
     return dataclasses.replace(feature, stored=stored, ordered=is_ordered, **own)
