@@ -97,7 +97,7 @@ class Host:
 
     @contextmanager
     def remembering(self) -> Iterator[None]:
-        """Within a call, the model is asked once of the first rows, those of the query."""
+        """Within a call, the model evaluates the first rows, those of the query, once."""
         self._said = {}
         try:
             yield
@@ -180,7 +180,7 @@ class OheMinMax:
 
 def _sources(feature: Feature, start: int) -> list[tuple[int, float, float]]:
     """(engine's column, factor, offset) of each of DiCE's columns of a feature."""
-    if feature.is_number:
+    if not feature.categories:
         constant = feature.bounds[0] == feature.bounds[1]
         return [(start, 0.0 if constant else 1.0, 0.0)]
     if feature.kind is Kind.CATEGORICAL:

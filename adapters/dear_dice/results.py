@@ -220,7 +220,7 @@ class Found:
         if request.verbose:
             for index, example in zip(query.rows.index, examples, strict=True):
                 texts = example.describe() or [f"no counterfactual found: {example.reason}"]
-                # A level that is shown unless it is switched off, for it was asked for.
+                # A level that is shown unless it is switched off, for it was requested.
                 logger.warning("\n".join(f"query {index}: {text}" for text in texts))
         return examples
 

@@ -32,7 +32,7 @@ FRAMES: dict[type, str] = {
     list: "rows are pd.DataFrame(rows)",
     np.ndarray: "pass pd.DataFrame(array, columns=names)",
 }
-# The arguments of `Schema.infer` that say something of features: {feature: value}, and lists.
+# The arguments of `Schema.infer` that are {feature: value}; others of features are lists.
 MAPPINGS = (
     *("ranges", "special", "ordered", "excluded", "units", "labels", "costs", "steps"),
     "cyclic",
@@ -44,8 +44,6 @@ SEVERAL = {
     "ordered": "a list of levels, the least first",
     "excluded": "a list of levels",
 }
-LISTS = ("immutable", "increasing", "decreasing", "categorical", "numeric", "identifiers")
-OF_FEATURES = (*LISTS, *MAPPINGS)
 
 
 def misfit(frame: Any) -> str:
@@ -169,7 +167,7 @@ def _infer(column: pd.Series, name: str, given: Mapping[str, Any], marks: Marks)
     ranked = in_order.stated(column, name, order)
     every = (kind.infer(ranked, codes, as_category) for kind in KINDS)
     feature = next(each for each in every if each is not None)
-    if name in amounts and not feature.is_number:
+    if name in amounts and feature.categories:
         fix = line(name, as_numbers(column))
         raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories: {fix}")
     return feature if order is None else in_order.as_stored(feature, column)
@@ -233,7 +231,7 @@ def _step_of(feature: Feature, steps: Mapping[str, float | None]) -> float | Non
     """The step that is stated of a number; None where none is, 0 for any value."""
     if feature.name not in steps:
         return None
-    if not feature.holds_numbers:
+    if feature.choices:
         raise SchemaError(f"steps[{feature.name!r}]: expected a numeric feature, got categories")
     return steps[feature.name] or 0.0
 
@@ -244,7 +242,7 @@ def _limits_of(
     """The range that restricts a number, with None as an open end; None where none is given."""
     if pair is None:
         return None
-    if not feature.is_number:
+    if "ranges" not in feature.limited_by:
         raise SchemaError(f"ranges[{feature.name!r}]: expected a numeric feature, got categories")
     ends = with_infinity(*(feature.place(end) for end in pair))
     if any(np.ndim(end) for end in ends):
@@ -255,7 +253,7 @@ def _limits_of(
     try:
         low, high = map(float, ends)
     except (TypeError, ValueError):
-        known = f"levels among {feature.levels}" if feature.levels else "numbers"
+        known = f"levels among {feature.ranked}" if feature.ranked else "numbers"
         expected = f"{known}, or None for an open end"
         raise SchemaError(
             f"ranges[{feature.name!r}]: expected {expected}; got {shown(pair)}"

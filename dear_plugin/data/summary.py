@@ -33,9 +33,9 @@ def in_a_line(
         "increasing": [f.name for f in features if f.direction > 0],
         "decreasing": [f.name for f in features if f.direction < 0],
         "costs": [f"{f.name} {f.cost:g}" for f in features if f.cost != 1.0],
-        "levels in order": [f.name for f in features if f.is_number and f.levels],
+        "levels in order": [f.name for f in features if f.ranked],
         "levels in a circle": [f.name for f in features if f.circle],
-        "only some values": [f.name for f in features if f.holds_numbers and f.observed],
+        "only some values": [f.name for f in features if f.observed and not f.ranked],
         "ranges": [f"{f.name} {_values(f)}" for f in features if f.limits],
         "steps": [f"{f.name} {f.action_step:g}" for f in features if _is_coarse(f)],
         "heavy tails": [text for f in features for text in _tails(f)],
@@ -67,7 +67,7 @@ def as_table(features: Sequence[Feature], tiers: Tiers, causes: Causes) -> str:
 
 def described(feature: Feature) -> str:
     """The kind of a feature, its values, and the steps of actions on it, as a line."""
-    kind = "levels in order" if feature.is_number and feature.levels else feature.kind
+    kind = "levels in order" if feature.ranked else feature.kind
     steps = _steps(feature)
     return f"{kind}: {_values(feature)}{steps and f'; steps of {steps}'}"
 
@@ -105,18 +105,18 @@ def _steps(feature: Feature) -> str:
 
 def _costs_1(feature: Feature) -> str:
     """The change of a number that costs 1; nothing of categories, of which another one does."""
-    if not feature.is_number:
+    if feature.categories:
         return ""
     return f"{feature.unit_of_cost / feature.cost:,.4g} {feature.unit}".rstrip()
 
 
 def _values(feature: Feature) -> str:
     """The range of a number with its unit, or the first levels of a category."""
-    if feature.holds_numbers:
+    if not feature.choices:
         low, high = feature.limits or feature.bounds
         return f"{low:,.10g} to {high:,.10g} {feature.unit}".rstrip()
     low, high = feature.limits or (-math.inf, math.inf)
-    out = [e for e in feature.levels if not low <= feature.place(e) <= high]
+    out = [each for each in feature.ranked if not low <= feature.place(each) <= high]
     choices = [each for each in feature.choices if each not in out]
     levels = [feature.called_level(level) or str(level) for level in choices]
     more = f" and {len(levels) - MOST_LEVELS} more" * (len(levels) > MOST_LEVELS)

@@ -181,13 +181,13 @@ def only(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
 
 def is_amount(feature: Feature, value: Any) -> bool:
     """Whether a value is a number, and neither a code nor missing."""
-    return feature.holds_numbers and not pd.isna(value) and value not in feature.special
+    return not (feature.choices or pd.isna(value) or value in feature.special)
 
 
 def is_exact(schema: Schema, feature: Feature) -> bool:
     """Whether what forces a feature sets its value, and not only a bound of it."""
     relations = (relation for relation in schema.relations if relation.is_definition)
-    return not feature.holds_numbers or any(feature.name in each.members for each in relations)
+    return bool(feature.choices) or any(feature.name in each.members for each in relations)
 
 
 def _same(one: Any, other: Any) -> bool:
