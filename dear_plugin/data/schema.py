@@ -20,7 +20,13 @@ from dear_plugin.data.causal_order import CausalOrder
 from dear_plugin.data.definitions import infer_relations
 from dear_plugin.data.exclusion import without
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.inference import OF_FEATURES, feature_names, infer_features
+from dear_plugin.data.inference import (
+    OF_FEATURES,
+    feature_names,
+    infer_features,
+    of_columns,
+    with_stated,
+)
 from dear_plugin.data.kinds import dummies
 from dear_plugin.data.kinds.dummies import labelled
 from dear_plugin.data.relations import Lookup, Relation, checked, from_dict, without_computed
@@ -151,8 +157,10 @@ class Schema:
         """
         given = {name: value for name, value in locals().items() if name in OF_FEATURES}
         names = feature_names(frame, target)
-        marked = infer_features(frame, names, given, central)
+        own, whole = of_columns(given, names)
+        marked = infer_features(frame, names, own, central)
         features = dummies.together(marked, dummies.infer(frame, marked, exactly_one))
+        features = with_stated(features, whole, names)
         others = [feature for feature in features if not feature.identifier]
         relations = infer_relations(
             labelled(frame, features), others, pairs=orders, stated=definitions
@@ -245,7 +253,7 @@ class Schema:
     def with_columns(self, columns: Iterable[Feature]) -> Schema:
         """This schema with other columns, (q,); those of a feature stay those of one."""
         features = dummies.together(tuple(columns), self.exactly_one)
-        return dataclasses.replace(self, features=features)
+        return dataclasses.replace(self, features=dummies.kept(features, self.features))
 
     def as_written(self, frame: pd.DataFrame) -> Schema:
         """This schema for frames that write labels in another way, as `frame` does: 1 for "1"."""
@@ -279,7 +287,7 @@ class Schema:
         """A copy in which one feature has other attributes (see `Feature`)."""
         (i,) = self.index([name])
         features = list(self.features)
-        features[i] = dataclasses.replace(features[i], **changes)
+        features[i] = dummies.restated(dataclasses.replace(features[i], **changes))
         return dataclasses.replace(self, features=tuple(features))
 
     def excluding(self, kinds: pd.DataFrame) -> Schema:
@@ -319,9 +327,12 @@ class Schema:
             SchemaError: the file cannot be read, or does not fit the frame.
         """
         given, more = toml.arguments(toml.read(path), frame)
-        schema = cls.infer(frame, **given, rules=rules)
-        for name, attributes in more.items():
-            schema = schema.replace(name, **attributes)
+        try:
+            schema = cls.infer(frame, **given, rules=rules)
+            for name, attributes in more.items():
+                schema = schema.replace(name, **attributes)
+        except SchemaError as error:
+            raise SchemaError(f"{path}: {error}") from error
         return schema
 
     def to_toml(self, path: str | Path) -> None:
@@ -332,7 +343,7 @@ class Schema:
         """
         causes = {name: [*causes] for name, causes in self.causes}
         text = toml.written(
-            [column for feature in self for column in dummies.stated(feature)],
+            [each for f in self for each in (*dummies.stated(f), *[f] * bool(f.dummies))],
             self.relations,
             {"causes": causes} if causes else {"tiers": [[*tier] for tier in self.tiers]},
             target=self.target,

@@ -130,6 +130,25 @@ class TestWhatIsWritten:
         assert f"{PEOPLE} letters: " in words
         assert "with what to do" in words
 
+    def test_the_last_line_counts_what_is_accepted_already(self, files, tmp_path, capsys):
+        train = pd.read_csv(files / "train.csv")
+        names = ["income", "loan", "years"]
+        known = joblib.load(files / "model.joblib").predict(train[names])
+        accepted = train[known == 1].head(2).drop(columns="approved")
+        accepted.to_csv(files / "accepted.csv", index=False)
+        assert run(files, tmp_path / "out", people="accepted.csv") == 0
+        told = capsys.readouterr().out
+        assert "2 letters: 2 accepted already" in told
+        assert "2: accepted as it is: no change is needed" in told
+
+    def test_reasons_that_are_not_named_are_counted(self):
+        """They were cut after three, and the numbers did not add up."""
+        reasons = [*"aaabbbcccde"]
+        told = command._in_words(pd.DataFrame({"letter": "none", "reason": reasons}))
+        assert told.endswith("\n  2: other reasons, which actions.csv has as letter_reason")
+        few = command._in_words(pd.DataFrame({"letter": "none", "reason": reasons[:9]}))
+        assert "other reasons" not in few
+
     def test_up_to_three_ways_in_a_letter(self, files, tmp_path):
         assert run(files, tmp_path / "out", "--ways", "3") == 0
         text = (tmp_path / "out" / "letters.html").read_text(encoding="utf8")
@@ -140,6 +159,16 @@ class TestWhatIsWritten:
         text = (tmp_path / "out" / "letters.html").read_text(encoding="utf8")
         assert '<html lang="de">' in text
         assert "Entscheidung" in text
+
+    def test_nothing_is_written_where_a_column_cannot_be_read(self, files, tmp_path, capsys):
+        people = pd.read_csv(files / "people.csv").astype({"income": object})
+        people.loc[1, "income"] = "-"
+        people.to_csv(files / "marked.csv", index=False)
+        assert run(files, tmp_path / "out", people="marked.csv") == 2
+        told = capsys.readouterr().err
+        assert "marked.csv: column 'income' must hold numbers" in told
+        assert f"no number in 1 rows, first ['{people['case'][1]}']" in told
+        assert not (tmp_path / "out").exists()
 
 
 class TestAgain:

@@ -194,7 +194,28 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
         cost=max(costs, default=1.0),
         dummies=tuple(own),
     )
-    return replace(feature, dummies=tuple(stated(feature)))
+    return restated(feature)
+
+
+def kept(features: Iterable[Feature], before: Iterable[Feature]) -> tuple[Feature, ...]:
+    """Features, those of several columns with the texts and the excluded levels of before."""
+    own = {each.name: each for each in before if each.dummies}
+    return tuple(
+        replace(
+            each,
+            label=own[each.name].label or each.label,
+            level_labels=own[each.name].level_labels or each.level_labels,
+            excluded=(*dict.fromkeys((*each.excluded, *own[each.name].excluded)),),
+        )
+        if each.name in own
+        else each
+        for each in features
+    )
+
+
+def restated(feature: Feature) -> Feature:
+    """A feature whose columns have what is stated of all of them."""
+    return replace(feature, dummies=tuple(stated(feature))) if feature.dummies else feature
 
 
 def stated(feature: Feature) -> Iterable[Feature]:
