@@ -43,8 +43,6 @@ MOST_REASONS = 3
 # Why a row that needs none has no advice.
 NEEDLESS = "accepted as it is: no change is needed, and the letter names none"
 CASE = "case"
-# Of the tables, what is read back as text.
-TEXTS = {"letter_ranks": str}
 # Characters that a name of a file cannot have.
 UNSAFE = str.maketrans(dict.fromkeys('<>:"/\\|?*\0', "_"))
 # What the table "letters" of a schema file may state, in the place of options.
@@ -127,6 +125,7 @@ def write_letters(settings: Letters) -> int:
         raise InputError(f"{settings.rows}: {error}") from error
     target = _class_of(dear, settings.want)
     dear = dear if settings.saved or train is None else dear.fit(train)
+    _check_files(rows.index)
     _claim(out, settings.signature)
     starts = range(0, len(rows), ROWS_AT_ONCE)
     todo = [start for start in starts if not _part(out, start, TABLES[-1]).exists()]
@@ -138,6 +137,13 @@ def write_letters(settings: Letters) -> int:
     _print(out, [*map(str, rows.index)], settings.language or "en")
     print(f"{out}: {_in_words(kinds)}")
     return int((kinds["letter"] == KINDS["unreadable"]).any())
+
+
+def _check_files(cases: pd.Index) -> None:
+    """Raise an error where the letters of two cases would be one file."""
+    files = pd.Index([_file(Path(), str(case), "").name.casefold() for case in cases])
+    if twice := [*cases[files.duplicated(keep=False)][:3]]:
+        raise InputError(f"--index: expected cases whose names of files differ, got {twice}")
 
 
 def _claim(out: Path, signature: Mapping[str, str]) -> None:
@@ -219,7 +225,11 @@ def _joined(out: Path, starts: Sequence[int]) -> pd.DataFrame:
     """Write the tables of all rows, the parts of which stay; returns what kind each is."""
     whole = {}
     for name in TABLES:
-        parts = [pd.read_csv(_part(out, start, name), dtype=TEXTS) for start in starts]
+        # As they are written: "007" and "None" are no other texts.
+        parts = [
+            pd.read_csv(_part(out, start, name), dtype=str, keep_default_na=False)
+            for start in starts
+        ]
         whole[name] = pd.concat(parts, ignore_index=True)
     for name in ("changes", "actions"):
         whole[name].to_csv(out / f"{name}.csv", index=False)
@@ -237,7 +247,7 @@ def _in_words(kinds: pd.DataFrame) -> str:
     """How many letters say what, and the most frequent reasons of those without a way."""
     counts = Counter(kinds["letter"])
     parts = [f"{counts[kind]} {kind}" for kind in (ADVICE, *KINDS.values()) if counts[kind]]
-    reasons = Counter(kinds["reason"].dropna())
+    reasons = Counter(filter(None, kinds["reason"]))
     told = dict(reasons.most_common(MOST_REASONS))
     why = "".join(f"\n  {count}: {reason}" for reason, count in told.items())
     if more := reasons.total() - sum(told.values()):

@@ -130,6 +130,19 @@ class TestWhatIsWritten:
         assert f"{PEOPLE} letters: " in words
         assert "with what to do" in words
 
+    def test_cases_and_levels_are_in_the_tables_as_they_are_written(self, files, tmp_path):
+        """ "007" became 7, and a level that is called "None" an empty cell."""
+        people = pd.read_csv(files / "people.csv").head(3).assign(file=["007", "NA", "2.50"])
+        people.to_csv(files / "cases.csv", index=False)
+        more = ["--index", "file"]
+        assert run(files, tmp_path / "out", *more, people="cases.csv") == 2
+        people.assign(file=["007", "008", "2.50"]).to_csv(files / "cases.csv", index=False)
+        assert run(files, tmp_path / "out", *more, people="cases.csv") == 0
+        cases = ["007", "008", "2.50"]
+        lines = (tmp_path / "out" / "actions.csv").read_text(encoding="utf8").splitlines()
+        assert [line.partition(",")[0] for line in lines[1:]] == cases
+        assert sorted(path.stem for path in (tmp_path / "out" / "letters").iterdir()) == cases
+
     def test_the_last_line_counts_what_is_accepted_already(self, files, tmp_path, capsys):
         train = pd.read_csv(files / "train.csv")
         names = ["income", "loan", "years"]
@@ -240,6 +253,7 @@ class TestSettings:
     [
         (["--index", "cases"], "did you mean 'case'"),
         (["--index", "town"], "another case in each row"),
+        (["--index", "file"], "cases whose names of files differ, got ['0/1', '0_1']"),
         (["--act-on", "incme"], "did you mean 'income'"),
         (["--want", "yes"], "unknown classes: 'yes'"),
         (["--language", "fr"], "template must be"),
@@ -250,6 +264,9 @@ class TestSettings:
 def test_what_does_not_fit_is_an_error_before_anything_is_written(
     files, tmp_path, capsys, more, message
 ):
-    assert run(files, tmp_path / "out", *more) == 2
+    people = pd.read_csv(files / "people.csv")
+    names = ["0/1", "0_1", *map(str, range(2, PEOPLE))]
+    people.assign(file=names).to_csv(files / "filed.csv", index=False)
+    assert run(files, tmp_path / "out", *more, people="filed.csv") == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
