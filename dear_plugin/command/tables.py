@@ -78,8 +78,8 @@ def read_cases(path: Path, option: str, column: str, schema: Schema) -> pd.DataF
         return frame.set_axis(pd.RangeIndex(1, len(frame) + 1, name="case"))
     if column not in frame:
         raise InputError(f"--index: {unknown('columns', [column], frame.columns)}")
-    cases = pd.read_csv(path, usecols=[column], dtype=str, skip_blank_lines=True)[column]
-    if none := int(cases.isna().sum()):
+    cases = pd.read_csv(path, usecols=[column], dtype=str, keep_default_na=False)[column]
+    if none := int((cases == "").sum()):
         raise InputError(f"--index {column}: expected a case in each row, got none in {none}")
     if twice := [*cases[cases.duplicated()].unique()[:3]]:
         raise InputError(
@@ -101,11 +101,12 @@ def _head(path: Path) -> list[str]:
         lines = csv.reader(file)
         head = next(lines, [])
         _check_names(head)
-        missing: dict[str, str] = {}
+        missing, marks = dict[str, str](), {*MISSING} - {""}
         for line in lines:
             if line and len(line) != len(head):
                 raise ValueError(LINE.format(lines.line_num, len(line), len(head)))
-            missing |= {n: v for n, v in zip(head, line, strict=False) if v in MISSING[1:]}
+            if not marks.isdisjoint(line):
+                missing |= {n: v for n, v in zip(head, line, strict=False) if v in marks}
     for name, marker in missing.items():
         logger.warning("%s: column %r: %r is read as a missing value", path.name, name, marker)
     return head

@@ -98,13 +98,13 @@ def of_columns(
     if any(name not in names for k in {*given} - {*OF_WHOLE} for name in given[k] or ()):
         return own, others  # an error, which then names all
     for what in OF_WHOLE:
-        some = given[what]
+        some = None if isinstance(given[what], str) else given[what]
         if isinstance(some, Mapping):
-            own[what] = {name: each for name, each in some.items() if name in names}
-            others[what] = {name: each for name, each in some.items() if name not in names}
-        elif some and not isinstance(some, str):
-            own[what] = [name for name in some if name in names]
+            others[what] = {name: some[name] for name in some if name not in names}
+            own[what] = {name: some[name] for name in some if name in names}
+        elif some is not None:
             others[what] = [name for name in some if name not in names]
+            own[what] = [name for name in some if name in names]
     return own, others
 
 

@@ -134,14 +134,13 @@ class TestWhatIsWritten:
         """ "007" became 7, and a level that is called "None" an empty cell."""
         people = pd.read_csv(files / "people.csv").head(3).assign(file=["007", "NA", "2.50"])
         people.to_csv(files / "cases.csv", index=False)
-        more = ["--index", "file"]
-        assert run(files, tmp_path / "out", *more, people="cases.csv") == 2
-        people.assign(file=["007", "008", "2.50"]).to_csv(files / "cases.csv", index=False)
-        assert run(files, tmp_path / "out", *more, people="cases.csv") == 0
-        cases = ["007", "008", "2.50"]
+        assert run(files, tmp_path / "out", "--index", "file", people="cases.csv") == 0
+        cases = people["file"].tolist()
         lines = (tmp_path / "out" / "actions.csv").read_text(encoding="utf8").splitlines()
         assert [line.partition(",")[0] for line in lines[1:]] == cases
-        assert sorted(path.stem for path in (tmp_path / "out" / "letters").iterdir()) == cases
+        assert sorted(path.stem for path in (tmp_path / "out" / "letters").iterdir()) == sorted(
+            cases
+        )
 
     def test_the_last_line_counts_what_is_accepted_already(self, files, tmp_path, capsys):
         train = pd.read_csv(files / "train.csv")

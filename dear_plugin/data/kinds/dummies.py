@@ -200,15 +200,11 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
 def kept(features: Iterable[Feature], before: Iterable[Feature]) -> tuple[Feature, ...]:
     """Features, those of several columns with the texts and the excluded levels of before."""
     own = {each.name: each for each in before if each.dummies}
+    same = ("label", "level_labels", "excluded")
     return tuple(
         replace(
-            each,
-            label=own[each.name].label or each.label,
-            level_labels=own[each.name].level_labels or each.level_labels,
-            excluded=(*dict.fromkeys((*each.excluded, *own[each.name].excluded)),),
+            each, **{n: getattr(own.get(each.name, each), n) or getattr(each, n) for n in same}
         )
-        if each.name in own
-        else each
         for each in features
     )
 
