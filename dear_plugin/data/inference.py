@@ -95,8 +95,6 @@ def of_columns(
         names: the columns that are features.
     """
     own, others = dict(given), dict.fromkeys(given)
-    if any(name not in names for k in {*given} - {*OF_WHOLE} for name in given[k] or ()):
-        return own, others  # an error, which then names all
     for what in OF_WHOLE:
         some = None if isinstance(given[what], str) else given[what]
         if isinstance(some, Mapping):
@@ -105,6 +103,10 @@ def of_columns(
         elif some is not None:
             others[what] = [name for name in some if name not in names]
             own[what] = [name for name in some if name in names]
+    try:
+        _marks(own, names)
+    except SchemaError:
+        return dict(given), dict.fromkeys(given)  # so that the error names all
     return own, others
 
 
