@@ -150,7 +150,6 @@ def _explained(table: Table, at: Tensor) -> Proposal:
     row, sets, values, margin = table.row[at], table.set[at], table.values[at], table.margin[at]
     proposal = decoded(table.problem, row, sets, values)
     status = torch.zeros(len(at), dtype=torch.int64)
-    status[margin < table.enough[row]] = Status.LESS_MARGIN
     status[(values == table.problem.own(row, sets)).all(1)] = Status.NO_ADVICE
     status[margin < table.aim[row]] = Status.UNREACHED
     return replace(proposal, status=status, measured=table.measured[at])

@@ -166,8 +166,7 @@ def _answer(result: Result, at: int) -> str:
 
 
 def _is_credible(result: Result, at: int) -> bool:
-    """Whether nothing is said against the answer; as with actions that the user gave."""
-    return bool(result.credibility.credible[at]) or not result.proposal.searched
+    return bool(result.credibility.credible[at])
 
 
 def _certainty(result: Result, at: int) -> list[str]:

@@ -61,10 +61,11 @@ def advisable(result: Result, at: int) -> bool:
     """
     if not bool(result.success[at] & result.acts[at]):
         return False
+    if not bool(result.credibility.credible[at]):
+        return False
     if result.proposal.searched:
-        good = bool(result.credibility.credible[at])
         unfit = unclear_changes(result, at) or rare_values(result, at) or far_changes(result, at)
-        if not good or unfit:
+        if unfit:
             return False
     undone = bool((result.spread.reliance[at] > 0.0) & result.spread.alone[at])
     return not (undone or unsure_needs(result, at))
