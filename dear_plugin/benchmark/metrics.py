@@ -189,5 +189,5 @@ def noise_reported(recourses: Recourses, names: tuple[str, ...] = NOISE) -> Trut
     """
     moves = recourses.changed[:, list(recourses.encoder.schema.index(names))].any(1).numpy()
     texts = recourses.describe()
-    told: Truths = moves | np.array([any(name in text for name in names) for text in texts])
-    return told
+    reported: Truths = moves | np.array([any(name in text for name in names) for text in texts])
+    return reported

@@ -57,7 +57,7 @@ def explore(settings: Explore) -> None:
 
 
 def _free_port() -> int:
-    """A port of this machine that nobody uses."""
+    """A port of this machine that is free."""
     with socket.socket() as place:
         place.bind(("localhost", 0))
         return int(place.getsockname()[1])

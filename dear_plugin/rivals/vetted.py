@@ -19,7 +19,7 @@ from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search import Search
 from dear_plugin.search.criteria import RowCriteria
 
-# How much farther past the boundary a method is asked to go where its answer does not meet the
+# How much farther past the boundary a method goes where its answer does not meet the
 # criteria, as a share of the spread of the model's scores.
 FARTHER = (0.1, 0.2, 0.4, 0.8, 1.6)
 
@@ -147,7 +147,7 @@ class _Asking:
         if self.vetted.method.follows_margin:
             for rows, part in self._farther(best, met):
                 best, met[rows] = best.merged(part, rows), True
-        # What an answer lacks is evaluated when it is asked for.
+        # What an answer lacks is evaluated when it is needed.
         return best
 
     @lazy
