@@ -152,8 +152,10 @@ def check_request(frame: pd.DataFrame, request: Request, interface: Interface) -
 
 
 def check_vary(vary: Sequence[str], interface: Interface) -> None:
-    """Refuse features to vary of which the schema lets none change."""
-    if not set(vary) & set(interface.schema.mutable):
+    """Refuse columns to vary of which the schema lets none change."""
+    schema = interface.schema
+    owned = zip(schema.column_names, schema.owner, strict=True)
+    if not set(vary) & {name for name, j in owned if not schema.features[j].immutable}:
         raise UserConfigValidationException(
             f"Some features need to be varied for generating counterfactuals, but {list(vary)} are"
             " immutable: vary another feature, or leave one out of immutable=."

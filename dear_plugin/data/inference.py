@@ -40,6 +40,13 @@ MAPPINGS = (
 )
 # Those that may also name a feature of several columns.
 OF_WHOLE = ("immutable", "labels", "costs", "excluded")
+# What each of them says of a feature, where that is several values.
+SEVERAL = {
+    "ranges": "(low, high)",
+    "special": "a list of values",
+    "ordered": "a list of levels, the least first",
+    "excluded": "a list of levels",
+}
 
 
 def misfit(frame: Any) -> str:
@@ -127,6 +134,13 @@ def with_stated(
     return tuple(dummies.restated(feature) for feature in marked)
 
 
+def require_lists(**given: Any) -> None:
+    """Raise an error where an argument that is given is no list."""
+    for name, value in given.items():
+        if value is not None and not isinstance(value, Iterable):
+            raise SchemaError(f"{argument(name)} must be a list, got {shown(value)}")
+
+
 def infer_features(
     frame: pd.DataFrame, names: Sequence[str], given: Mapping[str, Any], central: float
 ) -> list[Feature]:
@@ -172,6 +186,7 @@ def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
     every = dict.fromkeys(name for some in absent.values() for name in some)
     wrong = [f"{where}: {unknown('features', every, names)}"] if where else []
     wrong += [text for what in ("labels", "units") for text in _not_text(what, given[what])]
+    wrong += [text for what in SEVERAL for text in _not_several(what, given[what])]
     if wrong:
         raise SchemaError("; ".join(wrong))
     contrary = ("categorical", "numeric"), ("identifiers", "numeric"), ("increasing", "decreasing")
@@ -252,6 +267,17 @@ def _not_text(what: str, texts: Mapping[str, Any] | None) -> list[str]:
     ]
 
 
+def _not_several(what: str, values: Mapping[str, Any] | None) -> list[str]:
+    """What is wrong with ranges, and lists of values."""
+    return [
+        f"{what}[{name!r}] must be {SEVERAL[what]}, got {shown(each)}"
+        for name, each in (values or {}).items()
+        if isinstance(each, str)
+        or not isinstance(each, Iterable)
+        or (what == "ranges" and len([*each]) != 2)
+    ]
+
+
 def _step_of(feature: Feature, steps: Mapping[str, float | None]) -> float | None:
     """The step that is stated of a number; None where none is, 0 for any value."""
     if feature.name not in steps:
@@ -275,7 +301,14 @@ def _limits_of(
             f"ranges[{feature.name!r}]: expected (low, high), the same for all rows; for limits of"
             " each row: generate(rows, within=Constraints(ranges=...))"
         )
-    low, high = map(float, ends)
+    try:
+        low, high = map(float, ends)
+    except (TypeError, ValueError):
+        known = f"levels among {feature.ranked}" if feature.ranked else "numbers"
+        expected = f"{known}, or None for an open end"
+        raise SchemaError(
+            f"ranges[{feature.name!r}]: expected {expected}; got {shown(pair)}"
+        ) from None
     if not low <= high:
         raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")
     return low, high

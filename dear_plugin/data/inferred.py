@@ -10,7 +10,13 @@ import pandas as pd
 from dear_plugin._threads import one_thread
 from dear_plugin.data import graph
 from dear_plugin.data.definitions import infer_relations
-from dear_plugin.data.inference import feature_names, infer_features, of_columns, with_stated
+from dear_plugin.data.inference import (
+    feature_names,
+    infer_features,
+    of_columns,
+    require_lists,
+    with_stated,
+)
 from dear_plugin.data.kinds import dummies
 from dear_plugin.data.relations import without_computed
 from dear_plugin.data.rule import Condition, Rule
@@ -110,6 +116,7 @@ class Inferred:
         maps: dict[str, Any] = {"ranges": ranges, "special": special, "ordered": ordered}
         maps |= {"excluded": excluded, "units": units, "labels": labels, "costs": costs}
         maps |= {"steps": steps, "cyclic": cyclic}
+        require_lists(orders=orders, exactly_one=exactly_one, rules=rules)
         names = feature_names(frame, target)
         own, whole = of_columns({**given, **maps}, names)
         marked = infer_features(frame, names, own, central)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -33,6 +34,7 @@ def in_a_line(
         "decreasing": [f.name for f in features if f.direction < 0],
         "costs": [f"{f.name} {f.cost:g}" for f in features if f.cost != 1.0],
         "levels in order": [f.name for f in features if f.ranked],
+        "levels in a circle": [f.name for f in features if f.circle],
         "only some values": [f.name for f in features if f.observed and not f.ranked],
         "ranges": [f"{f.name} {_values(f)}" for f in features if f.limits],
         "steps": [f"{f.name} {f.action_step:g}" for f in features if _is_coarse(f)],
@@ -122,7 +124,10 @@ def _values(feature: Feature) -> str:
     if not feature.choices:
         low, high = feature.limits or feature.bounds
         return f"{low:,.10g} to {high:,.10g} {feature.unit}".rstrip()
-    levels = [feature.called_level(level) or str(level) for level in feature.choices]
+    low, high = feature.limits or (-math.inf, math.inf)
+    out = [each for each in feature.ranked if not low <= feature.place(each) <= high]
+    choices = [each for each in feature.choices if each not in out]
+    levels = [feature.called_level(level) or str(level) for level in choices]
     more = f" and {len(levels) - MOST_LEVELS} more" * (len(levels) > MOST_LEVELS)
     return ", ".join(levels[:MOST_LEVELS]) + more
 

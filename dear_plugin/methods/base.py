@@ -184,12 +184,12 @@ class RecourseMethod(Named, Estimator, ABC):
         if not self._scores_new(frame, x, bad):
             fixed = None
             x, bad = self.encoder.readable_rows(frame)
-        self._tell_of_new(x)
         if bad and on_error == "raise":
             self.encoder.rows(frame, fixed)
         unreadable = np.full(len(x), "", dtype=object)
         unreadable[list(bad)] = list(bad.values())
         at = torch.from_numpy(np.flatnonzero(unreadable == ""))
+        self._tell_of_new(x[at])
         x[list(bad)] = 0.0
         feasible = admissible(within, x, self.encoder, column_limits(self.schema, frame))
         goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)

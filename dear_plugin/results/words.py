@@ -211,7 +211,7 @@ def _count(line: Line) -> str:
 
 def _range(line: Line) -> str:
     """The range of a number's mean change; "" where both ends have the same text."""
-    if not line.is_amount or line.kind != "indirect":
+    if not line.is_amount:
         return ""
     low, high = (amount_of(line.of, end) for end in (line.low, line.high))
     if low == high:
@@ -230,8 +230,7 @@ def _range(line: Line) -> str:
 
 def _for_one(line: Line) -> str:
     """The range of one person's change; "" where that of people like this is similar."""
-    wide = line.high_one - line.low_one > WIDER * (line.high - line.low)
-    if not (wide and line.kind == "indirect"):
+    if not line.high_one - line.low_one > WIDER * (line.high - line.low):
         return ""
     low, high = (amount_of(line.of, end) for end in (line.low_one, line.high_one))
     return f" for people like this (a single person: {low} to {high})"
