@@ -162,12 +162,3 @@ def _pair(feature: Feature, value: Any, argument: str, most: float) -> tuple[flo
             f" got {value!r}"
         )
     return low, high
-
-
-def check_diversity(rows: int, count: int) -> None:
-    """`InputError` unless there is one row, of which `count` answers are wanted."""
-    if rows != 1 or count < 1:
-        raise errors.InputError(
-            "diversity=True takes one row of X, and num_samples from 1; got"
-            f" {rows} rows and num_samples={count!r}"
-        )

@@ -17,7 +17,6 @@ from dear_alibi.arguments import (
     AlibiConstraints,
     Condition,
     Ranges,
-    check_diversity,
     check_ignored,
     check_index,
     targets_of,
@@ -179,8 +178,11 @@ class DEAR(Explainer, FitMixin):
         """
         check_ignored(self.explain, of_others)
         array = self._table.array_of(X)
-        if diversity:
-            check_diversity(len(array), num_samples)
+        if diversity and (len(array) != 1 or num_samples < 1):
+            raise errors.InputError(
+                "diversity=True takes one row of X, and num_samples from 1; got"
+                f" {len(array)} rows and num_samples={num_samples!r}"
+            )
         found, before, target = self._answered(
             X, Y_t, C, target_proba, num_samples if diversity else 1
         )

@@ -13,6 +13,7 @@ import pandas as pd
 from dear_plugin.data import identifiers
 from dear_plugin.data.attributes import with_infinity
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.kinds import dummies
 from dear_plugin.data.kinds import levels as in_order
 from dear_plugin.data.kinds.cyclic import Cyclic
 from dear_plugin.data.kinds.labels import Labels
@@ -37,6 +38,8 @@ MAPPINGS = (
     *("ranges", "special", "ordered", "excluded", "units", "labels", "costs", "steps"),
     "cyclic",
 )
+# Those that may also name a feature of several columns.
+OF_WHOLE = ("immutable", "labels", "costs", "excluded")
 # What each of them says of a feature, where that is several values.
 SEVERAL = {
     "ranges": "(low, high)",
@@ -87,6 +90,50 @@ def feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
     return names
 
 
+def of_columns(
+    given: Mapping[str, Any], names: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arguments that name features: what they say of columns, and of all else.
+
+    Args:
+        given: the arguments.
+        names: the columns that are features.
+    """
+    own, others = dict(given), dict.fromkeys(given)
+    for what in OF_WHOLE:
+        some = None if isinstance(given[what], str) else given[what]
+        if isinstance(some, Mapping):
+            others[what] = {name: some[name] for name in some if name not in names}
+            own[what] = {name: some[name] for name in some if name in names}
+        elif some is not None:
+            others[what] = [name for name in some if name not in names]
+            own[what] = [name for name in some if name in names]
+    try:
+        _marks(own, names)
+    except SchemaError:
+        return dict(given), dict.fromkeys(given)  # so that the error names all
+    return own, others
+
+
+def with_stated(
+    features: Sequence[Feature], given: Mapping[str, Any], names: Sequence[str]
+) -> tuple[Feature, ...]:
+    """Features with what a user says of those of several columns, by the names of these.
+
+    Args:
+        features: of all columns.
+        given: what names no column, see `of_columns`.
+        names: the columns.
+
+    Raises:
+        SchemaError: names of no feature, or what does not fit one.
+    """
+    marks = _marks(given, [*names, *(f.name for f in features if f.dummies)])
+    named = {name for some in marks.values() for name in some}
+    marked = (_marked(f, given, marks) if f.name in named else f for f in features)
+    return tuple(dummies.restated(feature) for feature in marked)
+
+
 def require_lists(**given: Any) -> None:
     """Raise an error where an argument that is given is no list."""
     for name, value in given.items():
@@ -135,7 +182,9 @@ def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
             raise SchemaError(f"{name} must be {{feature: ...}}, got {shown(given[name])}")
     marks = {what: _names(what, some) for what, some in given.items()}
     absent = {k: [n for n in v if n not in names] for k, v in marks.items()}
-    wrong = [f"{argument(k)}: {unknown('features', v, names)}" for k, v in absent.items() if v]
+    where = ", ".join(argument(k) for k, v in absent.items() if v)
+    every = dict.fromkeys(name for some in absent.values() for name in some)
+    wrong = [f"{where}: {unknown('features', every, names)}"] if where else []
     wrong += [text for what in ("labels", "units") for text in _not_text(what, given[what])]
     wrong += [text for what in SEVERAL for text in _not_several(what, given[what])]
     if wrong:
@@ -177,7 +226,7 @@ def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature
     """A feature with the user's constraints on changes, and its texts."""
     name = feature.name
     ranges, labels, units = (given[k] or {} for k in ("ranges", "labels", "units"))
-    texts = _texts_of(labels.get(name, ""))
+    texts = _texts_of(labels.get(name, {}))
     if unnamed := [level for level in texts if level not in {"", *feature.choices}]:
         known = feature.choices or "categories (categorical= makes some of numbers)"
         raise SchemaError(f"labels[{name!r}]: expected levels among {known}, got {unnamed}")
@@ -187,11 +236,13 @@ def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature
         excluded=(*dict.fromkeys((*feature.excluded, *(given["excluded"] or {}).get(name, ()))),),
         direction=(name in marks["increasing"]) - (name in marks["decreasing"]),
         limits=_limits_of(feature, ranges.get(name)),
-        label=texts.get("", ""),
-        level_labels=tuple(texts.get(c, "") for c in feature.choices) if {*texts} - {""} else (),
+        label=texts.get("", feature.label),
+        level_labels=tuple(texts.get(c, "") for c in feature.choices)
+        if {*texts} - {""}
+        else feature.level_labels,
         unit=units.get(name, ""),
         step=_step_of(feature, given["steps"] or {}),
-        cost=(given["costs"] or {}).get(name, 1.0),
+        cost=(given["costs"] or {}).get(name, feature.cost),
     )
 
 

@@ -10,7 +10,13 @@ import pandas as pd
 from dear_plugin._threads import one_thread
 from dear_plugin.data import graph
 from dear_plugin.data.definitions import infer_relations
-from dear_plugin.data.inference import feature_names, infer_features, require_lists
+from dear_plugin.data.inference import (
+    feature_names,
+    infer_features,
+    of_columns,
+    require_lists,
+    with_stated,
+)
 from dear_plugin.data.kinds import dummies
 from dear_plugin.data.relations import without_computed
 from dear_plugin.data.rule import Condition, Rule
@@ -112,8 +118,10 @@ class Inferred:
         maps |= {"steps": steps, "cyclic": cyclic}
         require_lists(orders=orders, exactly_one=exactly_one, rules=rules)
         names = feature_names(frame, target)
-        marked = infer_features(frame, names, {**given, **maps}, central)
+        own, whole = of_columns({**given, **maps}, names)
+        marked = infer_features(frame, names, own, central)
         features = dummies.together(marked, dummies.infer(frame, marked, exactly_one))
+        features = with_stated(features, whole, names)
         others = [feature for feature in features if not feature.identifier]
         relations = infer_relations(
             dummies.labelled(frame, features), others, pairs=orders, stated=definitions

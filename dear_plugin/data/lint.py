@@ -19,7 +19,7 @@ from dear_plugin.data import identifiers
 from dear_plugin.data.codes import MOST_CODES, Array, gross, suspected_codes
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds.labels import not_known
-from dear_plugin.data.kinds.remedies import as_numbers, line, parsed
+from dear_plugin.data.kinds.remedies import DAYS, are_dates, as_numbers, line, parsed
 from dear_plugin.data.scales import words_in_order
 from dear_plugin.errors import argument
 
@@ -101,17 +101,42 @@ def _with_identifier(
         found = identifiers.evidence(column, name, not feature.choices)
         if not found:
             return feature
-        other = "categorical" if feature.choices else "numeric"
-        by, what = {
-            "values": ("its values", f"{other}=[{name!r}] if it is none"),
-            "name": ("its name alone", f"identifiers=[{name!r}] if it is one, {other}= if not"),
-        }[found]
-        logger.warning(
-            "column %r looks like an identifier by %s: nothing moves it, and nothing is compared"
-            " by it; state %s",
-            *(name, by, what),
-        )
+        _tell_of_identifier(column, feature, found)
     return dataclasses.replace(feature, identifier=True, immutable=True, actionable=False)
+
+
+def _tell_of_identifier(column: pd.Series, feature: Feature, found: identifiers.Evidence) -> None:
+    """Warn of an identifier by its values or its name, which may be amounts or dates as text."""
+    name, other = feature.name, "categorical" if feature.choices else "numeric"
+    what, code = _amounts_as_text(column) if feature.choices else ("", "")
+    if found == "values" and what:
+        logger.warning(
+            "column %r holds %s as text, and nothing moves it or is compared by it; for a number:"
+            " %s",
+            *(name, what, line(name, code)),
+        )
+        return
+    by, fix = {
+        "values": ("its values", f"{other}=[{name!r}] if it is none"),
+        "name": ("its name alone", f"identifiers=[{name!r}] if it is one, {other}= if not"),
+    }[found]
+    logger.warning(
+        "column %r looks like an identifier by %s: nothing moves it, and nothing is compared"
+        " by it; state %s",
+        *(name, by, fix),
+    )
+
+
+def _amounts_as_text(column: pd.Series) -> tuple[str, str]:
+    """What a column of text holds, and code that makes numbers of it; "" for other text.
+
+    Text of whole numbers alone may be that of an identifier.
+    """
+    if are_dates(column):
+        return "dates", DAYS
+    has_places = column.dropna().astype(str).str.contains("[.,]").any()
+    is_amount = has_places and parsed(column).notna().mean() >= PARSED
+    return ("numbers", as_numbers(column)) if is_amount else ("", "")
 
 
 def _number(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]) -> Feature:

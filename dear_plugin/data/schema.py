@@ -142,7 +142,7 @@ class Schema(Inferred):
     def with_columns(self, columns: Iterable[Feature]) -> Schema:
         """This schema with other columns, (q,); those of a feature stay those of one."""
         features = dummies.together(tuple(columns), self.exactly_one)
-        return dataclasses.replace(self, features=features)
+        return dataclasses.replace(self, features=dummies.kept(features, self.features))
 
     def as_written(self, frame: pd.DataFrame) -> Schema:
         """This schema for frames that write labels in another way, as `frame` does: 1 for "1"."""
@@ -176,7 +176,7 @@ class Schema(Inferred):
         """A copy in which one feature has other attributes (see `Feature`)."""
         (i,) = self.index([name])
         features = list(self.features)
-        features[i] = dataclasses.replace(features[i], **changes)
+        features[i] = dummies.restated(dataclasses.replace(features[i], **changes))
         return dataclasses.replace(self, features=tuple(features))
 
     def excluding(self, kinds: pd.DataFrame) -> Schema:
@@ -216,9 +216,12 @@ class Schema(Inferred):
             SchemaError: the file cannot be read, or does not fit the frame.
         """
         given, more = toml.arguments(toml.read(path), frame)
-        schema = cls.infer(frame, **given, rules=rules)
-        for name, attributes in more.items():
-            schema = schema.replace(name, **attributes)
+        try:
+            schema = cls.infer(frame, **given, rules=rules)
+            for name, attributes in more.items():
+                schema = schema.replace(name, **attributes)
+        except SchemaError as error:
+            raise SchemaError(f"{path}: {error}") from error
         return schema
 
     def to_toml(self, path: str | Path) -> None:
@@ -229,7 +232,7 @@ class Schema(Inferred):
         """
         causes = {name: [*causes] for name, causes in self.causes}
         text = toml.written(
-            [column for feature in self for column in dummies.stated(feature)],
+            [each for f in self for each in (*dummies.stated(f), *[f] * bool(f.dummies))],
             self.relations,
             {"causes": causes} if causes else {"tiers": [[*tier] for tier in self.tiers]},
             target=self.target,

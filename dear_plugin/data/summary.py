@@ -103,6 +103,15 @@ def _steps(feature: Feature) -> str:
     return f"{feature.action_step:,.6g}" if feature.action_step else ""
 
 
+def of_cost_1(feature: Feature) -> str:
+    """The change of a feature that costs 1, or what is stated of it, in words."""
+    if feature.categories:
+        return "a change to another level"
+    if feature.ranked:
+        return f"a change by {feature.unit_of_cost:,.4g} levels"
+    return f"a change by {feature.unit_of_cost:,.4g} {feature.unit}".rstrip()
+
+
 def _costs_1(feature: Feature) -> str:
     """The change of a number that costs 1; nothing of categories, of which another one does."""
     if feature.categories:

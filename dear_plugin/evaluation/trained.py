@@ -16,6 +16,7 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import amounts_of
 from dear_plugin.evaluation.consistency import Consistency
+from dear_plugin.evaluation.usual import Usual
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.models.cutoffs import cutoffs
 from dear_plugin.problem.scores import share_of
@@ -211,6 +212,11 @@ class Trained:
     def consistency(self) -> Consistency:
         """Whether the model rewards a kind of change in general."""
         return Consistency(self.scored[0], self.classifier)
+
+    @lazy
+    def usual(self) -> Usual:
+        """The usual values of a number in rows that are alike in all else."""
+        return Usual(self.classifier.encoder, self._some(MOST_ROWS))
 
     @property
     def scores(self) -> Tensor:

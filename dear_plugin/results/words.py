@@ -7,6 +7,7 @@ no causal effect; with one it is an effect on conditions.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -29,6 +30,10 @@ UNCERTAIN_DIGITS = 3
 WIDER = 2.0
 # Units that start so are read as a part of the number before them.
 MULTIPLES = ("ten ", "hundred ")
+# What a plural has before its ending, in lower case: "years of schooling", "square metres".
+PLURAL = re.compile(
+    r"([a-z ]*?(?:(?:ch|sh|ss|x)(?=es)|[a-hj-rtv-z](?=s)))e?s(?=$| (?:of|an?|per|in|for|at) )"
+)
 # Letters of a value in a figure; longer ones end in an ellipsis.
 MOST_LETTERS = 30
 
@@ -110,9 +115,11 @@ def amount_of(feature: Feature, amount: float, start: float = 0.0) -> str:
 
 def unit_of(feature: Feature, value: Any) -> str:
     """The unit of a value: of 1 without a plural's "s"; "x ten thousand dollars" of any number."""
-    unit = f"x {feature.unit}" if feature.unit.startswith(MULTIPLES) else feature.unit
-    plural = unit.isalpha() and unit.islower() and unit.endswith("s") and not unit.endswith("ss")
-    return unit[:-1] if plural and float(value) == 1.0 else unit
+    unit = feature.unit
+    if unit.startswith(MULTIPLES):
+        return f"x {unit}"
+    found = PLURAL.match(unit) if float(value) == 1.0 else None
+    return f"{found[1]}{unit[found.end() :]}" if found else unit
 
 
 def rises(feature: Feature, old: Any, new: Any) -> bool | None:

@@ -2,9 +2,10 @@
 
 A feature is a list of values: of a number the multiples of its step, in the central range and at
 training values outside of it, or without steps the distinct training values; of a category its
-levels. 128 places of the list are tried, which are all values of a short list, and of each row its
-neighbours at ranks 1, 4, 16, 64 and 256 on both sides, the ends of its range, and special levels
-that it may enter; then the places between two tried values, and where there are none, steps of the
+levels. 128 places of the list are tried, in steps more, so that those of all features are 8,192:
+a model may accept a few amounts between others. Tried are besides, of each row, its neighbours at
+ranks 1, 4, 16, 64 and 256 on both sides, the ends of its range, and special levels that it may
+enter; then the places between two tried values, and where there are none, steps of the
 grid. Places and ranks need no scale.
 """
 
@@ -24,8 +25,8 @@ from dear_plugin.search.order import once
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.table import Actions
 
-# Places of a number that are tried, and those that are tried at first.
-MANY, FEW = 128, 16
+# Places of a number that are tried; in steps, of all features; and those that are tried at first.
+MANY, ALL, FEW = 128, 1 << 13, 16
 # The ranks of the neighbours of the factual.
 RANKS = 4 ** torch.arange(5)
 # Values between two that were tried.
@@ -54,10 +55,11 @@ class FeatureValues:
     def of(cls, sample: Sample, *, steps: bool = False) -> FeatureValues:
         """The values of training rows, or multiples of steps."""
         rows, encoder, known, tried = sample.rows, sample.encoder, [], []
+        many = max(MANY, steps * ALL // len(encoder.schema))
         for j, feature in enumerate(encoder.schema):
             values = feature.values(rows[:, j])
             known.append(_multiples(values, j, encoder) if steps and encoder.step[j] else values)
-            tried.append(feature.coarser(known[j], partial(places_of, count=MANY)))
+            tried.append(feature.coarser(known[j], partial(places_of, count=many)))
         return cls(tuple(known), tuple(tried))
 
     def near(self, j: int, x: Tensor) -> Tensor:

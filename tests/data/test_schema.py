@@ -153,7 +153,7 @@ class TestConstraints:
             (
                 NUMBERS,
                 {"immutable": ["a"], "ranges": {"b": (0, 1)}},
-                "immutable.*'a'.*ranges.*'b'",
+                "immutable, ranges: unknown features: 'a', 'b'",
             ),
             (NUMBERS, {"increasing": ["x"], "decreasing": ["x"]}, "both increasing and"),
             (LETTERS, {"increasing": ["x"]}, "'x' has 3 categories without an order"),

@@ -194,7 +194,24 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
         cost=max(costs, default=1.0),
         dummies=tuple(own),
     )
-    return replace(feature, dummies=tuple(stated(feature)))
+    return restated(feature)
+
+
+def kept(features: Iterable[Feature], before: Iterable[Feature]) -> tuple[Feature, ...]:
+    """Features, those of several columns with the texts and the excluded levels of before."""
+    own = {each.name: each for each in before if each.dummies}
+    same = ("label", "level_labels", "excluded")
+    return tuple(
+        replace(
+            each, **{n: getattr(own.get(each.name, each), n) or getattr(each, n) for n in same}
+        )
+        for each in features
+    )
+
+
+def restated(feature: Feature) -> Feature:
+    """A feature whose columns have what is stated of all of them."""
+    return replace(feature, dummies=tuple(stated(feature))) if feature.dummies else feature
 
 
 def stated(feature: Feature) -> Iterable[Feature]:
