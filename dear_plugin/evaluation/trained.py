@@ -281,9 +281,8 @@ def robust_units(rows: Tensor, encoder: Encoder) -> Tensor:
         encoder: expands them, (n, d).
     """
     units = torch.full((encoder.d,), math.sqrt(2.0), dtype=torch.float64)
-    for j, feature in enumerate(encoder.schema):
-        if feature.is_number:
-            units[encoder.starts[j]] = _spread(encoder.scaled(rows[:, j], j)) or 1.0
+    for j in encoder.amounts(rows).any(0).nonzero()[:, 0].tolist():
+        units[encoder.starts[j]] = _spread(encoder.scaled(rows[:, j], j)) or 1.0
     return units
 
 

@@ -69,11 +69,10 @@ def advisable(result: Result, at: int) -> bool:
     No part of what follows undoes it, and what must follow has a known direction, and is an effect
     or a choice of the applicant.
     """
-    if not moderate(result, at):
+    if not (moderate(result, at) and result.credibility.credible[at]):
         return False
     undone = bool((result.spread.reliance[at] > 0.0) & result.spread.alone[at])
-    good = bool(result.credibility.credible[at]) or not result.proposal.searched
-    return good and not (undone or unsure_needs(result, at))
+    return not (undone or unsure_needs(result, at))
 
 
 def hindrance(result: Result, at: int) -> tuple[str, list[str]]:
@@ -89,7 +88,7 @@ def hindrance(result: Result, at: int) -> tuple[str, list[str]]:
     if others:
         return "fixed", others
     acted = [line.label for line in lines if line.kind == "direct"]
-    if fixed or not (bool(result.success[at]) and acted):
+    if not (bool(result.success[at]) and acted):
         return "nothing", []
     lacks = {CRITERIA[c] for c in result.credibility.lacks[at].nonzero()[:, 0].tolist()}
     follow = [line.label for line in lines if line.kind == "indirect"]
@@ -247,7 +246,7 @@ def _bound(line: Line, digits: int | None) -> Line:
 def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] | None]:
     """What is told where the model accepts it, without and with all that is expected to follow.
 
-    With what the told action forces.
+    With what the told action forces, unless what must follow moves that, too.
     """
     reached, direct, x = result.proposal.rows, result.proposal.direct, result.x
     index, needed = result.encoder.schema.index, torch.zeros_like(direct)
@@ -255,10 +254,12 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
     musts = [[(line, line.least) for line in draft if line.is_needed] for draft in drafts]
     whole = result.repaired(_written(result, reached, acts))
     least = result.repaired(_written(result, torch.where(direct, reached, x), acts))
-    forced = [_forced(result, i, row) for i, row in enumerate(least)]
+    alone = least
     for i, some in enumerate(musts):
         needed[i, list(index(line.feature for line, _ in some))] = True
     least = result.repaired(_written(result, least, musts), needed)
+    stay = torch.where(least == alone, alone, x)
+    forced = [_forced(result, i, row) for i, row in enumerate(stay)]
     good, feasible = torch.ones(len(x), dtype=torch.bool), result.question.case.feasible.limits
     for i, j in (direct & (least != reached)).nonzero().tolist():
         one = torch.tensor([j]), torch.tensor([i])

@@ -81,7 +81,7 @@ def one(feature: Feature, value: Any) -> str:
     """A single value as text; a row of a frame may hold the category 1 as 1.0."""
     if pd.isna(value):
         return "missing"
-    if feature.holds_numbers:
+    if is_amount(feature, value):
         return number(value, feature.precision)
     known = next((each for each in feature.choices if each == value), value)
     return feature.called_level(known) or (
@@ -124,11 +124,9 @@ def unit_of(feature: Feature, value: Any) -> str:
 
 def rises(feature: Feature, old: Any, new: Any) -> bool | None:
     """Whether a number, or a level that has an order, rises; None for other changes."""
-    known = feature.levels
-    amounts = is_amount(feature, old) and is_amount(feature, new)
-    if amounts or (old in known and new in known and feature.is_number):
-        return bool(feature.place(new) > feature.place(old))
-    return None
+    known, amounts = feature.ranked, is_amount(feature, old) and is_amount(feature, new)
+    has_order = amounts or (old in known and new in known)
+    return bool(feature.place(new) > feature.place(old)) if has_order else None
 
 
 def with_unit(feature: Feature, old: Any, new: Any) -> str:
@@ -213,7 +211,7 @@ def _count(line: Line) -> str:
 
 def _range(line: Line) -> str:
     """The range of a number's mean change; "" where both ends have the same text."""
-    if not line.is_amount or line.kind != "indirect":
+    if not line.is_amount:
         return ""
     low, high = (amount_of(line.of, end) for end in (line.low, line.high))
     if low == high:
@@ -232,8 +230,7 @@ def _range(line: Line) -> str:
 
 def _for_one(line: Line) -> str:
     """The range of one person's change; "" where that of people like this is similar."""
-    wide = line.high_one - line.low_one > WIDER * (line.high - line.low)
-    if not (wide and line.kind == "indirect"):
+    if not line.high_one - line.low_one > WIDER * (line.high - line.low):
         return ""
     low, high = (amount_of(line.of, end) for end in (line.low_one, line.high_one))
     return f" for people like this (a single person: {low} to {high})"

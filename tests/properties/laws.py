@@ -66,7 +66,7 @@ def what_may_not_change_is_equal_bit_for_bit(world, method, result):
 
 def ranges_of_the_schema_and_of_the_call_are_kept(world, method, result):
     ranges = per_row(world.within.ranges if world.within else None, len(world.query))
-    for feature in filter(lambda feature: feature.holds_numbers, world.schema.columns):
+    for feature in filter(lambda feature: not feature.choices, world.schema.columns):
         column = result.counterfactuals[feature.name]
         before, after = world.query[feature.name].astype(float), column.astype(float)
         for old, new, mine in zip(before, after, ranges, strict=True):
@@ -95,7 +95,7 @@ def said(end: float, places: int) -> float:
 def categories_are_allowed_and_keep_their_direction(world, method, result):
     kept = per_row(world.within.categories if world.within else None, len(world.query))
     for feature in world.schema.columns:
-        if feature.holds_numbers:
+        if not feature.choices:
             continue
         known = feature.choices
         old = world.query[feature.name].astype(object).tolist()

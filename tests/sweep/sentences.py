@@ -203,7 +203,7 @@ class Reader:
         acts = told(
             r"(?:raise|lower|change) {name} from \S+ to (?P<new>[\w.e-]*[\w])", text, frame
         )
-        is_so = re.search(r"with it, (.*?) by definition", text)
+        is_so = re.search(r"with it(?: alone)?, (.*?) by definition", text)
         forced = told(IS_SO, is_so[1], frame) if is_so else {}
         needs = re.search(r"It needs what is expected to follow: (.*?)\.(?: |$)", text)
         pattern = r"{name} must (?:rise to|fall to|change to) (?P<new>{number}|\w+)"
