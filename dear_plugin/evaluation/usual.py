@@ -27,12 +27,13 @@ class Usual:
         self._fits: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
 
     def ends(self, row: Tensor, j: int) -> tuple[float, float]:
-        """The least and the greatest usual value of a number, given a row, (p,)."""
+        """The least and the greatest usual value of a number in a row, (p,), and in all rows."""
         weights, fitted, values = self._fits.setdefault(j, self._fits.get(j) or self._fit(j))
         far = (fitted - self._others(row[None], j) @ weights).abs()
         alike = values[far.argsort(stable=True)[:ALIKE]]
         low, high = alike.quantile(torch.tensor([OUTER, 1.0 - OUTER]).double()).tolist()
-        return low, high
+        least, most = (float(end[j]) for end in self._encoder.central)
+        return max(low, least), min(high, most)
 
     def _fit(self, j: int) -> tuple[Tensor, Tensor, Tensor]:
         """The weights of a number's regression, (q,), what it predicts, (m,), and its values."""

@@ -69,8 +69,9 @@ class LetterTemplate:
         path = FOLDER / f"{source}.toml"
         path = path if path.is_file() else Path(source)
         if not path.is_file():
+            known = sorted(path.stem for path in FOLDER.glob("*.toml"))
             raise SettingError(
-                f"template must be {_known()} or the path of a TOML file, got {shown(source)}"
+                f"template must be {known} or the path of a TOML file, got {shown(source)}"
             )
         english = tomllib.loads((FOLDER / "en.toml").read_text(encoding="utf8"))
         own = tomllib.loads(path.read_text(encoding="utf8")) | changed
@@ -183,9 +184,11 @@ class LetterTemplate:
 
     def _single(self, unit: str, value: float) -> str:
         """A unit as it is of 1."""
-        pairs = (each.split() for each in self["single"].split(", ") if value == 1.0 and each)
-        first, *rest = unit.split(" ")
-        return " ".join([dict(pairs).get(first, first), *rest])
+        first, space, rest = unit.partition(" ")
+        known = {
+            many: one for many, _, one in (e.partition(" ") for e in self["single"].split(", "))
+        }
+        return f"{(value == 1.0 and known.get(first)) or first}{space}{rest}"
 
     def _in_full(self, unit: str) -> tuple[int, str]:
         """The power of ten that a unit starts with, and the rest: 3 and "euros"; 0 for none."""
@@ -295,11 +298,6 @@ def _of(text: Field | None, label: Hashable) -> Any:
 def _fields(text: str) -> set[str]:
     """The names in braces."""
     return {name for _, name, *_ in Formatter().parse(text) if name is not None}
-
-
-def _known() -> list[str]:
-    """The languages that there are."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def _capital(text: str) -> str:

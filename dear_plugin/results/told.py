@@ -117,10 +117,7 @@ def rare_values(result: Result, at: int) -> list[str]:
     """
     row, usual, out = result.proposal.rows[at], result.question.method.trained.usual, []
     for j, feature, old, new in _amounts(result, at):
-        ends = [each[j].item() for each in result.encoder.central], usual.ends(row, j)
-        least, most = (
-            pick(own) for pick, own in zip((max, min), zip(*ends, strict=True), strict=True)
-        )
+        least, most = usual.ends(row, j)
         if not min(old, least) <= new <= max(old, most):
             out.append(feature.called)
     return out
