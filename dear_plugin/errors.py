@@ -139,4 +139,4 @@ def near(names: Iterable[object], known: Iterable[object]) -> str:
         else:
             parts.append(shown(name) + (f" (did you mean {meant!r}?)" if close else ""))
     first = ", ".join(list(choices)[:20]) + (", ..." if len(choices) > 20 else "")
-    return f"{', '.join(parts)}; known are: {first}"
+    return f"{', '.join(parts)}; known are: {first or 'none'}"

@@ -33,15 +33,20 @@ FRAMES: dict[type, str] = {
     list: "rows are pd.DataFrame(rows)",
     np.ndarray: "pass pd.DataFrame(array, columns=names)",
 }
-# The arguments of `Schema.infer` that say something of features: {feature: value}, and lists.
+# The arguments of `Schema.infer` that are {feature: value}; others of features are lists.
 MAPPINGS = (
     *("ranges", "special", "ordered", "excluded", "units", "labels", "costs", "steps"),
     "cyclic",
 )
-LISTS = ("immutable", "increasing", "decreasing", "categorical", "numeric", "identifiers")
-OF_FEATURES = (*LISTS, *MAPPINGS)
 # Those that may also name a feature of several columns.
 OF_WHOLE = ("immutable", "labels", "costs", "excluded")
+# What each of them says of a feature, where that is several values.
+SEVERAL = {
+    "ranges": "(low, high)",
+    "special": "a list of values",
+    "ordered": "a list of levels, the least first",
+    "excluded": "a list of levels",
+}
 
 
 def misfit(frame: Any) -> str:
@@ -129,6 +134,13 @@ def with_stated(
     return tuple(dummies.restated(feature) for feature in marked)
 
 
+def require_lists(**given: Any) -> None:
+    """Raise an error where an argument that is given is no list."""
+    for name, value in given.items():
+        if value is not None and not isinstance(value, Iterable):
+            raise SchemaError(f"{argument(name)} must be a list, got {shown(value)}")
+
+
 def infer_features(
     frame: pd.DataFrame, names: Sequence[str], given: Mapping[str, Any], central: float
 ) -> list[Feature]:
@@ -174,6 +186,7 @@ def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
     every = dict.fromkeys(name for some in absent.values() for name in some)
     wrong = [f"{where}: {unknown('features', every, names)}"] if where else []
     wrong += [text for what in ("labels", "units") for text in _not_text(what, given[what])]
+    wrong += [text for what in SEVERAL for text in _not_several(what, given[what])]
     if wrong:
         raise SchemaError("; ".join(wrong))
     contrary = ("categorical", "numeric"), ("identifiers", "numeric"), ("increasing", "decreasing")
@@ -203,7 +216,7 @@ def _infer(column: pd.Series, name: str, given: Mapping[str, Any], marks: Marks)
     ranked = in_order.stated(column, name, order)
     every = (kind.infer(ranked, codes, as_category) for kind in KINDS)
     feature = next(each for each in every if each is not None)
-    if name in amounts and not feature.is_number:
+    if name in amounts and feature.categories:
         fix = line(name, as_numbers(column))
         raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories: {fix}")
     return feature if order is None else in_order.as_stored(feature, column)
@@ -254,11 +267,22 @@ def _not_text(what: str, texts: Mapping[str, Any] | None) -> list[str]:
     ]
 
 
+def _not_several(what: str, values: Mapping[str, Any] | None) -> list[str]:
+    """What is wrong with ranges, and lists of values."""
+    return [
+        f"{what}[{name!r}] must be {SEVERAL[what]}, got {shown(each)}"
+        for name, each in (values or {}).items()
+        if isinstance(each, str)
+        or not isinstance(each, Iterable)
+        or (what == "ranges" and len([*each]) != 2)
+    ]
+
+
 def _step_of(feature: Feature, steps: Mapping[str, float | None]) -> float | None:
     """The step that is stated of a number; None where none is, 0 for any value."""
     if feature.name not in steps:
         return None
-    if not feature.holds_numbers:
+    if feature.choices:
         raise SchemaError(f"steps[{feature.name!r}]: expected a numeric feature, got categories")
     return steps[feature.name] or 0.0
 
@@ -269,7 +293,7 @@ def _limits_of(
     """The range that restricts a number, with None as an open end; None where none is given."""
     if pair is None:
         return None
-    if not feature.is_number:
+    if "ranges" not in feature.limited_by:
         raise SchemaError(f"ranges[{feature.name!r}]: expected a numeric feature, got categories")
     ends = with_infinity(*(feature.place(end) for end in pair))
     if any(np.ndim(end) for end in ends):
@@ -277,7 +301,14 @@ def _limits_of(
             f"ranges[{feature.name!r}]: expected (low, high), the same for all rows; for limits of"
             " each row: generate(rows, within=Constraints(ranges=...))"
         )
-    low, high = map(float, ends)
+    try:
+        low, high = map(float, ends)
+    except (TypeError, ValueError):
+        known = f"levels among {feature.ranked}" if feature.ranked else "numbers"
+        expected = f"{known}, or None for an open end"
+        raise SchemaError(
+            f"ranges[{feature.name!r}]: expected {expected}; got {shown(pair)}"
+        ) from None
     if not low <= high:
         raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")
     return low, high

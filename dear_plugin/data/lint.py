@@ -1,7 +1,7 @@
 """Lint: what the log says of training columns, by values and by names; marks identifiers.
 
-What is concluded is told as INFO; a warning asks, and names the argument that answers it. Warnings
-by names change no result: `logging.getLogger("dear_plugin.data.lint.names")` switches them off.
+What is concluded is logged as INFO; a warning names the argument that answers it. Warnings by
+names change no result: `logging.getLogger("dear_plugin.data.lint.names")` switches them off.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def inspect(
         for feature in features:
             marked = _with_identifier(frame[feature.name], feature, marks)
             if not marked.identifier:
-                tell = _number if feature.holds_numbers else _category
+                tell = _category if feature.choices else _number
                 marked = tell(frame[feature.name], marked, marks)
             found.append(marked)
     return found
@@ -95,11 +95,10 @@ def _with_identifier(
 ) -> Feature:
     """A feature marked as an identifier if it is one: stated, by its values or by its name."""
     name, is_stated = feature.name, feature.name in marks["identifiers"]
-    in_order = feature.is_number and not feature.holds_numbers
     if not is_stated:
-        if in_order or any(name in marks[what] for what in STATED):
+        if feature.ranked or any(name in marks[what] for what in STATED):
             return feature
-        found = identifiers.evidence(column, name, feature.holds_numbers)
+        found = identifiers.evidence(column, name, not feature.choices)
         if not found:
             return feature
         _tell_of_identifier(column, feature, found)
@@ -108,8 +107,8 @@ def _with_identifier(
 
 def _tell_of_identifier(column: pd.Series, feature: Feature, found: identifiers.Evidence) -> None:
     """Warn of an identifier by its values or its name, which may be amounts or dates as text."""
-    name, other = feature.name, "numeric" if feature.holds_numbers else "categorical"
-    what, code = ("", "") if feature.holds_numbers else _amounts_as_text(column)
+    name, other = feature.name, "categorical" if feature.choices else "numeric"
+    what, code = _amounts_as_text(column) if feature.choices else ("", "")
     if found == "values" and what:
         logger.warning(
             "column %r holds %s as text, and nothing moves it or is compared by it; for a number:"
@@ -117,14 +116,14 @@ def _tell_of_identifier(column: pd.Series, feature: Feature, found: identifiers.
             *(name, what, line(name, code)),
         )
         return
-    by, told = {
+    by, fix = {
         "values": ("its values", f"{other}=[{name!r}] if it is none"),
         "name": ("its name alone", f"identifiers=[{name!r}] if it is one, {other}= if not"),
     }[found]
     logger.warning(
         "column %r looks like an identifier by %s: nothing moves it, and nothing is compared"
         " by it; state %s",
-        *(name, by, told),
+        *(name, by, fix),
     )
 
 
@@ -171,7 +170,7 @@ def _tell_of_gross(column: pd.Series, feature: Feature, values: Array, far: Arra
 
 
 def _tell_of_observed(feature: Feature, is_amount: bool) -> None:
-    """Say which values a number takes: a grid is told, codes are suspected."""
+    """Say which values a number takes: a grid is a fact, codes are suspected."""
     name, observed = feature.name, feature.observed
     steps = np.diff(observed)
     if np.allclose(steps, steps[0]):
@@ -180,17 +179,13 @@ def _tell_of_observed(feature: Feature, is_amount: bool) -> None:
             " schema.replace(%r, observed=()) allows them",
             *(name, steps[0], name),
         )
-    elif not is_amount and all(v.is_integer() for v in observed) and _is_unrounded(observed):
+    # Rounded amounts often have a common step.
+    elif not is_amount and not any(v % 1 for v in observed) and math.gcd(*map(int, observed)) == 1:
         logger.warning(
             "column %r has only the values %s: no value in between is proposed; if they are codes"
             " and not amounts, declare categorical=[%r]",
             *(name, _shown(observed), name),
         )
-
-
-def _is_unrounded(observed: Sequence[float]) -> bool:
-    """Whether whole numbers have no common step, as rounded amounts often have."""
-    return math.gcd(*map(int, observed)) == 1
 
 
 def _shown(values: Sequence[float]) -> list[float]:
@@ -199,7 +194,7 @@ def _shown(values: Sequence[float]) -> list[float]:
 
 def _category(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]) -> Feature:
     name, levels, rows = feature.name, len(feature.choices), len(column)
-    if feature.is_number:
+    if feature.ranked:
         if name not in marks["ordered"] and not feature.ordered:
             logger.info(
                 "column %r holds numbers and ranges in the order %s; categorical=[%r] ignores it,"
@@ -259,17 +254,17 @@ def _is_text_of_numbers(column: pd.Series, feature: Feature) -> bool:
 
 
 def warn_of_names(features: Sequence[Feature], immutable: Sequence[str]) -> None:
-    """Warn of mutable features with names of what nobody can act on, the first reason of each.
+    """Warn of mutable features with names of what no action changes, the first reason of each.
 
-    Those with a direction or a range are left out. Who states `immutable` features knows of
+    Those with a direction or a range are left out. A user of `immutable` knows of
     attributes that cannot be changed.
     """
-    told = {f.name for f in features if f.immutable or f.direction or f.limits is not None}
+    known = {f.name for f in features if f.immutable or f.direction or f.limits is not None}
     for reason in NAMES:
         if reason == SENSITIVE and immutable:
             continue
-        if names := [f.name for f in features if f.name not in told and says(f.name, reason)]:
-            told |= {*names}
+        if names := [f.name for f in features if f.name not in known and says(f.name, reason)]:
+            known |= {*names}
             names_logger.warning(
                 "columns %s %s: %s=%s keeps them fixed",
                 *(names, reason, argument("immutable"), names),

@@ -1,4 +1,4 @@
-"""Toml: a schema as a file that a person edits, and back; it states what `Schema.infer` takes."""
+"""Toml: a schema as a file to edit, and back; it states what `Schema.infer` takes."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ LISTS = {
     ("kind", "category"): "categorical",
     ("kind", "number"): "numeric",
 }
+# What the kind of a column of numbers is stated as; one of two values has none.
+KINDS = {Kind.NUMERIC: "number", Kind.CATEGORICAL: "category"}
 CHOICES = {
     "immutable": (True, False),
     "identifier": (True, False),
@@ -222,19 +224,18 @@ def stated(feature: Feature) -> dict[str, Any]:
     """The lines of a feature: its kind, and what is not usual."""
     numeric = pd.api.types.is_numeric_dtype(pd.api.types.pandas_dtype(feature.dtype))
     number = numeric and not feature.dummies
-    of_numbers = "number" if feature.is_number else "category" * (feature.kind is Kind.CATEGORICAL)
     named = zip(feature.choices, feature.level_labels, strict=False)
     table = {
         "label": feature.label,
         "levels": {_as_text(level): text for level, text in named if text},
         "identifier": feature.identifier,
-        "kind": of_numbers if number and not feature.identifier else "",
+        "kind": KINDS.get(feature.kind, "") if number and not feature.identifier else "",
         "immutable": feature.immutable and not feature.identifier,
         "direction": ("", "increasing", "decreasing")[feature.direction],
         "unit": feature.unit,
         "range": [*(feature.limits or ())],
         "special": [*feature.special],
-        "ordered": [*feature.levels] if feature.is_number else [],
+        "ordered": [*feature.ranked],
         "excluded": [*feature.excluded],
         "cyclic": [*feature.circle],
         "enter_special": feature.enter_special,

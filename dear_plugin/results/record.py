@@ -85,7 +85,7 @@ def _limits(result: Result) -> dict[str, Any]:
     ranges = zip(schema.names, case.low[0].tolist(), case.high[0].tolist(), strict=True)
     limits: dict[str, Any] = {
         "frozen": [*compress(schema.names, case.floor[0] == case.ceiling[0])],
-        "act_on": [*compress(schema.names, ~case.not_actionable[0])],
+        "act_on": [*compress(schema.names, result.question.may_act[0])],
         "ranges": {name: ends for name, *ends in compress(ranges, case.ranged[0])},
         "categories": {},
     }

@@ -183,8 +183,8 @@ class Result:
         - `low` and `high`, the ends of the change of a number on average of people like the row,
           in its own unit; `low_one` and `high_one`, of the change of one person;
         - `agree`, in how many of the `redraws` it changes;
-        - `size`, the change in units of cost; `unit`, of a number; `exact`, whether the value must
-          be just `new`, which an order between numbers does not ask for.
+        - `size`, the change in units of cost; `unit`, of a number; `exact`, of what is forced,
+          whether it must be just that value, which an order between numbers does not ask for.
 
         Everything that is told of an answer is made of these lines and of `actions`.
         """

@@ -15,6 +15,9 @@ from dear_plugin.search.values import FeatureValues, admitted, combinations, sin
 
 # Combinations of a given set, and of a set where nothing is accepted.
 FEW, MANY = 32, 256
+# Of more given sets few values are tried at first, and the others where they may be cheaper than
+# the cheapest answer: on sets of which an accepted action costs at most so many times as much.
+MANY_SETS, NEARLY = 50, 1.25
 # The cheapest sets of several features of a row whose actions are moved back.
 FEW_SETS = 4
 # The shares of an action on the way to the factual.
@@ -36,13 +39,14 @@ class Line:
         self.table, self._known = table, sample.shared(FeatureValues.of, steps=search.in_steps)
         # Values of single features that are tried where they may be cheaper; lines moved back.
         self._later, self._moved = table.nothing, table.row
+        self._many = int(table.problem.sets.single.sum()) > MANY_SETS
 
     def given(self) -> list[Actions]:
         """See `Solver`: values of single features, and some combinations of several."""
         problem = self.table.problem
         every, first = singles(problem, self._known)
         # Where criteria say which actions count, a cheaper one does not make others needless.
-        first |= not self.table.takes_all
+        first |= not (self.table.takes_all or self._many)
         self._later = part_of(every, ~first)
         return [part_of(every, first), combinations(problem, self._known, problem.actionable, FEW)]
 
@@ -60,7 +64,11 @@ class Line:
         """See `Solver`: what lies between tried actions, and cheap values not tried yet."""
         table, later, row = self.table, self._later, self._later[0]
         some = rows[row] & (table.direct_cost(later) < bound[row])
-        self._later = part_of(later, ~some)
+        kept = ~some
+        if self._many:
+            near = (table.prices(table.hits) <= NEARLY * bound[:, None])[row, later[1]]
+            some, kept = some & near, ~rows[row] | (near & ~some)
+        self._later = part_of(later, kept)
         # A dear action may lie beside a cheap one: indirect changes have steps.
         far = table.hits[(table.met[table.hits] < 0.0) | (table.met[table.hits] == torch.inf)]
         far = far[
@@ -86,8 +94,7 @@ def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) ->
         limit: (n,) the price below which an answer is of use to a row.
     """
     problem, s = table.problem, table.need.shape[1]
-    line = problem.sets.single & problem.is_number[problem.sets.positions[:, 0]]
-    good = good[line[table.set[good]]]
+    good = good[problem.sets.single[table.set[good]]]
     best = table.prices(good).view(-1)
     at = best.isfinite()[table.pair(slice(None))].nonzero()[:, 0]
     own = best.isfinite().nonzero()[:, 0]

@@ -264,7 +264,7 @@ class TestInspection:
     def test_text_of_who_a_row_is_is_no_range(self, name, rows):
         column = [f"t{k % 50:04d}" for k in range(rows)]  # "t" is a unit in ranges
         (feature, _) = Schema.infer(pd.DataFrame({name: column, "x": range(rows)}), numeric=["x"])
-        assert feature.identifier and not feature.is_number
+        assert feature.identifier and feature.categories
 
     def test_the_schema_prints_what_it_concludes(self):
         frame = pd.DataFrame({"key": range(100), "n": ["<1", "1", ">1", ">2"] * 25})

@@ -46,7 +46,7 @@ class Dummies(Labels):
     def read_frame(
         self, frame: pd.DataFrame, accepted: Array | None = None, before: Array | None = None
     ) -> Reading:
-        """See `Column`; a row in which not exactly one column is 1 keeps its cells, if it may."""
+        """See `Feature`; a row in which not exactly one column is 1 keeps its cells, if it may."""
         every = [each.read(frame[each.name]) for each in self.dummies]
         wrong = [each for each in every if each.complaint]
         if any(each.reasons is None for each in wrong):
