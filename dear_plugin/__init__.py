@@ -68,7 +68,7 @@ __all__ = [
     "logits_of",
 ]
 
-# What lies beside the engine, by its folder: imported when it is asked for.
+# What lies beside the engine, by its folder: imported at its first use.
 _BESIDE = {
     **dict.fromkeys(("Autoencoder", "Design", "History", "Training"), "paper"),
     **dict.fromkeys(("Comparison", "Vetted", "compare"), "rivals"),

@@ -56,7 +56,7 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def users_threads() -> Iterator[None]:
-    """A context within `one_thread` in which the counts are the user's, who may change them."""
+    """A context within `one_thread` in which the counts are the user's, and may be set anew."""
     if _THREAD.counts is None:
         yield
         return

@@ -12,6 +12,8 @@ from typing import Any, Self
 
 # The longest text of a given value in an error.
 MOST_SHOWN = 200
+# How much of a name, from 0 to 1, is that of another one which may be meant.
+ALIKE = 0.7
 _NAMES: ContextVar[Mapping[str, str]] = ContextVar("_NAMES")
 
 
@@ -129,7 +131,7 @@ def near(names: Iterable[object], known: Iterable[object]) -> str:
     choices = {str(k): k for k in known}
     parts = []
     for name in names:
-        close = difflib.get_close_matches(str(name), choices, n=1)
+        close = difflib.get_close_matches(str(name), choices, 1, ALIKE)
         meant = choices[close[0]] if close else None
         if close and close[0] == str(name):  # the same text, another type
             kinds = type(name).__name__, type(meant).__name__
@@ -137,4 +139,4 @@ def near(names: Iterable[object], known: Iterable[object]) -> str:
         else:
             parts.append(shown(name) + (f" (did you mean {meant!r}?)" if close else ""))
     first = ", ".join(list(choices)[:20]) + (", ..." if len(choices) > 20 else "")
-    return f"{', '.join(parts)}; known are: {first}"
+    return f"{', '.join(parts)}; known are: {first or 'none'}"

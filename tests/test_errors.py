@@ -37,6 +37,14 @@ def test_a_long_list_of_known_names_is_cut():
     assert errors.unknown("features", ["?"], range(100)).endswith("18, 19, ...")
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"), [("incme", True), ("incomes", True), ("application", False)]
+)
+def test_a_name_is_suggested_only_if_it_is_near(name, meant):
+    """ "education" was suggested for "application"."""
+    assert ("did you mean" in errors.unknown("columns", [name], ["income", "education"])) == meant
+
+
 def test_texts_call_an_argument_as_a_host_does_until_the_block_ends():
     with errors.naming(threshold="least"), pytest.raises(ValueError, match=r"^least must"):
         Target.of_class(1, 2.0)

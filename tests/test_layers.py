@@ -316,9 +316,18 @@ def test_the_search_and_the_facts_of_training_rows_have_one_home(folder):
     assert FOLDED & classes <= ({"Parts"} if folder == "evaluation" else set())
 
 
-@ENGINE_SOURCES
-def test_the_columns_alone_know_how_missing_numbers_are_written(path):
-    assert folder_of(path) == "data" or "is_special" not in path.read_text(encoding="utf-8")
+# What says of a column which kind it is.
+KIND = {"is_number", "holds_numbers"}
+
+
+def test_no_column_is_asked_whether_it_is_a_number():
+    asked = {
+        name(path)
+        for path in [*sources(ENGINE), *sources(ADAPTERS)]
+        for each in ast.walk(tree(path))
+        if isinstance(each, ast.Attribute) and each.attr in KIND
+    }
+    assert not asked
 
 
 # What became a smaller idea under another name.
@@ -336,6 +345,8 @@ GONE = {
 }
 # What a kind of column does are methods of its features; `Layout` has the tensors of all.
 GONE |= {"ColumnKind", "Codes", "SpecialLevels", "NewLabels"}
+# Its negation is `known`.
+GONE |= {"is_special"}
 
 
 def test_removed_classes_do_not_come_back():

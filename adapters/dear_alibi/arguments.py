@@ -99,7 +99,7 @@ class AlibiConstraints:
             raise errors.ConstraintError(
                 f"C must hold one condition or one per row, n = {len(frame)}; got {len(rows)}"
             )
-        numbers = {c.name for c in schema.columns if c.holds_numbers}
+        numbers = {c.name for c in schema.columns if not c.choices}
         # Fractions of -1, 0 and 1 are directions, which the schema has, and no limits.
         limited = {name for name, ends in self.ranges.items() if not {*ends} <= {-1.0, 0.0, 1.0}}
         bounded = {*limited, *(name for c in rows for name in c)} & numbers
@@ -136,13 +136,13 @@ def _of(declared: Schema, given: Any) -> list[tuple[Feature, Any]]:
 
 
 def _condition(feature: Feature, value: Any) -> Sequence[Any]:
-    if feature.is_number:
-        return _pair(feature, value, "C", math.inf)
-    return [value] if isinstance(value, str) else [str(v) for v in value]
+    if feature.categories:
+        return [value] if isinstance(value, str) else [str(v) for v in value]
+    return _pair(feature, value, "C", math.inf)
 
 
 def _fraction(feature: Feature, value: Any) -> tuple[float, float]:
-    if not feature.is_number:
+    if feature.categories:
         raise errors.ConstraintError(
             f"ranges: {feature.name!r} has categories; use C or immutable_features"
         )
@@ -162,12 +162,3 @@ def _pair(feature: Feature, value: Any, argument: str, most: float) -> tuple[flo
             f" got {value!r}"
         )
     return low, high
-
-
-def check_diversity(rows: int, count: int) -> None:
-    """`InputError` unless there is one row, of which `count` answers are wanted."""
-    if rows != 1 or count < 1:
-        raise errors.InputError(
-            "diversity=True takes one row of X, and num_samples from 1; got"
-            f" {rows} rows and num_samples={count!r}"
-        )

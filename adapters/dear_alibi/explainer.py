@@ -17,7 +17,6 @@ from dear_alibi.arguments import (
     AlibiConstraints,
     Condition,
     Ranges,
-    check_diversity,
     check_ignored,
     check_index,
     targets_of,
@@ -179,8 +178,11 @@ class DEAR(Explainer, FitMixin):
         """
         check_ignored(self.explain, of_others)
         array = self._table.array_of(X)
-        if diversity:
-            check_diversity(len(array), num_samples)
+        if diversity and (len(array) != 1 or num_samples < 1):
+            raise errors.InputError(
+                "diversity=True takes one row of X, and num_samples from 1; got"
+                f" {len(array)} rows and num_samples={num_samples!r}"
+            )
         found, before, target = self._answered(
             X, Y_t, C, target_proba, num_samples if diversity else 1
         )
@@ -280,10 +282,10 @@ class DEAR(Explainer, FitMixin):
         ]
         how: Any = {"within": within, "on_error": "raise", "n_jobs": self._n_jobs}
         with errors.naming(**NAMES):
-            asked = frame, Target.of_class(wanted, target_proba)
+            request = frame, Target.of_class(wanted, target_proba)
             if k == 1:
-                return engine.generate(*asked, **how), before, target
-            return Recourses.of_ranks(engine.ways(*asked, k=k, **how)), before, target
+                return engine.generate(*request, **how), before, target
+            return Recourses.of_ranks(engine.ways(*request, k=k, **how)), before, target
 
 
 def _no_predictor(frame: pd.DataFrame) -> Array:

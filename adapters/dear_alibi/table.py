@@ -64,7 +64,7 @@ class Table:
             raise errors.InputError("ordered: names, whose codes have the order; got a mapping")
         for j in declared.index(ordered):
             name = declared.names[j]
-            if declared.features[j].is_number:
+            if not declared.features[j].categories:
                 raise errors.InputError(
                     f"ordered: {name!r} is not in category_map: it is a number"
                 )
@@ -75,7 +75,7 @@ class Table:
     def category_map(self) -> dict[int, list[str]]:
         """The category map, as plain values."""
         features = enumerate(self.declared)
-        return {j: list(map(str, f.categories)) for j, f in features if not f.is_number}
+        return {j: list(map(str, f.categories)) for j, f in features if f.categories}
 
     def schema(
         self, frame: pd.DataFrame, ranges: Mapping[str, tuple[float, float]], **marks: Any
@@ -84,7 +84,7 @@ class Table:
 
         `marks` are what `Schema.infer` takes of features.
         """
-        numbers = [feature.name for feature in self.declared if feature.is_number]
+        numbers = [feature.name for feature in self.declared if not feature.categories]
         inferred = Schema.infer(
             frame,
             increasing=[name for name, (low, high) in ranges.items() if low == 0.0 < high],
@@ -96,7 +96,7 @@ class Table:
         # A category without training rows is in the category map.
         pairs = zip(self.declared, inferred.columns, strict=True)
         return inferred.with_columns(
-            seen if seen.is_number else _with_marks(own, seen) for own, seen in pairs
+            _with_marks(own, seen) if seen.categories else seen for own, seen in pairs
         )
 
     def array_of(self, X: Any) -> Array:
@@ -120,7 +120,7 @@ class Table:
         the columns that are `passed` to the predictor as they are.
         """
         array = self.array_of(X)
-        numbers = [(f, array[:, j]) for j, f in enumerate(self.declared) if f.is_number]
+        numbers = [(f, array[:, j]) for j, f in enumerate(self.declared) if not f.categories]
         complaints = [text for f, values in numbers if (text := _not_finite(f, values))]
         if complaints:
             raise errors.InputError("; ".join(complaints))
@@ -131,11 +131,11 @@ class Table:
 
     def array(self, frame: pd.DataFrame, dtype: np.dtype[Any]) -> Array:
         """The inverse, (n, p), in a wider dtype where a number requires it."""
-        numbers = [frame[f.name].dtype for f in self.declared if f.is_number]
+        numbers = [frame[f.name].dtype for f in self.declared if not f.categories]
         out = np.empty((len(frame), len(self.declared)), np.result_type(dtype, *numbers))
         for j, f in enumerate(self.declared):
             column = frame[f.name]
-            out[:, j] = column if f.is_number else _codes(f, column)
+            out[:, j] = _codes(f, column) if f.categories else column
         return out
 
 
@@ -184,7 +184,7 @@ def _codes(feature: Feature, column: pd.Series) -> Array:
 def _column(feature: Feature, values: Array, passed: bool) -> pd.Series:
     """The column of a feature: numbers, or strings of codes, (n,)."""
     codes = pd.Series(values).infer_objects()
-    if feature.is_number:
+    if not feature.categories:
         return codes
     known = codes.isin(range(len(feature.categories)))
     whole = pd.to_numeric(codes[~known], errors="coerce") % 1 == 0

@@ -84,8 +84,8 @@ class WrappedAlibi(RecourseMethod):
         """(m, p) the explainer's label-encoded counterfactuals of m rows."""
         goal: Any = case.goal
         X = self.table.array(self.encoder.frame(case.x), FLOAT)
-        asked = X, goal.columns.numpy(), self._conditions(case, X)
-        return np.asarray(self.explainer.explain(*asked, batch_size=len(X)).data["cf"]["X"])
+        arguments = X, goal.columns.numpy(), self._conditions(case, X)
+        return np.asarray(self.explainer.explain(*arguments, batch_size=len(X)).data["cf"]["X"])
 
     def _conditions(self, case: Case, X: Array) -> list[dict[str, Any]] | None:
         """The constraints of a call as Alibi's conditions: [] where there are none."""
@@ -95,7 +95,7 @@ class WrappedAlibi(RecourseMethod):
         free = (limits.low <= low) & (limits.high >= high) & ~limits.not_actionable
         if bool(free.all()) and limits.allowed is None:
             return []
-        numbers = {f.name: X[:, k] for k, f in enumerate(self.table.declared) if f.is_number}
+        numbers = {f.name: X[:, k] for k, f in enumerate(self.table.declared) if not f.categories}
         return [
             {
                 # Of numbers a change, which must include 0: a row outside its range excludes it.
@@ -129,7 +129,7 @@ def _with_costs(own: Schema, stated: Schema) -> Schema:
 
 
 def _feature(declared: Feature, low: Any, high: Any, fixed: bool) -> Feature:
-    if not declared.is_number:
+    if declared.categories:
         return dataclasses.replace(declared, immutable=fixed or len(declared.categories) == 1)
     integer = isinstance(low, int)
     return dataclasses.replace(

@@ -239,10 +239,10 @@ class DiceDEAR(Importances):
         if decided is None:  # DiCE's decision: the most likely class, the first of a tie
             decided = scores.argmax(1) if columns > 1 else (scores[:, 0] > 0.0).long()
         outcomes = decided.numpy()
-        asked = self._host.number_of(request.desired_class)
+        number = self._host.number_of(request.desired_class)
         # DiCE infers the present class from scores: these encode the model's decision.
         each: Any = np.eye(columns)[outcomes] if columns > 1 else outcomes.astype(float).tolist()
-        wanted = np.array([int(self.infer_target_cfs_class(asked, i, columns)) for i in each])
+        wanted = np.array([int(self.infer_target_cfs_class(number, i, columns)) for i in each])
         least = least_probability(wanted, request.stopping_threshold, columns)
         target = Target.of_class(self._host.labels(wanted), least)
         return Query(rows, numeric, dear, outcomes, wanted, target)
@@ -250,9 +250,9 @@ class DiceDEAR(Importances):
     def _reading(self, rows: pd.DataFrame) -> DEAR:
         """The engine for rows as they are written, in the first way that the model takes."""
         others = self._interface.written(rows)
-        own, asked = next(others), not self._host.is_module
+        own, free = next(others), not self._host.is_module
         takes = (w for w in chain([own], others) if self._host.takes(Encoder(w).typed(rows)))
-        schema = next(takes, own) if asked else own
+        schema = next(takes, own) if free else own
         if self._last_engine.schema != schema:
             self._last_engine = self.dear.with_schema(schema)
         return self._last_engine

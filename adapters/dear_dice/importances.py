@@ -17,8 +17,8 @@ FEWEST_ROWS = 10
 class Importances(ExplainerBase):
     """DiCE's importances, of which DEAR's examples count what is acted on.
 
-    What follows from an action is no way to the outcome: a feature that nobody acts on would lead
-    the importances if it follows from many actions.
+    What follows from an action is no way to the outcome: a feature that is never acted on would
+    lead the importances if it follows from many actions.
     """
 
     def feature_importance(self, *args: Any, **kwargs: Any) -> Any:

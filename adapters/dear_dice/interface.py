@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool, is_number
 from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.options import logger
@@ -127,9 +127,7 @@ class Interface:
             )
         # Of a feature of several columns the last one that is named counts.
         units = {c.name: c.unit_of_cost / c.width for c in self.schema.columns}
-        named = {
-            n: w if is_bool(w) or not is_number(w) else w * units[n] for n, w in weights.items()
-        }
+        named = {n: w * units[n] if is_real(w) else w for n, w in weights.items()}
         return {n: unit for n, unit in units.items() if n not in named} | named
 
     def constraints(
@@ -188,3 +186,8 @@ def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
             step = 0.0 if stated is None else stated
             schema = schema.replace(name, precision=int(places), step=step)
     return schema
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number."""
+    return isinstance(value, Real) and not isinstance(value, bool)

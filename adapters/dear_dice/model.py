@@ -20,7 +20,7 @@ from raiutils.exceptions import UserConfigValidationException
 from torch import Tensor, nn
 
 from dear_dice.interface import Interface
-from dear_plugin import DEAR, Encoder, Feature, Kind, errors, evaluating
+from dear_plugin import DEAR, Encoder, Feature, errors, evaluating
 
 Scores = npt.NDArray[np.float64]
 Outcomes = npt.NDArray[Any]
@@ -97,7 +97,7 @@ class Host:
 
     @contextmanager
     def remembering(self) -> Iterator[None]:
-        """Within a call, the model is asked once of the first rows, those of the query."""
+        """Within a call, the model evaluates the first rows, those of the query, once."""
         self._said = {}
         try:
             yield
@@ -180,10 +180,10 @@ class OheMinMax:
 
 def _sources(feature: Feature, start: int) -> list[tuple[int, float, float]]:
     """(engine's column, factor, offset) of each of DiCE's columns of a feature."""
-    if feature.is_number:
+    if not feature.categories:
         constant = feature.bounds[0] == feature.bounds[1]
         return [(start, 0.0 if constant else 1.0, 0.0)]
-    if feature.kind is Kind.CATEGORICAL:
+    if feature.columns > 1:
         return [(start + level, 1.0, 0.0) for level in range(feature.columns)]
     if len(feature.categories) == 1:
         return [(start, 0.0, 1.0)]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from raiutils.exceptions import UserConfigValidationException
 
-from dear_dice.interface import Interface
+from dear_dice.interface import Interface, is_real
 from dear_dice.model import Outcomes
 from dear_plugin import DEAR, Target
 
@@ -104,13 +103,9 @@ def _is_list(value: Any) -> bool:
     return several and not any(map(np.ndim, value))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
 # What DiCE's own checks let through: the valid values of arguments, and what is expected.
 EXPECTED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "total_CFs": (lambda given: _is_number(given) and given % 1 == 0, "a positive integer"),
+    "total_CFs": (lambda given: is_real(given) and given % 1 == 0, "a positive integer"),
     # DiCE would take letters for names.
     "features_to_vary": (
         lambda given: not isinstance(given, str) or given == "all",
@@ -121,7 +116,7 @@ EXPECTED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         "the same for all rows, {feature: [low, high]} or {feature: [levels]}",
     ),
     "desired_range": (
-        lambda given: given is None or (_is_list(given) and all(map(_is_number, given))),
+        lambda given: given is None or (_is_list(given) and all(map(is_real, given))),
         "two numbers, -inf or inf for an open end",
     ),
 }
@@ -157,8 +152,10 @@ def check_request(frame: pd.DataFrame, request: Request, interface: Interface) -
 
 
 def check_vary(vary: Sequence[str], interface: Interface) -> None:
-    """Refuse features to vary of which the schema lets none change."""
-    if not set(vary) & set(interface.schema.mutable):
+    """Refuse columns to vary of which the schema lets none change."""
+    schema = interface.schema
+    owned = zip(schema.column_names, schema.owner, strict=True)
+    if not set(vary) & {name for name, j in owned if not schema.features[j].immutable}:
         raise UserConfigValidationException(
             f"Some features need to be varied for generating counterfactuals, but {list(vary)} are"
             " immutable: vary another feature, or leave one out of immutable=."

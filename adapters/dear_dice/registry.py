@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +62,9 @@ def register(**options: Any) -> AbstractContextManager[object]:
         >>> with dear_dice.register(immutable=["gender"], increasing=["age"]):
         ...     pass  # dice_ml.Dice(d, m, method="dear") keeps to them
     """
-    _check(options)
+    known = [*inspect.signature(DiceDEAR).parameters][2:-1] + OF_FEATURES
+    if unknown := [name for name in options if name not in known]:
+        raise errors.ArgumentError(errors.unknown("options", unknown, known))
     before, ending = dice.decide, ExitStack()
     original = before.original if isinstance(before, _Decide) else before
     dice.decide = _Decide(original, options)
@@ -78,11 +80,3 @@ def unregister() -> None:
     """
     if isinstance(dice.decide, _Decide):
         dice.decide = dice.decide.original
-
-
-def _check(options: Iterable[str]) -> None:
-    """Refuse options that `DiceDEAR` does not have."""
-    known = [*inspect.signature(DiceDEAR).parameters][2:-1] + OF_FEATURES
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        raise errors.ArgumentError(errors.unknown("options", unknown, known))

@@ -115,13 +115,15 @@ class Explanations(CounterfactualExplanations):
     """
 
     def to_json(self) -> str:
-        """DiCE's JSON, with the actions and reasons in its metadata."""
+        """DiCE's JSON, with the actions, what is said of them, and reasons in its metadata."""
         content = json.loads(super().to_json())
         content["metadata"][KEY] = [
             {
                 "actions": json.loads(e.actions.to_json(orient="records", double_precision=15)),
                 "acted": e.acted.to_numpy().tolist(),
                 "reason": e.reason,
+                "texts": e.describe(),
+                "supports": e.support.tolist(),
             }
             for e in self.cf_examples_list
         ]
@@ -218,7 +220,7 @@ class Found:
         if request.verbose:
             for index, example in zip(query.rows.index, examples, strict=True):
                 texts = example.describe() or [f"no counterfactual found: {example.reason}"]
-                # A level that is shown unless it is switched off, for it was asked for.
+                # A level that is shown unless it is switched off, for it was requested.
                 logger.warning("\n".join(f"query {index}: {text}" for text in texts))
         return examples
 
@@ -231,16 +233,24 @@ def _acted_on(at: str, action: pd.Series) -> str:
 
 
 def _with_actions(
-    example: CounterfactualExamples, actions: Any, acted: Any, reason: str
+    example: CounterfactualExamples,
+    actions: Any,
+    acted: Any,
+    *,
+    reason: str,
+    texts: Sequence[str],
+    supports: Sequence[float],
 ) -> Examples:
     names = list(inspect.signature(CounterfactualExamples).parameters)
     features = example.test_instance_df.columns[:-1]
     known = pd.DataFrame(actions)
     # JSON has null for NaN, which without copies is the whole column.
     worth = {name: float for name in ("agreement",) if name in known}
-    return Examples(
+    read = Examples(
         known.astype(worth),
         pd.DataFrame(acted, columns=features, dtype=bool),
         reason,
         **{name: getattr(example, name) for name in names},
     )
+    read._texts, read._supports = texts, supports
+    return read

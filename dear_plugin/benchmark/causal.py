@@ -3,7 +3,7 @@
 Karimi et al. (2021): an action sets some features, and all others follow by the equations, with
 the noise of the applicant, abducted from the row. It is the same search with the same model, and
 the truth in place of what is learned. Applicants come from the simulator, where they take the
-actions that they are told; the model decides anew.
+actions of their answers; the model decides anew.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ def measure(folder: Path, *, method: str, search: str, rows: int) -> pd.DataFram
     data, _ = case_of(folder, "loan lr")
     model = next(data.models(TREES))
     noise = loan.noises(APPLICANTS, np.random.default_rng(SEED))
-    people = loan.solve(noise)[list(data.schema.names)]
-    at = np.flatnonzero(~model.accepts(people))[:rows]
+    rows_before = loan.solve(noise)[list(data.schema.names)]
+    at = np.flatnonzero(~model.accepts(rows_before))[:rows]
     schema = replace(data.schema, tiers=() if method == NONE else data.schema.tiers)
     how = replace(SEARCHES[search], max_reliance=0.0 if method == FROZEN else 1.0)
     decoder = Equations() if method == KNOWN else "transport"
     dear = DEAR(model.model, schema, act_on=data.act_on, search=how, decoder=decoder)
-    answers = dear.fit(data.parts[0]).generate(people.iloc[at])
+    answers = dear.fit(data.parts[0]).generate(rows_before.iloc[at])
     done, actions = solved(answers), answers.actions
     found = {
         "solved": done,
@@ -92,7 +92,7 @@ def measure(folder: Path, *, method: str, search: str, rows: int) -> pd.DataFram
 
 
 def truth(answers: Recourses, noise: Mapping[str, Any], at: np.ndarray[Any, Any]) -> pd.DataFrame:
-    """The rows of applicants, by their positions, who have taken the actions of their answers."""
+    """The rows of applicants, by their positions, that have taken the actions of their answers."""
     names, direct = answers.encoder.schema.names, answers.proposal.direct.numpy()
     after = answers.counterfactuals
     parts = []

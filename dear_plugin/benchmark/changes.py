@@ -1,10 +1,11 @@
-"""Changes: what is told to follow an action and what does, by draw of a system, in lines."""
+"""Changes: what is said to follow an action and what does, by draw of a system, in lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +28,8 @@ from dear_plugin.methods.dear import DEAR
 from dear_plugin.results.spread import OF_PEOPLE, around, ends
 from dear_plugin.search.credibility import unseen
 
-# People of each of the rows that are resampled.
-TRAINING, ROWS, RESAMPLED, SOME_PEOPLE = 20_000, 10_000, 2_000, 4
+# Draws of each of the rows that are resampled.
+TRAINING, ROWS, RESAMPLED, SOME_DRAWS = 20_000, 10_000, 2_000, 4
 TOLERANCE = 0.05
 # The outer share that rows move into; the most levels of a held feature that are groups, and held
 # features that are crossed.
@@ -37,7 +38,7 @@ Truths = npt.NDArray[np.bool_]
 
 
 def changes(system: System, seed: int, training: int = TRAINING) -> pd.DataFrame:
-    """Told and true changes of one draw of a system, with and without tiers.
+    """Stated and true changes of one draw of a system, with and without tiers.
 
     Args:
         system: the equations; one that names what is acted on is measured with tiers only.
@@ -73,7 +74,7 @@ def changes_of(
     step: float,
     other: partial[pd.DataFrame] | None = None,
 ) -> pd.DataFrame:
-    """Told and true changes when all rows act on some features.
+    """Stated and true changes when all rows act on some features.
 
     Args:
         system: the equations.
@@ -81,21 +82,21 @@ def changes_of(
         noise: of the rows that act.
         names: the features acted on.
         step: the size of the action.
-        other: what another method tells; see `rival`.
+        other: what another method states; see `rival`.
 
     Returns:
         A row for each feature that may follow, of a category for each level, in all rows and
         `within` each group of a held feature: `acted on, feature`, the mean changes `expected`,
-        `rival` and `true`, the told range `low, high`, and `single, wrong, rows`.
+        `rival` and `true`, the stated range `low, high`, and `single, wrong, rows`.
     """
     before = system.solve(noise, {})
     actions = pd.DataFrame({n: _other(before[n], dear.schema, step) for n in names})
-    told = dear.apply(before, actions).counterfactuals
-    true = system.solve(noise, {name: told[name] for name in names})
+    stated = dear.apply(before, actions).counterfactuals
+    true = system.solve(noise, {name: stated[name] for name in names})
     held = [dear.schema.names[j] for j in dear.schema.causal_order.held(dear.schema.index(names))]
     follow = [k for k in dear.schema.mutable if k not in names]
-    rivals = told if other is None else other(before, true, held, names, follow)
-    frames = [told, true, rivals, *_drawn(dear, before, told, names)]
+    rivals = stated if other is None else other(before, true, held, names, follow)
+    frames = [stated, true, rivals, *_drawn(dear, before, stated, names)]
     groups = [*_groups(before[held])]
     parts = [
         _measured(*(each[at[: len(each)]] for each in _changes(before[k], frames, k))).assign(
@@ -108,23 +109,23 @@ def changes_of(
 
 
 def _measured(
-    told: Values, true: Values, rivals: Values, expected: Values, *resampled: Values
+    stated: Values, true: Values, rivals: Values, expected: Values, *resampled: Values
 ) -> pd.DataFrame:
     """The measures of one feature from the changes of its levels in each row, (m, l)."""
     # The true changes of the rows that are resampled differ by chance from those of all.
     few = true[: len(resampled[0])]
-    drawn = np.stack(resampled).reshape(SOME_PEOPLE, -1, *few.shape)
+    drawn = np.stack(resampled).reshape(SOME_DRAWS, -1, *few.shape)
     offset = np.nanmean(true, 0) - np.nanmean(few, 0)
     known = np.isfinite(drawn).sum((0, 2)).clip(1)
-    # In some resample everybody of a small group may become missing.
+    # In some resample each row of a small group may become missing.
     means = (np.nansum(drawn, (0, 2)) / known)[None]
     middle = np.nanmean(expected[: len(few)], 0)[None]
     both = around(torch.from_numpy(means), torch.from_numpy(middle))
     low, high = (end[0].numpy() + offset for end in both)
-    clear = np.minimum(np.abs(told), np.abs(true)) > TOLERANCE
-    # An answer of who becomes missing keeps its value.
-    people = torch.from_numpy(np.nan_to_num(drawn).reshape(1, -1, few.size))
-    least, most = (end.numpy().reshape(few.shape) for end in ends(people, OF_PEOPLE))
+    clear = np.minimum(np.abs(stated), np.abs(true)) > TOLERANCE
+    # The answer of a row that becomes missing keeps its value.
+    draws = torch.from_numpy(np.nan_to_num(drawn).reshape(1, -1, few.size))
+    least, most = (end.numpy().reshape(few.shape) for end in ends(draws, OF_PEOPLE))
     inside = (few >= least - TOLERANCE) & (few <= most + TOLERANCE)
     columns = {
         "expected": np.nanmean(expected, 0),
@@ -132,8 +133,8 @@ def _measured(
         "true": np.nanmean(true, 0),
         "low": low,
         "high": high,
-        "single": np.nanmean(np.abs(told - true), 0),
-        "wrong": (clear & (np.sign(told) != np.sign(true))).mean(0),
+        "single": np.nanmean(np.abs(stated - true), 0),
+        "wrong": (clear & (np.sign(stated) != np.sign(true))).mean(0),
         "rows": np.nanmean(np.where(np.isnan(few), np.nan, inside), 0),
     }
     return pd.DataFrame(columns)
@@ -142,7 +143,7 @@ def _measured(
 def _changes(before: pd.Series, frames: Sequence[pd.DataFrame], name: str) -> list[Values]:
     """(m, l) the change of each row, of a number or of each level, in standard deviations.
 
-    It is of rows in which the number is known before and, in truth, after the action: told and
+    It is of rows in which the number is known before and, in truth, after the action: stated and
     true means are of the same rows. The second of the frames is the truth.
     """
     one, labels = before.to_numpy()[:, None], None
@@ -184,8 +185,14 @@ def _codes(column: pd.Series) -> pd.Series:
 def _other(column: pd.Series, schema: Schema, step: float) -> pd.Series:
     """What is acted to: the observed value nearest to a step more, or the first level."""
     feature = schema.features[schema.index([str(column.name)])[0]]
-    if not feature.is_number:
-        return column.where(column.isna(), feature.categories[0])
+    return feature.either(_farther, _first, column, step, feature.categories)
+
+
+def _first(column: pd.Series, _: float, levels: Sequence[Any]) -> pd.Series:
+    return column.where(column.isna(), levels[0])
+
+
+def _farther(column: pd.Series, step: float, _: Sequence[Any]) -> pd.Series:
     values = np.unique(column)
     wanted = column + step * column.std()
     if step == TAIL:  # the order of the rows stays
@@ -198,7 +205,7 @@ def _other(column: pd.Series, schema: Schema, step: float) -> pd.Series:
 
 
 def _drawn(
-    dear: DEAR, before: pd.DataFrame, told: pd.DataFrame, names: Sequence[str]
+    dear: DEAR, before: pd.DataFrame, stated: pd.DataFrame, names: Sequence[str]
 ) -> Iterator[pd.DataFrame]:
     """The rows that follow with ties broken at random, and the first rows under each resample.
 
@@ -207,11 +214,11 @@ def _drawn(
     """
     encoder, members = dear.encoder, tuple(sorted(dear.schema.index(names)))
     decoder, rows = dear.decoders.of(members), encoder.rows(before)
-    values = encoder.rows(told)[:, list(members)]
+    values = encoder.rows(stated)[:, list(members)]
     v = decoder.encode(rows, torch.Generator().manual_seed(0))
     yield encoder.frame(encoder.grid.round(decoder.decode(rows, v, values[:, None])[:, 0]))
     of = dear.decoders.decoder
-    for turn in range(1, of.people + 1, of.people // SOME_PEOPLE):
+    for turn in range(1, of.people + 1, of.people // SOME_DRAWS):
         draws = unseen(of) + 2 * of.draws * turn
         resampled = dear.decoders.resample(members, rows[:RESAMPLED], values[:RESAMPLED], draws)
         yield from map(encoder.frame, encoder.grid.round(resampled).unbind(1))

@@ -1,7 +1,7 @@
 """Confidence: do answers that need what follows come true; systems with traits, in lines.
 
 The model decides on one follower alone, and what is acted on is no part of it: it accepts above a
-quantile of the follower. Refused people take their action in the simulator, with their own noise,
+quantile of the follower. Refused rows take their action in the simulator, with their own noise,
 and the model decides anew.
 """
 
@@ -23,7 +23,7 @@ from dear_plugin.benchmark.traits import UNKNOWABLE_COLUMNS, WITH_TRAITS
 from dear_plugin.data.schema import Schema
 from dear_plugin.methods.dear import DEAR
 
-PEOPLE, ACCEPTED = 2_000, 0.35
+ROWS, ACCEPTED = 2_000, 0.35
 # How steep the log-odds are, in standard deviations of the follower, and where it is missing.
 STEEP, LOWEST = 3.0, -3.0
 CHOICES = tuple(name for name in WITH_TRAITS if not name.endswith(UNKNOWABLE_COLUMNS))
@@ -31,24 +31,24 @@ MEASURES = ["refused", "credible", "said", "true", "said of all", "true of all"]
 
 
 def measure(folder: Path, *, system: str, seed: int, refused: int) -> pd.DataFrame:
-    """A line for each refused person: whether there is an answer, what it says, what is true."""
+    """A line for each refused row: whether there is an answer, what it says, what is true."""
     return answers(WITH_TRAITS[system], seed, refused)
 
 
 def answers(system: System, seed: int, refused: int) -> pd.DataFrame:
-    """The answers of one draw: `follower, solved, credible, said, true` by refused person."""
+    """The answers of one draw: `follower, solved, credible, said, true` by refused row."""
     rng = np.random.default_rng(seed)
     train = system.solve(system.noise(system.rows, rng), {})
-    noise = system.noise(PEOPLE, rng)
-    people, parts = system.solve(noise, {}), []
+    noise = system.noise(ROWS, rng)
+    rows, parts = system.solve(noise, {}), []
     schema = Schema.infer(train, immutable=system.immutable, tiers=system.tiers)
     for name in system.tiers[-1]:
         if not pd.api.types.is_numeric_dtype(train[name]):
             continue
         model = _above(train[name])
-        at = np.flatnonzero(model(people) < 0.5)[:refused]
+        at = np.flatnonzero(model(rows) < 0.5)[:refused]
         dear = DEAR(model, schema, act_on=[system.acted]).fit(train)
-        found = dear.generate(people.iloc[at])
+        found = dear.generate(rows.iloc[at])
         values = found.counterfactuals
         own = {key: each[at] for key, each in noise.items()}
         after = system.solve(own, {each: values[each] for each in system.acted})
@@ -102,7 +102,7 @@ CONFIDENCE = Spec(
     {
         "systems": Option("systems", ("a flag between, as it is",), CHOICES),
         "seeds": Option("draws of each system", 1, preset=2),
-        "refused": Option("refused people", 20, preset=150),
+        "refused": Option("refused rows", 20, preset=150),
     },
     lambda options: grid(
         system=options.systems, seed=range(options.seeds), refused=[options.refused]

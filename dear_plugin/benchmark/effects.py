@@ -1,7 +1,7 @@
-"""Effects: what is told to follow an action compared with its true effect, on known systems.
+"""Effects: what is said to follow an action compared with its true effect, on known systems.
 
 Rows act by a part of a standard deviation (a category: to its first level), on one feature or on
-two, or into the outer tenth of what they act on. What is told of every other feature is compared
+two, or into the outer tenth of what they act on. What is said of every other feature is compared
 with the truth under the same noise, in standard deviations; of a category, level by level:
 
 - *mean* and *worst error*: of the mean change, with ties at random; *worst group*: the largest
@@ -9,10 +9,10 @@ with the truth under the same noise, in standard deviations; of a category, leve
 - *range contains the truth*: the share of features where the true mean change is in the range of
   the mean that the resamples tell, `TOLERANCE` beyond at most; *strictly*:
   beyond the rounding of a mean at most; *of groups*: strictly, in each group;
-- *error of single rows*: the mean absolute error of the change told to a row; *rows in their
+- *error of single rows*: the mean absolute error of the change stated for a row; *rows in their
   range*: the share whose own change is in its range of one person, `TOLERANCE` beyond at most;
-- *wrong sign*: the share of rows whose told and true changes have opposite signs, both larger than
-  `TOLERANCE`; *wrong groups*: the number of groups, likewise.
+- *wrong sign*: the share of rows whose stated and true changes have opposite signs, both larger
+  than `TOLERANCE`; *wrong groups*: the number of groups, likewise.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dear_plugin.rivals.intervals import estimate
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Figure
 
-# Rounded rows may all be told the same: so much is rounding of a mean.
+# Rounded rows may all have the same answer: so much is rounding of a mean.
 EXACT = 0.002
 EFFECT, WORST, PAIRS = "true effect", "worst error", "pairs"
 # Of one action: a column of `changes`, and how its features are summed up.
@@ -105,7 +105,7 @@ def table(found: pd.DataFrame, by: Sequence[str], measures: Sequence[str]) -> It
 
 
 def figure(found: pd.DataFrame) -> Figure:
-    """A panel for each system of `DRAWN`: told and true mean changes of actions on one feature.
+    """A panel for each system of `DRAWN`: stated and true mean changes of actions on one feature.
 
     Args:
         found: of `changes`, with the column `system`.
@@ -152,12 +152,12 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
     lines = pd.concat([runs[traits], every])
     yield "traits", table(lines, ["trait", "columns", "action"], EVERY)
     if {*DRAWN} <= {*runs["system"]}:
-        yield "told-and-true", figure(found)
+        yield "stated-and-true", figure(found)
 
 
 EFFECTS = Spec(
     "effects",
-    "what is told to follow an action compared with its true effect",
+    "what is said to follow an action compared with its true effect",
     {
         "systems": Option("systems", ("hidden cause", "heavy value, smooth"), CHOICES),
         "seeds": Option("draws of each system", 1, preset=2),

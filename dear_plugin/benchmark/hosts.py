@@ -2,7 +2,7 @@
 
 The hosts' methods are wrapped: their answers keep the constraints, are rounded and scored by the
 model, and evaluated by the engine, as DEAR's are. They have no indirect changes: all they change
-has to be done. Every method is asked for a few rows a call, whose CPU time is measured.
+has to be done. Every method is given a few rows a call, whose CPU time is measured.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ FEWER = {("adult", "DiCE genetic"): 10, ("adult", "DiCE gradient"): 10}
 STEPS = {"adult": 1.0, "loan": 0.3}
 
 
-def asked(data: Dataset) -> dict[str, Any]:
+def own(data: Dataset) -> dict[str, Any]:
     """The constraints of Alibi's Adult example, with the country, the survey weight and tiers."""
     never = ("marital-status", "relationship", "race", "sex", "native-country", "fnlwgt")
     return {**own_rules(data), "immutable": never, "increasing": ("age", "education-num")}
 
 
 DATA: Mapping[str, tuple[Setting, str]] = {
-    "adult": (Setting("adult", load_adult, ("ann",), asked, "adult"), "ann"),
+    "adult": (Setting("adult", load_adult, ("ann",), own, "adult"), "ann"),
     "loan": (SETTINGS["loan"], TREES),
 }
 

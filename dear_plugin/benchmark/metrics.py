@@ -86,8 +86,8 @@ def partly(recourses: Recourses, share: float) -> pd.DataFrame:
         share: from 0, the action alone, to 1, the counterfactual.
     """
     encoder, x, reached = recourses.encoder, recourses.x, recourses.proposal.rows
-    numbers = encoder.is_number
-    mixed = torch.where(numbers, x + share * (reached - x), reached if share >= HALF else x)
+    amounts = encoder.amounts(x, reached)
+    mixed = torch.where(amounts, x + share * (reached - x), reached if share >= HALF else x)
     rows = torch.where(recourses.proposal.direct, reached, encoder.grid.round(mixed))
     return patch(encoder, recourses.factuals, x, rows=rows)[0]
 
@@ -149,10 +149,9 @@ def invalidated(
         seed: of the draws.
     """
     rng = torch.Generator().manual_seed(seed)
-    numbers = recourses.encoder.is_number
-    rows = recourses.proposal.rows
-    noise = sigma * torch.randn(DRAWS, *rows.shape, generator=rng) * numbers
-    scores = classifier.scores((rows + noise * recourses.encoder.width).flatten(0, 1))
+    encoder, rows = recourses.encoder, recourses.proposal.rows
+    noise = sigma * torch.randn(DRAWS, *rows.shape, generator=rng) * encoder.amounts(rows)
+    scores = classifier.scores((rows + noise * encoder.width).flatten(0, 1))
     goal = Target.of_class(1).resolve(len(scores), classifier.classes)
     refused = ~goal.accepts(scores).view(DRAWS, len(rows))
     return where(solved(recourses), refused.double().mean(0).numpy())
@@ -189,5 +188,5 @@ def noise_reported(recourses: Recourses, names: tuple[str, ...] = NOISE) -> Trut
     """
     moves = recourses.changed[:, list(recourses.encoder.schema.index(names))].any(1).numpy()
     texts = recourses.describe()
-    told: Truths = moves | np.array([any(name in text for name in names) for text in texts])
-    return told
+    reported: Truths = moves | np.array([any(name in text for name in names) for text in texts])
+    return reported

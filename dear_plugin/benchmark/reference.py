@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import combinations
 from typing import Any
 
@@ -83,7 +83,7 @@ class Pairs:
     def unseen(self, rows: Tensor) -> npt.NDArray[np.int64]:
         """(m,) the number of pairs of each row, (m, p), that occur in no training row."""
         known, codes = self._codes(self.rows), self._codes(rows)
-        categorical = (~self.encoder.is_number).tolist()
+        categorical = [bool(feature.categories) for feature in self.encoder.schema]
         count = np.zeros(len(rows), dtype=np.int64)
         for i, j in combinations(range(len(categorical)), 2):
             if categorical[i] or categorical[j]:
@@ -96,13 +96,10 @@ class Pairs:
         """(m, p) category codes and decile bins."""
         columns, shares = [], torch.arange(1, TENTHS, dtype=torch.float64) / TENTHS
         for j, feature in enumerate(self.encoder.schema):
-            known, own = (each[:, j].double().numpy() for each in (self.rows, rows))
-            if feature.is_number:
-                edges = np.unique(np.quantile(known, shares.numpy()))
-                columns.append(np.searchsorted(edges, own, side="right"))
-            else:
-                columns.append(own.round())
-        return np.stack(columns, 1).astype(np.int64)
+            edges = np.unique(np.quantile(self.rows[:, j].double().numpy(), shares.numpy()))
+            tenth = partial(torch.bucketize, boundaries=torch.from_numpy(edges), right=True)
+            columns.append(feature.coarser(rows[:, j].double().contiguous(), tenth))
+        return torch.stack(columns, 1).round().long().numpy()
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Rival: boosted trees of a follower on what is acted on and held; frames in, frames out.
 
 An S-learner whose columns are x_S, the held features, and the expectation of x_S given these:
-what somebody who knows the order of causes would try first. Cross-fitted, that column differs by
+the first choice of a user with a known order of causes. Cross-fitted, that column differs by
 fold where x_S does not depend on what is held, which misleads the trees.
 """
 

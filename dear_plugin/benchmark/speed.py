@@ -48,7 +48,7 @@ LINES: Mapping[str, Mapping[str, Any]] = {
     "DEAR, cheapest, black box": {"black_box": True, "search": CHEAPEST},
     "DEAR, support 1": {"search": Search(min_support=1.0)},
 }
-# Those that explain as many rows as are asked for; and the one that is timed beside busy cores.
+# Those that explain as many rows as are requested; and the one that is timed beside busy cores.
 USUAL = "DEAR"
 FAST = (USUAL, "DEAR, cheapest", "DEAR, black box", "DEAR, cheapest, black box")
 # Columns of whole numbers that some parts lack.

@@ -1,4 +1,4 @@
-"""Splits: data sets with their constraints, split; trained models and whom these reject."""
+"""Splits: data sets with their constraints, split; trained models and what they reject."""
 
 from __future__ import annotations
 

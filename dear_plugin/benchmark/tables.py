@@ -92,7 +92,7 @@ def with_ends(found: Sequence[float]) -> str:
 
 @cache
 def commit() -> str:
-    """The commit of a checkout when it is first asked for, empty elsewhere."""
+    """The commit of a checkout when it is first needed, empty elsewhere."""
     git = which("git")
     if git is None:
         return ""

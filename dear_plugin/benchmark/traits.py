@@ -1,4 +1,4 @@
-"""Traits: systems of one trait each, in which an effect is easily missed or told wrongly.
+"""Traits: systems of one trait each, in which an effect is easily missed or stated wrongly.
 
 What precedes x is immutable and held; x (and x2) is acted on; what comes later may follow.
 Variables whose names begin with `hidden` are in no frame.
@@ -248,7 +248,7 @@ UNKNOWABLE: Mapping[str, Mapping[str, Equation]] = {
         "x": lambda x, u: 0.8 * x["hidden"] + u,
         "y": lambda x, u: 0.5 * x["x"] + 0.9 * x["hidden"] + u,
     },
-    "two kinds of people": {
+    "two groups": {
         "hidden": _group,
         "h": _noise,
         "x": lambda x, u: x["hidden"] + 0.5 * x["h"] + u,

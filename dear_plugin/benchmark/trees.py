@@ -193,8 +193,9 @@ def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Actions]:
     """The values of all numeric features, set by set."""
     encoder = problem.classifier.encoder
     for at, (feature, *_) in enumerate(problem.sets.members):
-        rows = problem.actionable[:, at].nonzero()[:, 0]
-        if not bool(problem.is_number[feature]) or not len(rows):
+        amounts = encoder.amounts(problem.x[:, feature], at=feature)
+        rows = (problem.actionable[:, at] & amounts).nonzero()[:, 0]
+        if not len(rows):
             continue
         low, width = (float(each[feature]) for each in (encoder.low, encoder.width))
         own, column = (

@@ -16,7 +16,7 @@ from dear_plugin._progress import bar
 from dear_plugin._version import __version__
 from dear_plugin.command.models import model_of, on_its_columns
 from dear_plugin.command.pages import page, print_page
-from dear_plugin.command.tables import by_case, read_table
+from dear_plugin.command.tables import read_cases, read_table
 from dear_plugin.data import toml
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError, unknown
@@ -40,9 +40,9 @@ KINDS = {
 }
 ADVICE = "with what to do"
 MOST_REASONS = 3
+# Why a row that needs none has no advice.
+NEEDLESS = "accepted as it is: no change is needed, and the letter names none"
 CASE = "case"
-# Of the tables, what is read back as text.
-TEXTS = {"letter_ranks": str}
 # Characters that a name of a file cannot have.
 UNSAFE = str.maketrans(dict.fromkeys('<>:"/\\|?*\0', "_"))
 # What the table "letters" of a schema file may state, in the place of options.
@@ -116,14 +116,16 @@ def write_letters(settings: Letters) -> int:
     """
     settings = settings.completed()
     train = None if settings.train is None else read_table(settings.train, "--train")
-    rows = by_case(read_table(settings.rows, "rows", like=train), settings.index)
+    dear = _method(settings, train)
+    rows = read_cases(settings.rows, "rows", settings.index, dear.schema)
     words, out = LetterTemplate.of(settings.language or "en"), settings.out
-    dear = _fitted(settings, train)
     try:
-        dear.encoder.check_columns(rows)
+        dear.encoder.readable_rows(rows)
     except InputError as error:
         raise InputError(f"{settings.rows}: {error}") from error
     target = _class_of(dear, settings.want)
+    dear = dear if settings.saved or train is None else dear.fit(train)
+    _check_files(rows.index)
     _claim(out, settings.signature)
     starts = range(0, len(rows), ROWS_AT_ONCE)
     todo = [start for start in starts if not _part(out, start, TABLES[-1]).exists()]
@@ -135,6 +137,13 @@ def write_letters(settings: Letters) -> int:
     _print(out, [*map(str, rows.index)], settings.language or "en")
     print(f"{out}: {_in_words(kinds)}")
     return int((kinds["letter"] == KINDS["unreadable"]).any())
+
+
+def _check_files(cases: pd.Index) -> None:
+    """Raise an error where the letters of two cases would be one file."""
+    files = pd.Index([_file(Path(), str(case), "").name.casefold() for case in cases])
+    if twice := [*cases[files.duplicated(keep=False)][:3]]:
+        raise InputError(f"--index: expected cases whose names of files differ, got {twice}")
 
 
 def _claim(out: Path, signature: Mapping[str, str]) -> None:
@@ -151,17 +160,15 @@ def _claim(out: Path, signature: Mapping[str, str]) -> None:
         )
 
 
-def _fitted(settings: Letters, train: pd.DataFrame | None) -> DEAR:
-    """The method, on the training rows or from its folder."""
+def _method(settings: Letters, train: pd.DataFrame | None) -> DEAR:
+    """The method, which is fitted if it is from its folder."""
     model = on_its_columns(model_of(settings.model, trust=settings.trust))
     if settings.saved is not None:
         return DEAR.load(settings.saved, model)
     if train is None:
         raise InputError("expected --train with training rows, or --saved with a saved DEAR")
     schema = Schema.from_toml(settings.schema, train) if settings.schema else Schema.infer(train)
-    act_on = list(settings.act_on) or None
-
-    return DEAR(model, schema, act_on=act_on).fit(train)
+    return DEAR(model, schema, act_on=list(settings.act_on) or None)
 
 
 def _class_of(dear: DEAR, text: str) -> Any:
@@ -210,7 +217,7 @@ def _kind(letter: str, reason: str, words: LetterTemplate) -> tuple[str, str]:
     """What a letter says, in words, and why where it has no advice."""
     sentence = next((name for name in KINDS if words[name] in letter), "")
     why = letter.partition(words["none"])[2].replace(words["ask"], "").strip()
-    whys = {"none": why, "unreadable": reason}
+    whys = {"none": why, "unreadable": reason, "accepted": NEEDLESS}
     return KINDS.get(sentence, ADVICE), whys.get(sentence, "")
 
 
@@ -218,7 +225,11 @@ def _joined(out: Path, starts: Sequence[int]) -> pd.DataFrame:
     """Write the tables of all rows, the parts of which stay; returns what kind each is."""
     whole = {}
     for name in TABLES:
-        parts = [pd.read_csv(_part(out, start, name), dtype=TEXTS) for start in starts]
+        # As they are written: "007" and "None" are no other texts.
+        parts = [
+            pd.read_csv(_part(out, start, name), dtype=str, keep_default_na=False)
+            for start in starts
+        ]
         whole[name] = pd.concat(parts, ignore_index=True)
     for name in ("changes", "actions"):
         whole[name].to_csv(out / f"{name}.csv", index=False)
@@ -236,8 +247,11 @@ def _in_words(kinds: pd.DataFrame) -> str:
     """How many letters say what, and the most frequent reasons of those without a way."""
     counts = Counter(kinds["letter"])
     parts = [f"{counts[kind]} {kind}" for kind in (ADVICE, *KINDS.values()) if counts[kind]]
-    reasons = Counter(kinds["reason"].dropna()).most_common(MOST_REASONS)
-    why = "".join(f"\n  {count}: {reason}" for reason, count in reasons)
+    reasons = Counter(filter(None, kinds["reason"]))
+    told = dict(reasons.most_common(MOST_REASONS))
+    why = "".join(f"\n  {count}: {reason}" for reason, count in told.items())
+    if more := reasons.total() - sum(told.values()):
+        why += f"\n  {more}: other reasons, which actions.csv has as letter_reason"
     return f"{len(kinds)} letters: {', '.join(parts)}{why}"
 
 

@@ -40,8 +40,8 @@ def write_schema(settings: SchemaFile) -> None:
     out = settings.out or settings.train.with_suffix(".toml")
     if out.exists():
         raise InputError(f"{out} exists, with what somebody may have edited: expected a new --out")
-    frame = read_table(settings.train, "train")
     with _said() as lines:
+        frame = read_table(settings.train, "train")
         schema = Schema.infer(frame, settings.target)
     schema.to_toml(out)
     notes = "".join(f"# - {line}\n" for line in lines)

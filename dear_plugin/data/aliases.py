@@ -17,18 +17,6 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.data.relations import Lookup, Relation
 
 
-def as_written(columns: Iterable[Feature], frame: pd.DataFrame) -> list[Feature]:
-    """The columns of frames, (q,), with labels and dtypes as a frame writes them.
-
-    A category column keeps the order of its levels in training.
-
-    Args:
-        columns: of the training rows, with labels that are text.
-        frame: with these columns.
-    """
-    return [_as_written(each, frame[each.name]) for each in columns]
-
-
 def renamed(
     relation: Relation | Lookup, labels: Mapping[str, Mapping[Any, Any]]
 ) -> Relation | Lookup:
@@ -39,9 +27,13 @@ def renamed(
     return replace(relation, table=tuple((x.get(a, a), y.get(b, b)) for a, b in relation.table))
 
 
-def _as_written(feature: Feature, column: pd.Series) -> Feature:
+def as_written(feature: Feature, column: pd.Series) -> Feature:
+    """A column of training rows, whose labels are text, with those and the dtype of another one.
+
+    A category column keeps the order of its levels in training.
+    """
     dtype = "category" if isinstance(column.dtype, pd.CategoricalDtype) else str(column.dtype)
-    if feature.holds_numbers:
+    if not feature.choices:
         # What the training rows have, whole numbers need not hold.
         whole = feature.precision is not None and feature.precision <= 0
         fits = column.dtype.kind == "f" or (column.dtype.kind in "iu" and whole)

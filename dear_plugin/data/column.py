@@ -5,8 +5,8 @@ Each kind is a subclass of `Feature` in one file of `kinds`, which has these met
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, ClassVar, Self, TypeVar, TypeVarTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,8 @@ from torch import Tensor
 
 from dear_plugin.data.kinds.cells import Array, Reading
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 # The values that are no amounts, or not known; None where they are not stated.
 Special = tuple[Any, ...] | None
 
@@ -23,17 +25,10 @@ class Column:
     """The methods of a kind of column.
 
     Attributes:
-        is_number: whether rows have numbers: its own, or the places of levels with an order.
-        holds_numbers: whether its cells are numbers, too.
+        limited_by: the arguments of `Constraints` that limit it, the usual one first.
     """
 
-    is_number: ClassVar[bool] = False
-    holds_numbers: ClassVar[bool] = False
-
-    @property
-    def known(self) -> tuple[Hashable, ...]:
-        """The labels that cells may have, a missing one as None, by position."""
-        return ()
+    limited_by: ClassVar[tuple[str, ...]] = ("categories",)
 
     @classmethod
     def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
@@ -56,19 +51,6 @@ class Column:
 
     def read_cells(self, column: pd.Series, accepted: Array | None) -> Reading:
         """The row values of a column that is not sparse; see `Feature.read`."""
-        raise NotImplementedError
-
-    def read_frame(
-        self, frame: pd.DataFrame, accepted: Array | None = None, before: Array | None = None
-    ) -> Reading:
-        """The row values of its columns of a frame; see `read`.
-
-        Args:
-            frame: of n rows.
-            accepted: (n,) bool, the rows that may have a label that no training row has.
-            before: (n,) the row values that another package changed; of several columns, of which
-                it may set one to 1 and leave another at 1, the one that it sets counts.
-        """
         raise NotImplementedError
 
     def spread(self, values: Array) -> Array:
@@ -122,6 +104,14 @@ class Column:
         """The row value of a level with an order; anything else, such as a number, as it is."""
         return label
 
+    def coarser(self, values: Tensor, how: Callable[[Tensor], Tensor]) -> Tensor:
+        """Row values, (n,), as a function makes fewer of them or groups; labels as they are."""
+        return values
+
+    def either(self, amounts: Callable[[*Ts], T], labels: Callable[[*Ts], T], *args: *Ts) -> T:
+        """What a function makes of arguments: the first one of numbers, the second of labels."""
+        return labels(*args)
+
     def with_central(self, column: pd.Series, share: float) -> Self:
         """A feature with the central range of its training column, (n,), and its unit of cost.
 
@@ -130,10 +120,6 @@ class Column:
             share: the share of the values, without special ones, that are central.
         """
         return self
-
-    def is_narrow(self, dtype: Any) -> bool:
-        """Whether a column of a dtype cannot hold all observed numbers."""
-        return False
 
     def values(self, column: Tensor) -> Tensor:
         """(l,) ascending, the row values that an action may set, given training ones, (n,)."""

@@ -28,8 +28,9 @@ def column_limits(schema: Schema, frame: pd.DataFrame) -> tuple[Tensor, Tensor, 
 
     With the decimals of these columns. A dtype that cannot hold all observed values is logged.
     """
-    narrow = [f.name for f in schema.columns if f.is_narrow(frame[f.name].dtype)]
-    if narrow:
+    held = [ends_of(plain_dtype(frame[f.name].dtype)) for f in schema.columns]
+    both = zip(schema.columns, held, strict=True)
+    if narrow := [f.name for f, (a, b) in both if f.bounds[0] < a or b < f.bounds[1]]:
         logger.warning(
             "columns %s have dtypes too narrow for all observed values: candidates are limited to"
             " values that they can hold",
@@ -65,7 +66,7 @@ def patch(
         feature, at = encoder.features[j], np.flatnonzero(changed[:, j])
         _write(out, feature, at, before=own[at, j], after=new[at, j])
         column = out[feature.members[0].name]
-        if plain and not feature.is_number and column.dtype == object:
+        if plain and feature.categories and column.dtype == object:
             read[at, j] = new[at, j]
             continue
         reading = feature.read_frame(out, accepted)

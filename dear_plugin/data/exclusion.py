@@ -76,36 +76,17 @@ class Exclusion:
         return dataclasses.replace(feature, direction=direction)
 
 
-def exclusion_of(features: Sequence[Feature], name: str, *, change: str, new: Any) -> Exclusion:
-    """What excludes a kind of advice.
-
-    Args:
-        features: of the schema.
-        name: that of a feature.
-        change: see `Exclusion.of`.
-        new: see `Exclusion.of`.
-
-    Raises:
-        SchemaError: an unknown feature.
-    """
-    known = {feature.name: feature for feature in features}
-    if name not in known:
-        raise SchemaError(unknown("features", [name], known))
-    return Exclusion.of(known[name], change, new)
-
-
 def without(features: Sequence[Feature], kinds: Any) -> tuple[Feature, ...]:
     """Features that exclude kinds of advice, one after another: see `Schema.excluding`.
 
     Raises:
-        SchemaError: no lines of `recourses.advice()`.
+        SchemaError: no lines of `recourses.advice()`, or an unknown feature.
     """
     if not {"feature", "change", "new"} <= set(getattr(kinds, "columns", ())):
         raise SchemaError("expected lines of recourses.advice(), such as advice.loc[[0, 2]]")
-    out = list(features)
-    for _, line in kinds.iterrows():
-        name = line["feature"]
-        found = exclusion_of(out, name, change=line["change"], new=line["new"])
-        at = [feature.name for feature in out].index(name)
-        out[at] = found.applied(out[at])
-    return tuple(out)
+    out = {feature.name: feature for feature in features}
+    for name, change, new in kinds[["feature", "change", "new"]].itertuples(index=False):
+        if name not in out:
+            raise SchemaError(unknown("features", [name], out))
+        out[name] = Exclusion.of(out[name], change, new).applied(out[name])
+    return tuple(out.values())

@@ -61,10 +61,9 @@ class Feature(Named, Column):
         unit: the unit of a number in texts, "thousand euros"; "" for none.
         central: the ends of a number's central training values, see `Schema.infer`; None for
             `bounds`. Actions do not leave them.
-        scale: the change of a number that costs 1 before `cost` counts; 0 for the range of
-            `bounds`.
+        scale: the change that costs 1 before `cost` counts; 0 for the range of `bounds`.
         step: actions set multiples of it; None for `usual_step`, 0 for any value.
-        cost: what a change by `scale`, or to another category, costs a person who acts on it.
+        cost: what a change by `scale`, or to another category, costs an applicant.
         dummies: of a category whose cells are spread over several columns of frames, these: the
             i-th one is 1 where the row has the i-th category.
         cyclic: of a category, whether its levels go around: after the last comes the first.
@@ -108,7 +107,7 @@ class Feature(Named, Column):
     dummies: tuple[Feature, ...] = ()
     cyclic: bool = False
 
-    # The last one that is defined is asked first whether it takes attributes.
+    # The last one that is defined comes first where attributes are taken.
     kinds: ClassVar[list[type[Feature]]] = []
     # What else the attributes of a kind may be.
     _rules: ClassVar[Mapping[str, Rule]] = {}
@@ -169,10 +168,25 @@ class Feature(Named, Column):
         return self.categories
 
     @property
+    def known(self) -> tuple[Hashable, ...]:
+        """The labels that cells may have, a missing one as None, by position."""
+        return self.choices
+
+    @property
+    def ranked(self) -> tuple[Hashable, ...]:
+        """The levels that have an order, the least first; () where it has none."""
+        return ()
+
+    @property
     def answers(self) -> list[Hashable]:
         """The labels that an action may set."""
         barred = {None, *self.special, *self.excluded}
         return [label for label in self.choices if label not in barred]
+
+    @property
+    def few(self) -> list[Any]:
+        """The few cells that an action may set; [] where it may set any number."""
+        return self.answers or [*self.observed]
 
     @property
     def dtype_levels(self) -> tuple[Hashable, ...]:
@@ -196,10 +210,7 @@ class Feature(Named, Column):
 
     @property
     def usual_step(self) -> float:
-        """How exactly people name it: 1, 2 or 5 times 10^k, at most 1 % of the unit of cost.
-
-        It is at least the last decimal.
-        """
+        """1, 2 or 5 times 10^k: at most 1 % of the unit of cost, at least the last decimal."""
         last = 0.0 if self.precision is None else 10.0**-self.precision
         most = max(SHARE * self.unit_of_cost, last)
         power = 10.0 ** math.floor(math.log10(most))
@@ -218,7 +229,14 @@ class Feature(Named, Column):
     def read_frame(
         self, frame: pd.DataFrame, accepted: Array | None = None, before: Array | None = None
     ) -> Reading:
-        """See `Column`."""
+        """The row values of its columns of a frame; see `read`.
+
+        Args:
+            frame: of n rows.
+            accepted: (n,) bool, the rows that may have a label that no training row has.
+            before: (n,) the row values that another package changed; of several columns, of which
+                it may set one to 1 and leave another at 1, the one that it sets counts.
+        """
         return self.read(frame[self.name], accepted)
 
     def read(self, column: pd.Series, accepted: Array | None = None) -> Reading:
@@ -256,7 +274,7 @@ class Feature(Named, Column):
             codes = dtype.categories.get_indexer(column.astype(object))
             cells = pd.Categorical.from_codes(codes, dtype=dtype)
             return pd.Series(cells, column.index, name=column.name)
-        cells = unboxed(column) if self.holds_numbers else column.astype(object)
+        cells = column.astype(object) if self.choices else unboxed(column)
         if self.missing == "none":
             cells = cells.where(cells.notna(), None)
         try:

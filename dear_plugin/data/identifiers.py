@@ -30,25 +30,21 @@ DIGITS, ROUND = 6, 0.25
 Evidence = Literal["", "name", "values"]
 
 
-def evidence(column: pd.Series, name: str, is_number: bool) -> Evidence:
+def evidence(column: pd.Series, name: str, of_numbers: bool) -> Evidence:
     """What makes a column, (n,), an identifier: its values, its name alone, or "" for nothing."""
     known = column.dropna()
     n, distinct = len(known), known.nunique()
     if n < FEWEST:
         return ""
     by_values = n >= ROWS and distinct >= TEXT * n
-    if is_number:
+    if of_numbers:
         values = known.to_numpy(dtype=np.float64)
         if (values % 1 != 0).any():
             return ""
         by_values = n >= ROWS and n - distinct <= TIES * n and _is_no_amount(values, n - distinct)
-    by_name = is_named(name) and distinct >= min(DISTINCT, n / 2)
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    by_name = bool(NAMED.search(words)) and distinct >= min(DISTINCT, n / 2)
     return "values" if by_values else "name" if by_name else ""
-
-
-def is_named(name: str) -> bool:
-    """Whether a name is one of an identifier."""
-    return bool(NAMED.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
 
 
 def _is_no_amount(values: npt.NDArray[Any], ties: int) -> bool:

@@ -13,6 +13,7 @@ import pandas as pd
 from dear_plugin.data import identifiers
 from dear_plugin.data.attributes import with_infinity
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.kinds import dummies
 from dear_plugin.data.kinds import levels as in_order
 from dear_plugin.data.kinds.cyclic import Cyclic
 from dear_plugin.data.kinds.labels import Labels
@@ -32,13 +33,20 @@ FRAMES: dict[type, str] = {
     list: "rows are pd.DataFrame(rows)",
     np.ndarray: "pass pd.DataFrame(array, columns=names)",
 }
-# The arguments of `Schema.infer` that say something of features: {feature: value}, and lists.
+# The arguments of `Schema.infer` that are {feature: value}; others of features are lists.
 MAPPINGS = (
     *("ranges", "special", "ordered", "excluded", "units", "labels", "costs", "steps"),
     "cyclic",
 )
-LISTS = ("immutable", "increasing", "decreasing", "categorical", "numeric", "identifiers")
-OF_FEATURES = (*LISTS, *MAPPINGS)
+# Those that may also name a feature of several columns.
+OF_WHOLE = ("immutable", "labels", "costs", "excluded")
+# What each of them says of a feature, where that is several values.
+SEVERAL = {
+    "ranges": "(low, high)",
+    "special": "a list of values",
+    "ordered": "a list of levels, the least first",
+    "excluded": "a list of levels",
+}
 
 
 def misfit(frame: Any) -> str:
@@ -82,6 +90,57 @@ def feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
     return names
 
 
+def of_columns(
+    given: Mapping[str, Any], names: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arguments that name features: what they say of columns, and of all else.
+
+    Args:
+        given: the arguments.
+        names: the columns that are features.
+    """
+    own, others = dict(given), dict.fromkeys(given)
+    for what in OF_WHOLE:
+        some = None if isinstance(given[what], str) else given[what]
+        if isinstance(some, Mapping):
+            others[what] = {name: some[name] for name in some if name not in names}
+            own[what] = {name: some[name] for name in some if name in names}
+        elif some is not None:
+            others[what] = [name for name in some if name not in names]
+            own[what] = [name for name in some if name in names]
+    try:
+        _marks(own, names)
+    except SchemaError:
+        return dict(given), dict.fromkeys(given)  # so that the error names all
+    return own, others
+
+
+def with_stated(
+    features: Sequence[Feature], given: Mapping[str, Any], names: Sequence[str]
+) -> tuple[Feature, ...]:
+    """Features with what a user says of those of several columns, by the names of these.
+
+    Args:
+        features: of all columns.
+        given: what names no column, see `of_columns`.
+        names: the columns.
+
+    Raises:
+        SchemaError: names of no feature, or what does not fit one.
+    """
+    marks = _marks(given, [*names, *(f.name for f in features if f.dummies)])
+    named = {name for some in marks.values() for name in some}
+    marked = (_marked(f, given, marks) if f.name in named else f for f in features)
+    return tuple(dummies.restated(feature) for feature in marked)
+
+
+def require_lists(**given: Any) -> None:
+    """Raise an error where an argument that is given is no list."""
+    for name, value in given.items():
+        if value is not None and not isinstance(value, Iterable):
+            raise SchemaError(f"{argument(name)} must be a list, got {shown(value)}")
+
+
 def infer_features(
     frame: pd.DataFrame, names: Sequence[str], given: Mapping[str, Any], central: float
 ) -> list[Feature]:
@@ -123,8 +182,11 @@ def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
             raise SchemaError(f"{name} must be {{feature: ...}}, got {shown(given[name])}")
     marks = {what: _names(what, some) for what, some in given.items()}
     absent = {k: [n for n in v if n not in names] for k, v in marks.items()}
-    wrong = [f"{argument(k)}: {unknown('features', v, names)}" for k, v in absent.items() if v]
+    where = ", ".join(argument(k) for k, v in absent.items() if v)
+    every = dict.fromkeys(name for some in absent.values() for name in some)
+    wrong = [f"{where}: {unknown('features', every, names)}"] if where else []
     wrong += [text for what in ("labels", "units") for text in _not_text(what, given[what])]
+    wrong += [text for what in SEVERAL for text in _not_several(what, given[what])]
     if wrong:
         raise SchemaError("; ".join(wrong))
     contrary = ("categorical", "numeric"), ("identifiers", "numeric"), ("increasing", "decreasing")
@@ -154,7 +216,7 @@ def _infer(column: pd.Series, name: str, given: Mapping[str, Any], marks: Marks)
     ranked = in_order.stated(column, name, order)
     every = (kind.infer(ranked, codes, as_category) for kind in KINDS)
     feature = next(each for each in every if each is not None)
-    if name in amounts and not feature.is_number:
+    if name in amounts and feature.categories:
         fix = line(name, as_numbers(column))
         raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories: {fix}")
     return feature if order is None else in_order.as_stored(feature, column)
@@ -164,7 +226,7 @@ def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature
     """A feature with the user's constraints on changes, and its texts."""
     name = feature.name
     ranges, labels, units = (given[k] or {} for k in ("ranges", "labels", "units"))
-    texts = _texts_of(labels.get(name, ""))
+    texts = _texts_of(labels.get(name, {}))
     if unnamed := [level for level in texts if level not in {"", *feature.choices}]:
         known = feature.choices or "categories (categorical= makes some of numbers)"
         raise SchemaError(f"labels[{name!r}]: expected levels among {known}, got {unnamed}")
@@ -174,11 +236,13 @@ def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature
         excluded=(*dict.fromkeys((*feature.excluded, *(given["excluded"] or {}).get(name, ()))),),
         direction=(name in marks["increasing"]) - (name in marks["decreasing"]),
         limits=_limits_of(feature, ranges.get(name)),
-        label=texts.get("", ""),
-        level_labels=tuple(texts.get(c, "") for c in feature.choices) if {*texts} - {""} else (),
+        label=texts.get("", feature.label),
+        level_labels=tuple(texts.get(c, "") for c in feature.choices)
+        if {*texts} - {""}
+        else feature.level_labels,
         unit=units.get(name, ""),
         step=_step_of(feature, given["steps"] or {}),
-        cost=(given["costs"] or {}).get(name, 1.0),
+        cost=(given["costs"] or {}).get(name, feature.cost),
     )
 
 
@@ -203,11 +267,22 @@ def _not_text(what: str, texts: Mapping[str, Any] | None) -> list[str]:
     ]
 
 
+def _not_several(what: str, values: Mapping[str, Any] | None) -> list[str]:
+    """What is wrong with ranges, and lists of values."""
+    return [
+        f"{what}[{name!r}] must be {SEVERAL[what]}, got {shown(each)}"
+        for name, each in (values or {}).items()
+        if isinstance(each, str)
+        or not isinstance(each, Iterable)
+        or (what == "ranges" and len([*each]) != 2)
+    ]
+
+
 def _step_of(feature: Feature, steps: Mapping[str, float | None]) -> float | None:
     """The step that is stated of a number; None where none is, 0 for any value."""
     if feature.name not in steps:
         return None
-    if not feature.holds_numbers:
+    if feature.choices:
         raise SchemaError(f"steps[{feature.name!r}]: expected a numeric feature, got categories")
     return steps[feature.name] or 0.0
 
@@ -218,7 +293,7 @@ def _limits_of(
     """The range that restricts a number, with None as an open end; None where none is given."""
     if pair is None:
         return None
-    if not feature.is_number:
+    if "ranges" not in feature.limited_by:
         raise SchemaError(f"ranges[{feature.name!r}]: expected a numeric feature, got categories")
     ends = with_infinity(*(feature.place(end) for end in pair))
     if any(np.ndim(end) for end in ends):
@@ -226,7 +301,14 @@ def _limits_of(
             f"ranges[{feature.name!r}]: expected (low, high), the same for all rows; for limits of"
             " each row: generate(rows, within=Constraints(ranges=...))"
         )
-    low, high = map(float, ends)
+    try:
+        low, high = map(float, ends)
+    except (TypeError, ValueError):
+        known = f"levels among {feature.ranked}" if feature.ranked else "numbers"
+        expected = f"{known}, or None for an open end"
+        raise SchemaError(
+            f"ranges[{feature.name!r}]: expected {expected}; got {shown(pair)}"
+        ) from None
     if not low <= high:
         raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")
     return low, high

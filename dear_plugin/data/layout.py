@@ -22,10 +22,10 @@ from dear_plugin.data.attributes import Kind
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.grid import Grid, in_steps
 from dear_plugin.data.kinds.labels import NEW
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.special_values import known
 
 # Attributes of features that are tensors here.
-FLAGS = ("is_number", "enter_special", "leave_special")
+FLAGS = "enter_special", "leave_special"
 NUMBERS = ("width", "unit_of_cost", "action_step", "cost", "missing_value")
 
 
@@ -39,7 +39,6 @@ class Layout:
         p: the number of features.
         d: the number of encoded columns.
         starts: (p,) the first encoded column of each feature.
-        is_number: (p,) bool, the numeric features.
         blocks: (p,) bool, the features of m > 2 categories.
         feature_of: (d,) the feature that each encoded column belongs to.
         low: (p,) double, the number that is scaled to 0; 0 for categories.
@@ -47,7 +46,7 @@ class Layout:
         width: (p,) double, the range of a number; 1 for categories, and numbers without one.
         unit: (p,) double, the change of a number that is a unit of cost; 1 for categories.
         step: (p,) double, of which actions set multiples; 0 where they set any value.
-        costs: (p,) double, what a unit of cost of a feature costs who acts on it.
+        costs: (p,) double, the stated cost of a unit of cost of a feature.
         missing: (p,) double, the row value of a missing cell; NaN of features that have none.
         enter: (p,) bool, the features that an action may set to what is missing or special.
         leave: (p,) bool, the features whose missing or special values an action may change.
@@ -63,8 +62,9 @@ class Layout:
         self.d = sum(widths)
         self.starts = tuple(np.cumsum([0, *widths[:-1]]).tolist())
         self.feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
-        self.is_number, self.enter, self.leave = _each(features, FLAGS, torch.bool)
+        self.enter, self.leave = _each(features, FLAGS, torch.bool)
         self.blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in features])
+        self._labelled = torch.tensor([bool(f.categories) for f in features])
         ends = torch.tensor([f.ends for f in features], dtype=torch.float64)
         self.low, self.high = ends.T.contiguous().unbind()
         numbers = _each(features, NUMBERS, torch.float64)
@@ -73,10 +73,10 @@ class Layout:
         self._is_round = not bool(self.period.isnan().all())
         self.shares = torch.tensor([0.0 if f.identifier else 1.0 for f in features])
         self.compared = self.shares[self.feature_of] > 0.0
-        self.grid = Grid.of(f.precision if f.is_number else 0 for f in features)
+        self.grid = Grid.of(0 if f.categories else f.precision for f in features)
         some = {j: f.special_values for j, f in enumerate(features) if len(f.special_values)}
         # The row values of codes and missing numbers, and of labels that are missing or not known.
-        self._coded = {j: values for j, values in some.items() if features[j].is_number}
+        self._coded = {j: values for j, values in some.items() if not features[j].categories}
         self._unknown = {j: values for j, values in some.items() if j not in self._coded}
 
     @lazy
@@ -111,16 +111,16 @@ class Layout:
         """
         # Special levels are below all numbers.
         least = functools.reduce(torch.minimum, rows)
-        amounts: Tensor = self.is_number[at].to(least.device) & ~is_special(least)
+        amounts: Tensor = ~self._labelled[at].to(least.device) & known(least)
         return amounts
 
     def is_new(self, rows: Tensor) -> Tensor:
         """(..., p) bool, the cells of rows with a category that no training row has."""
-        return (rows >= NEW) & ~self.is_number.to(rows.device)
+        return (rows >= NEW) & self._labelled.to(rows.device)
 
     def special(self, rows: Tensor) -> Tensor:
         """(..., p) bool, the cells of rows that are missing, coded, or not known."""
-        mask: Tensor = is_special(rows)
+        mask: Tensor = ~known(rows)
         for j, values in self._unknown.items():
             mask[..., j] = torch.isin(rows[..., j], values.to(rows))
         return mask
@@ -153,7 +153,7 @@ class Layout:
         """
         low, width = (each[at].to(values.device) for each in (self.low, self.width))
         out = (values - low).div_(width)
-        return torch.where(is_special(values), values, out) if self._coded else out
+        return torch.where(known(values), out, values) if self._coded else out
 
     def expand(self, rows: Tensor) -> Tensor:
         """Rows, (..., p), as encoded columns, (..., d) float32.
@@ -181,7 +181,7 @@ class Layout:
         out.scatter_(-1, starts + rows.index_select(-1, blocks).long(), 1.0)
         for j, codes in self._coded.items():
             cell, start = rows[..., j, None], self.starts[j]
-            out[..., start : start + 1].masked_fill_(is_special(cell), 0.0)
+            out[..., start : start + 1].masked_fill_(~known(cell), 0.0)
             out[..., start + 1 : start + 1 + len(codes)] = cell == codes.to(cell)
         return out
 
@@ -201,9 +201,9 @@ class Layout:
                 row is the row's own, bit for bit.
         """
         starts = list(self.starts)
-        first, known = x[..., starts], self.expand(like)[..., starts]
+        first, own = x[..., starts], self.expand(like)[..., starts]
         rows = first.double() * self.width + self.low
-        rows = torch.where((first == known) & ~is_special(like), like, rows)
+        rows = torch.where((first == own) & known(like), like, rows)
         for j in self.blocks.nonzero()[:, 0].tolist():
             start, feature = self.starts[j], self.features[j]
             rows[..., j] = x[..., start : start + feature.columns].argmax(-1)

@@ -1,7 +1,7 @@
 """Lint: what the log says of training columns, by values and by names; marks identifiers.
 
-What is concluded is told as INFO; a warning asks, and names the argument that answers it. Warnings
-by names change no result: `logging.getLogger("dear_plugin.data.lint.names")` switches them off.
+What is concluded is logged as INFO; a warning names the argument that answers it. Warnings by
+names change no result: `logging.getLogger("dear_plugin.data.lint.names")` switches them off.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dear_plugin.data import identifiers
 from dear_plugin.data.codes import MOST_CODES, Array, gross, suspected_codes
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds.labels import not_known
-from dear_plugin.data.kinds.remedies import as_numbers, line, parsed
+from dear_plugin.data.kinds.remedies import DAYS, are_dates, as_numbers, line, parsed
 from dear_plugin.data.scales import words_in_order
 from dear_plugin.errors import argument
 
@@ -70,7 +70,7 @@ def inspect(
         for feature in features:
             marked = _with_identifier(frame[feature.name], feature, marks)
             if not marked.identifier:
-                tell = _number if feature.holds_numbers else _category
+                tell = _category if feature.choices else _number
                 marked = tell(frame[feature.name], marked, marks)
             found.append(marked)
     return found
@@ -95,24 +95,48 @@ def _with_identifier(
 ) -> Feature:
     """A feature marked as an identifier if it is one: stated, by its values or by its name."""
     name, is_stated = feature.name, feature.name in marks["identifiers"]
-    in_order = feature.is_number and not feature.holds_numbers
     if not is_stated:
-        if in_order or any(name in marks[what] for what in STATED):
+        if feature.ranked or any(name in marks[what] for what in STATED):
             return feature
-        found = identifiers.evidence(column, name, feature.holds_numbers)
+        found = identifiers.evidence(column, name, not feature.choices)
         if not found:
             return feature
-        other = "numeric" if feature.holds_numbers else "categorical"
-        by, told = {
-            "values": ("its values", f"{other}=[{name!r}] if it is none"),
-            "name": ("its name alone", f"identifiers=[{name!r}] if it is one, {other}= if not"),
-        }[found]
-        logger.warning(
-            "column %r looks like an identifier by %s: nothing moves it, and nothing is compared"
-            " by it; state %s",
-            *(name, by, told),
-        )
+        _tell_of_identifier(column, feature, found)
     return dataclasses.replace(feature, identifier=True, immutable=True, actionable=False)
+
+
+def _tell_of_identifier(column: pd.Series, feature: Feature, found: identifiers.Evidence) -> None:
+    """Warn of an identifier by its values or its name, which may be amounts or dates as text."""
+    name, other = feature.name, "categorical" if feature.choices else "numeric"
+    what, code = _amounts_as_text(column) if feature.choices else ("", "")
+    if found == "values" and what:
+        logger.warning(
+            "column %r holds %s as text, and nothing moves it or is compared by it; for a number:"
+            " %s",
+            *(name, what, line(name, code)),
+        )
+        return
+    by, fix = {
+        "values": ("its values", f"{other}=[{name!r}] if it is none"),
+        "name": ("its name alone", f"identifiers=[{name!r}] if it is one, {other}= if not"),
+    }[found]
+    logger.warning(
+        "column %r looks like an identifier by %s: nothing moves it, and nothing is compared"
+        " by it; state %s",
+        *(name, by, fix),
+    )
+
+
+def _amounts_as_text(column: pd.Series) -> tuple[str, str]:
+    """What a column of text holds, and code that makes numbers of it; "" for other text.
+
+    Text of whole numbers alone may be that of an identifier.
+    """
+    if are_dates(column):
+        return "dates", DAYS
+    has_places = column.dropna().astype(str).str.contains("[.,]").any()
+    is_amount = has_places and parsed(column).notna().mean() >= PARSED
+    return ("numbers", as_numbers(column)) if is_amount else ("", "")
 
 
 def _number(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]) -> Feature:
@@ -146,7 +170,7 @@ def _tell_of_gross(column: pd.Series, feature: Feature, values: Array, far: Arra
 
 
 def _tell_of_observed(feature: Feature, is_amount: bool) -> None:
-    """Say which values a number takes: a grid is told, codes are suspected."""
+    """Say which values a number takes: a grid is a fact, codes are suspected."""
     name, observed = feature.name, feature.observed
     steps = np.diff(observed)
     if np.allclose(steps, steps[0]):
@@ -155,17 +179,13 @@ def _tell_of_observed(feature: Feature, is_amount: bool) -> None:
             " schema.replace(%r, observed=()) allows them",
             *(name, steps[0], name),
         )
-    elif not is_amount and all(v.is_integer() for v in observed) and _is_unrounded(observed):
+    # Rounded amounts often have a common step.
+    elif not is_amount and not any(v % 1 for v in observed) and math.gcd(*map(int, observed)) == 1:
         logger.warning(
             "column %r has only the values %s: no value in between is proposed; if they are codes"
             " and not amounts, declare categorical=[%r]",
             *(name, _shown(observed), name),
         )
-
-
-def _is_unrounded(observed: Sequence[float]) -> bool:
-    """Whether whole numbers have no common step, as rounded amounts often have."""
-    return math.gcd(*map(int, observed)) == 1
 
 
 def _shown(values: Sequence[float]) -> list[float]:
@@ -174,7 +194,7 @@ def _shown(values: Sequence[float]) -> list[float]:
 
 def _category(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]) -> Feature:
     name, levels, rows = feature.name, len(feature.choices), len(column)
-    if feature.is_number:
+    if feature.ranked:
         if name not in marks["ordered"] and not feature.ordered:
             logger.info(
                 "column %r holds numbers and ranges in the order %s; categorical=[%r] ignores it,"
@@ -234,17 +254,17 @@ def _is_text_of_numbers(column: pd.Series, feature: Feature) -> bool:
 
 
 def warn_of_names(features: Sequence[Feature], immutable: Sequence[str]) -> None:
-    """Warn of mutable features with names of what nobody can act on, the first reason of each.
+    """Warn of mutable features with names of what no action changes, the first reason of each.
 
-    Those with a direction or a range are left out. Who states `immutable` features knows of
+    Those with a direction or a range are left out. A user of `immutable` knows of
     attributes that cannot be changed.
     """
-    told = {f.name for f in features if f.immutable or f.direction or f.limits is not None}
+    known = {f.name for f in features if f.immutable or f.direction or f.limits is not None}
     for reason in NAMES:
         if reason == SENSITIVE and immutable:
             continue
-        if names := [f.name for f in features if f.name not in told and says(f.name, reason)]:
-            told |= {*names}
+        if names := [f.name for f in features if f.name not in known and says(f.name, reason)]:
+            known |= {*names}
             names_logger.warning(
                 "columns %s %s: %s=%s keeps them fixed",
                 *(names, reason, argument("immutable"), names),

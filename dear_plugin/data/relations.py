@@ -137,10 +137,8 @@ def checked(
     Raises:
         SchemaError: members that are no features, or of a sum or order no numbers or flags.
     """
-    relations, numbers = (
-        tuple(relations),
-        [f.name for f in features if f.holds_numbers or f.is_flag],
-    )
+    relations = tuple(relations)
+    numbers = [f.name for f in features if f.is_flag or not f.choices]
     for each in relations:
         known = [f.name for f in features] if isinstance(each, Lookup) else numbers
         if wrong := [name for name in each.members if name not in known]:

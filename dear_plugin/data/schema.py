@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,16 @@ from typing import Any
 import pandas as pd
 
 from dear_plugin._lazy import lazy
-from dear_plugin._threads import one_thread
 from dear_plugin.data import graph, summary, toml
 from dear_plugin.data import tiers as in_tiers
 from dear_plugin.data.aliases import as_written, renamed
 from dear_plugin.data.attributes import Kind
 from dear_plugin.data.causal_order import CausalOrder
-from dear_plugin.data.definitions import infer_relations
 from dear_plugin.data.exclusion import without
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.inference import OF_FEATURES, feature_names, infer_features
+from dear_plugin.data.inferred import Inferred
 from dear_plugin.data.kinds import dummies
-from dear_plugin.data.kinds.dummies import labelled
-from dear_plugin.data.relations import Lookup, Relation, checked, from_dict, without_computed
+from dear_plugin.data.relations import Lookup, Relation, checked, from_dict
 from dear_plugin.data.rule import Condition, Rule, check_rules
 from dear_plugin.data.tiers import Tiers
 from dear_plugin.errors import SchemaError, unknown
@@ -32,7 +29,7 @@ __all__ = ["Feature", "Kind", "Schema"]
 
 
 @dataclass(frozen=True)
-class Schema:
+class Schema(Inferred):
     """The features of a frame, its target and rules between columns; see `Schema.infer`.
 
     Attributes:
@@ -62,106 +59,6 @@ class Schema:
     tiers: Tiers = ()
     causes: graph.Causes = ()
     column_names: tuple[str, ...] = ()
-
-    @classmethod
-    @one_thread()
-    def infer(
-        cls,
-        frame: pd.DataFrame,
-        target: str | None = None,
-        *,
-        immutable: Iterable[str] = (),
-        increasing: Iterable[str] = (),
-        decreasing: Iterable[str] = (),
-        categorical: Iterable[str] = (),
-        numeric: Iterable[str] = (),
-        ranges: Mapping[str, tuple[float | None, float | None]] | None = None,
-        special: Mapping[str, Sequence[Any]] | None = None,
-        rules: Iterable[Rule | Condition] = (),
-        tiers: Iterable[Iterable[str]] = (),
-        causes: graph.Stated | None = None,
-        exactly_one: Iterable[Iterable[str]] | None = None,
-        orders: Iterable[tuple[str, str]] | None = None,
-        definitions: Mapping[str, Sequence[str]] | None = None,
-        ordered: Mapping[str, Sequence[Any]] | None = None,
-        identifiers: Iterable[str] = (),
-        excluded: Mapping[str, Sequence[Any]] | None = None,
-        labels: Mapping[str, Any] | None = None,
-        units: Mapping[str, str] | None = None,
-        costs: Mapping[str, float] | None = None,
-        steps: Mapping[str, float | None] | None = None,
-        cyclic: Mapping[str, int | Sequence[Any]] | None = None,
-        central: float = 0.98,
-    ) -> Schema:
-        """Infer a schema from a frame, (n, p), with or without the target.
-
-        Object, bool, string and category columns are categorical, those of more than two levels
-        with an order are numbers (`ordered`; by default ranges, "<1", "10-49"); any column with at
-        most two values is binary; other numbers are numeric, with the precision of their
-        decimals, or with the common step of few values.
-        Constant columns are immutable. A missing value is a separate level. What is true by
-        definition, or nearly, becomes `relations`. The log tells what is concluded, and asks.
-
-        Args:
-            frame: training rows in user units.
-            target: the column that is no feature.
-            immutable: features that never change.
-            increasing: numeric or binary features that may only increase.
-            decreasing: numeric or binary features that may only decrease.
-            categorical: numeric columns to be read as categories.
-            numeric: amounts, though they have two values only or look like identifiers.
-            identifiers: further columns that say which row it is; nothing moves them.
-            excluded: `{feature: levels}` that no category changes to.
-            ranges: `{feature: (low, high)}` in user units, None for an open end; a range
-                restricts, it never scales.
-            special: `{feature: codes}` of numbers that are no amounts, such as -9: each is a
-                separate level. Of categories, the levels that say that a value is not known, such
-                as "?", by default the usual names. Nothing enters or leaves a special level.
-            rules: callables, frame of the features -> (n,) bool, True for a possible row; or a
-                `Rule`, which can also set what follows from an action.
-            tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
-                an action changes no feature of an earlier tier.
-            causes: instead, `{feature: its causes}` or a `networkx.DiGraph`; only effects follow.
-            exactly_one: lists of binary columns of which exactly one is 1; None infers them.
-            orders: pairs (a, b) of numbers with a <= b in every row; None infers them.
-            definitions: `{feature: others}` that determine it, `{"total": ["part", "rest"],
-                "rate": ["city"]}`, in the form that fits; None infers them. What they determine is
-                not acted on unless `act_on` names it, or nothing of what determines it can be.
-            ordered: `{feature: levels}` of categories with an order, the least first, as
-                `pd.Categorical(..., ordered=True)` has it; `categorical` ignores an order.
-            labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; for its
-                levels, too, `{"works": {"": "the work", 0: "no", 1: "yes"}}`.
-            units: `{feature: text}`, the unit of a number in texts, `{"loan_amount": "euros"}`.
-            costs: `{feature: number}`, what a unit of it, or another category, costs a person who
-                acts on it, `{"income": 3}`; 1 for the others. One column of `exactly_one` stands
-                for all.
-            steps: `{feature: step}`, of which actions set multiples, `{"loan_amount": 500}`; None
-                for any value. By default 1, 2 or 5 times 10^k, at most 1 % of the unit of cost.
-            cyclic: `{feature: period}` of categories that go around, or all their levels in order,
-                `{"hour": 24, "month": range(1, 13), "day": ["Mon", "Tue", ...]}`: 23 to 1 are 2
-                hours. The way to the opposite level costs 1.
-            central: the share of the training values of a number that are central. Their range is
-                the unit of cost: a change by it costs 1. Actions do not leave it. The standard
-                deviation is the unit where the range is zero, and the range of all of few, even
-                values. 1.0, as in the paper: from the least to the greatest value.
-
-        Raises:
-            SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
-                that are neither numbers nor categories; all complaints at once.
-        """
-        given = {name: value for name, value in locals().items() if name in OF_FEATURES}
-        names = feature_names(frame, target)
-        marked = infer_features(frame, names, given, central)
-        features = dummies.together(marked, dummies.infer(frame, marked, exactly_one))
-        others = [feature for feature in features if not feature.identifier]
-        relations = infer_relations(
-            labelled(frame, features), others, pairs=orders, stated=definitions
-        )
-        features = without_computed(features, relations)
-        order = in_tiers.lists(tiers), graph.causes_of(causes), tuple(names)
-        schema = cls(features, target, relations, tuple(rules), *order)
-        graph.tell(schema.causes, schema.mutable)
-        return schema
 
     def __post_init__(self) -> None:
         """Check that the features, relations, rules and causes are consistent."""
@@ -245,11 +142,11 @@ class Schema:
     def with_columns(self, columns: Iterable[Feature]) -> Schema:
         """This schema with other columns, (q,); those of a feature stay those of one."""
         features = dummies.together(tuple(columns), self.exactly_one)
-        return dataclasses.replace(self, features=features)
+        return dataclasses.replace(self, features=dummies.kept(features, self.features))
 
     def as_written(self, frame: pd.DataFrame) -> Schema:
         """This schema for frames that write labels in another way, as `frame` does: 1 for "1"."""
-        other = self.with_columns(as_written(self.columns, frame))
+        other = self.with_columns(as_written(each, frame[each.name]) for each in self.columns)
         pairs = [(f.name, f.choices, g.choices) for f, g in zip(self, other, strict=True)]
         labels = {name: dict(zip(own, new, strict=True)) for name, own, new in pairs}
         relations = tuple(renamed(each, labels) for each in self.relations)
@@ -257,7 +154,7 @@ class Schema:
 
     def labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame with a column of labels, too, for each feature that has several columns."""
-        return labelled(frame, self.features)
+        return dummies.labelled(frame, self.features)
 
     @property
     def _owners(self) -> dict[str, str]:
@@ -279,7 +176,7 @@ class Schema:
         """A copy in which one feature has other attributes (see `Feature`)."""
         (i,) = self.index([name])
         features = list(self.features)
-        features[i] = dataclasses.replace(features[i], **changes)
+        features[i] = dummies.restated(dataclasses.replace(features[i], **changes))
         return dataclasses.replace(self, features=tuple(features))
 
     def excluding(self, kinds: pd.DataFrame) -> Schema:
@@ -299,7 +196,7 @@ class Schema:
 
     def in_text(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame, (n, p), with categories that are numbers or booleans as text."""
-        text = [column for column in self.columns if not column.holds_numbers]
+        text = [column for column in self.columns if column.choices]
         cells = {f.name: frame[f.name].astype(object) for f in text}
         other = [n for n, c in cells.items() if not c.dropna().map(type).eq(str).all()]
         return frame.assign(**{n: cells[n].map(str, na_action="ignore") for n in other})
@@ -319,20 +216,23 @@ class Schema:
             SchemaError: the file cannot be read, or does not fit the frame.
         """
         given, more = toml.arguments(toml.read(path), frame)
-        schema = cls.infer(frame, **given, rules=rules)
-        for name, attributes in more.items():
-            schema = schema.replace(name, **attributes)
+        try:
+            schema = cls.infer(frame, **given, rules=rules)
+            for name, attributes in more.items():
+                schema = schema.replace(name, **attributes)
+        except SchemaError as error:
+            raise SchemaError(f"{path}: {error}") from error
         return schema
 
     def to_toml(self, path: str | Path) -> None:
-        """Write what is known of the features, with comments, as a file that people edit.
+        """Write what is known of the features, with comments, as a file to edit.
 
         Args:
             path: of the file, which `from_toml` reads.
         """
         causes = {name: [*causes] for name, causes in self.causes}
         text = toml.written(
-            [column for feature in self for column in dummies.stated(feature)],
+            [each for f in self for each in (*dummies.stated(f), *[f] * bool(f.dummies))],
             self.relations,
             {"causes": causes} if causes else {"tiers": [[*tier] for tier in self.tiers]},
             target=self.target,

@@ -17,11 +17,6 @@ from torch import Tensor
 SPECIAL = -(2.0**1000)
 
 
-def is_special(rows: Any) -> Any:
-    """Whether row values, an array or tensor of any shape, are special levels."""
-    return rows <= SPECIAL
-
-
 def level_of(rows: Any) -> Any:
     """The level index of special row values, any shape; undefined for ordinary values."""
     return (rows / SPECIAL).round() - 1
@@ -34,12 +29,12 @@ def row_value(level: Any) -> Any:
 
 def known(rows: Any) -> Any:
     """Whether row values, an array or tensor of any shape, are neither missing nor coded."""
-    return rows > SPECIAL
+    return ~(rows <= SPECIAL)
 
 
 def or_nan(values: Tensor) -> Tensor:
     """Values of any shape, NaN where a number is missing or coded."""
-    return values.masked_fill(is_special(values), torch.nan)
+    return values.where(known(values), torch.nan)
 
 
 def amounts_of(column: Tensor) -> Tensor:

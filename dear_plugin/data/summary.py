@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -32,8 +33,9 @@ def in_a_line(
         "increasing": [f.name for f in features if f.direction > 0],
         "decreasing": [f.name for f in features if f.direction < 0],
         "costs": [f"{f.name} {f.cost:g}" for f in features if f.cost != 1.0],
-        "levels in order": [f.name for f in features if f.is_number and f.levels],
-        "only some values": [f.name for f in features if f.holds_numbers and f.observed],
+        "levels in order": [f.name for f in features if f.ranked],
+        "levels in a circle": [f.name for f in features if f.circle],
+        "only some values": [f.name for f in features if f.observed and not f.ranked],
         "ranges": [f"{f.name} {_values(f)}" for f in features if f.limits],
         "steps": [f"{f.name} {f.action_step:g}" for f in features if _is_coarse(f)],
         "heavy tails": [text for f in features for text in _tails(f)],
@@ -65,7 +67,7 @@ def as_table(features: Sequence[Feature], tiers: Tiers, causes: Causes) -> str:
 
 def described(feature: Feature) -> str:
     """The kind of a feature, its values, and the steps of actions on it, as a line."""
-    kind = "levels in order" if feature.is_number and feature.levels else feature.kind
+    kind = "levels in order" if feature.ranked else feature.kind
     steps = _steps(feature)
     return f"{kind}: {_values(feature)}{steps and f'; steps of {steps}'}"
 
@@ -101,19 +103,31 @@ def _steps(feature: Feature) -> str:
     return f"{feature.action_step:,.6g}" if feature.action_step else ""
 
 
+def of_cost_1(feature: Feature) -> str:
+    """The change of a feature that costs 1, or what is stated of it, in words."""
+    if feature.categories:
+        return "a change to another level"
+    if feature.ranked:
+        return f"a change by {feature.unit_of_cost:,.4g} levels"
+    return f"a change by {feature.unit_of_cost:,.4g} {feature.unit}".rstrip()
+
+
 def _costs_1(feature: Feature) -> str:
     """The change of a number that costs 1; nothing of categories, of which another one does."""
-    if not feature.is_number:
+    if feature.categories:
         return ""
     return f"{feature.unit_of_cost / feature.cost:,.4g} {feature.unit}".rstrip()
 
 
 def _values(feature: Feature) -> str:
     """The range of a number with its unit, or the first levels of a category."""
-    if feature.holds_numbers:
+    if not feature.choices:
         low, high = feature.limits or feature.bounds
         return f"{low:,.10g} to {high:,.10g} {feature.unit}".rstrip()
-    levels = [feature.called_level(level) or str(level) for level in feature.choices]
+    low, high = feature.limits or (-math.inf, math.inf)
+    out = [each for each in feature.ranked if not low <= feature.place(each) <= high]
+    choices = [each for each in feature.choices if each not in out]
+    levels = [feature.called_level(level) or str(level) for level in choices]
     more = f" and {len(levels) - MOST_LEVELS} more" * (len(levels) > MOST_LEVELS)
     return ", ".join(levels[:MOST_LEVELS]) + more
 

@@ -1,9 +1,9 @@
-"""Toml: a schema as a file that a person edits, and back; it states what `Schema.infer` takes."""
+"""Toml: a schema as a file to edit, and back; it states what `Schema.infer` takes."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 from dear_plugin.data.attributes import Kind
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.relations import Lookup, Relation
-from dear_plugin.data.summary import described
+from dear_plugin.data.summary import described, of_cost_1
 from dear_plugin.errors import SchemaError, unknown
 
 # What a feature's table may say: the argument of `Schema.infer` that is {feature: value}.
@@ -35,6 +35,8 @@ LISTS = {
     ("kind", "category"): "categorical",
     ("kind", "number"): "numeric",
 }
+# What the kind of a column of numbers is stated as; one of two values has none.
+KINDS = {Kind.NUMERIC: "number", Kind.CATEGORICAL: "category"}
 CHOICES = {
     "immutable": (True, False),
     "identifier": (True, False),
@@ -61,14 +63,17 @@ ORDERS = "a <= b in every row, as pairs [a, b]. Delete those that only happen to
 ONE = "Columns of which exactly one is 1."
 DEFINED = "What others determine: an action changes it with them, by definition."
 FEATURE = """
-# A feature may have: label = "what texts call it", unit = "dollars", cost = 3 (1 for the others),
+# A feature may have: label = "what texts call it", unit = "dollars", cost = 3 (see below),
 # step = 500 (of actions; 0: any value), range = [low, high], immutable = true,
 # direction = "increasing" or "decreasing", kind = "category" or "number",
 # special = [codes that are no amounts], ordered = [levels, the least first],
 # excluded = [levels that nothing changes to], identifier = true,
 # cyclic = [levels that go around] (or their number, 24 for hours),
 # levels = { "0" = "no", "1" = "yes" } (what texts call them).
+# Answers are those of the least cost. "cost = 1 # of ..." says which change of a feature costs 1:
+# where people find it easier, state less (0.2), where harder, more (3), without the # in front.
 """
+COST = "cost = 1 # of {}"
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -157,7 +162,7 @@ def written(
     order: Mapping[str, Any],
     *,
     target: str | None,
-    exactly_one: Iterable[Iterable[str]],
+    exactly_one: Sequence[Sequence[str]],
 ) -> str:
     """The file of a schema that was inferred: with the same frame it leads to an equal one.
 
@@ -186,13 +191,25 @@ def written(
             defined[each.name] = [*each.members[1:]]
             defined[each.name].comment(each.text)
     document["definitions"] = defined
+    parts = {name for group in exactly_one for name in group}
     for feature in features:
         tables[feature.name] = table = tomlkit.table()
         _say(described(feature), table)
         table.update(stated(feature))
+        if feature.actionable and not feature.immutable and feature.name not in parts:
+            _say_cost(feature, table)
     document["features"] = tables
     head, start, rest = tomlkit.dumps(document).partition("[features.")
     return f"{head}{FEATURE}\n{start}{rest}"
+
+
+def _say_cost(feature: Feature, table: Any) -> None:
+    """Say what a change of a feature costs, as a line to edit."""
+    what = of_cost_1(feature)
+    if "cost" in table:
+        table["cost"].comment(f"of {what}")
+    else:
+        _say(COST.format(what), table)
 
 
 def _say(words: str, to: Any) -> None:
@@ -205,20 +222,20 @@ def _say(words: str, to: Any) -> None:
 
 def stated(feature: Feature) -> dict[str, Any]:
     """The lines of a feature: its kind, and what is not usual."""
-    number = pd.api.types.is_numeric_dtype(pd.api.types.pandas_dtype(feature.dtype))
-    of_numbers = "number" if feature.is_number else "category" * (feature.kind is Kind.CATEGORICAL)
+    numeric = pd.api.types.is_numeric_dtype(pd.api.types.pandas_dtype(feature.dtype))
+    number = numeric and not feature.dummies
     named = zip(feature.choices, feature.level_labels, strict=False)
     table = {
         "label": feature.label,
         "levels": {_as_text(level): text for level, text in named if text},
         "identifier": feature.identifier,
-        "kind": of_numbers if number and not feature.identifier else "",
+        "kind": KINDS.get(feature.kind, "") if number and not feature.identifier else "",
         "immutable": feature.immutable and not feature.identifier,
         "direction": ("", "increasing", "decreasing")[feature.direction],
         "unit": feature.unit,
         "range": [*(feature.limits or ())],
         "special": [*feature.special],
-        "ordered": [*feature.levels] if feature.is_number else [],
+        "ordered": [*feature.ranked],
         "excluded": [*feature.excluded],
         "cyclic": [*feature.circle],
         "enter_special": feature.enter_special,

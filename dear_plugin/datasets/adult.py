@@ -116,7 +116,7 @@ def load_adult(
     `capital-loss` may change indirectly but are not actionable, since a model should not recommend
     to change them. `fnlwgt` (a survey weight) and age are immutable.
 
-    `Dataset.tiers`: what a person is born with comes first; schooling is completed before most
+    `Dataset.tiers`: what is given at birth comes first; schooling is completed before most
     marriages and jobs; work follows the family, as a new job is no reason for a marriage; hours
     follow from the job, and investments from what the work earns. The survey weight is a cause of
     nothing, so that no tier names it.

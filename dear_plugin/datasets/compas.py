@@ -50,7 +50,7 @@ def load_compas(data_home: str | os.PathLike[str] | None = None) -> Dataset:
     because the literature uses it, with sex and race immutable (`Dataset.protected`) and all other
     features mutable.
 
-    `Dataset.tiers` is the order in time: the person, earlier offences, the charge, the stay in
+    `Dataset.tiers` is the order in time: sex and age, earlier offences, the charge, the stay in
     jail, and the two years after it.
 
     Args:

@@ -17,8 +17,8 @@ from dear_plugin import Constraints, Encoder, Schema, datasets
 from dear_plugin.demo.classifiers import accuracy, recipe, trained
 from dear_plugin.errors import DataError
 
-# Data sets, their constraints where the demo has others, and what a person can reach: hours of a
-# week, a degree to finish, jobs to change to.
+# Data sets, their constraints where the demo has others, and what an applicant can reach: hours of
+# a week, a degree to finish, jobs to change to.
 EXAMPLES: dict[str, tuple[Callable[[], datasets.Dataset], dict[str, Any], Constraints]] = {
     "loan": (
         datasets.load_loan,
@@ -78,7 +78,7 @@ class Experiment:
         train: the training rows, or a sample of them.
         test: held-out rows.
         refused: the rejected test rows.
-        within: what a person can reach.
+        within: what an applicant can reach.
         model: logits of the encoded tensor.
         how: the arguments of DEAR in Python and in the hosts.
         summary: one sentence on the model.

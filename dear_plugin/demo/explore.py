@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from dear_plugin import DEAR, Constraints
-from dear_plugin.command.models import model_of
-from dear_plugin.command.tables import by_case, read_table
+from dear_plugin.command.models import model_of, on_its_columns
+from dear_plugin.command.tables import read_cases
 from dear_plugin.demo.experiment import Demo, make_experiment
 from dear_plugin.errors import InputError
 
@@ -57,7 +57,7 @@ def explore(settings: Explore) -> None:
 
 
 def _free_port() -> int:
-    """A port of this machine that nobody uses."""
+    """A port of this machine that is free."""
     with socket.socket() as place:
         place.bind(("localhost", 0))
         return int(place.getsockname()[1])
@@ -75,6 +75,7 @@ def subject(settings: Explore) -> tuple[DEAR, pd.DataFrame, Constraints]:
         return dear.fit(experiment.train), experiment.refused, experiment.within
     if settings.applicants is None or not settings.model:
         raise InputError("--saved needs --model and --applicants file.csv")
-    dear = DEAR.load(settings.saved, model_of(settings.model, trust=settings.trust))
-    rows = by_case(read_table(settings.applicants, "--applicants"), settings.index)
+    model = on_its_columns(model_of(settings.model, trust=settings.trust))
+    dear = DEAR.load(settings.saved, model)
+    rows = read_cases(settings.applicants, "--applicants", settings.index, dear.schema)
     return dear, rows, Constraints()

@@ -19,7 +19,7 @@ def through_dice(experiment: Experiment) -> pd.DataFrame:
 
     data, schema, within = experiment.data, experiment.schema, experiment.within
     reach: list[Any] = [within.ranges or {}, within.categories or {}]
-    numeric = [f.name for f in schema if f.is_number]
+    numeric = [f.name for f in schema if not f.categories]
     module = OnDice(experiment.model, schema)
     explainer = dear_dice.DiceDEAR(
         dice_ml.Data(
@@ -70,7 +70,7 @@ def _conditions(experiment: Experiment) -> list[dict[str, Any]]:
     """
     within: Any = experiment.within
     frozen = [f for f in experiment.schema if f.name in within.frozen]
-    alike = {f.name: [0, 0] if f.is_number else [] for f in frozen}
+    alike = {f.name: [] if f.categories else [0, 0] for f in frozen}
     alike |= within.categories or {}
     conditions = []
     for row in experiment.refused.to_dict("records"):

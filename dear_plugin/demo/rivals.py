@@ -48,7 +48,7 @@ def of_dice(
 
     columns, arguments = DICE[method]
     names = [*schema.column_names, target]
-    numbers = [column.name for column in schema.columns if column.is_number]
+    numbers = [column.name for column in schema.columns if not column.categories]
     data = dice_ml.Data(dataframe=frame[names], continuous_features=numbers, outcome_name=target)
     if isinstance(model, nn.Module):
         module = OnDice(model, schema, columns)
@@ -76,7 +76,7 @@ def of_alibi(
 
     kind = OnAlibi if isinstance(model, nn.Module) else FramesOnAlibi
     predictor, rows_of = kind(model, schema), frame[list(schema.column_names)]
-    whole = [c.name for c in schema.columns if c.is_number and c.precision == 0]
+    whole = [c.name for c in schema.columns if c.precision == 0]
     rows = Rows(predictor.array(rows_of), list(rows_of), predictor.category_map, whole)
     how = Example(steps=steps)
     nets = networks(rows, how)
@@ -124,8 +124,10 @@ class OnText:
 
     def __init__(self, model: Any, schema: Schema) -> None:
         self.model, self.encoder = model, Encoder(schema)
-        categories = {c.name: c.categories for c in schema.columns if not c.is_number}
-        self.own = {n: {str(each): each for each in all} for n, all in categories.items()}
+        some = (column for column in schema.columns if column.categories)
+        self.own = {
+            column.name: {str(each): each for each in column.categories} for column in some
+        }
 
     def __getattr__(self, name: str) -> Any:
         """Its classes are the model's, and so is its decision, if there is one."""

@@ -25,7 +25,7 @@ class OnDice(nn.Module):
         super().__init__()
         self.model, self.columns = model, columns
         # Numbers have no categories, and a binary feature has one column of ours, two of DiCE's.
-        ordered = sorted(schema, key=lambda f: not f.is_number)
+        ordered = sorted(schema, key=lambda f: bool(f.categories))
         theirs = [(f.name, level) for f in ordered for level in f.categories or [None]]
         ours = [(f.name, level) for f in schema for level in f.categories[-f.columns :] or [None]]
         self.places = [theirs.index(column) for column in ours]
@@ -46,7 +46,7 @@ class OnAlibi:
 
     def __init__(self, model: nn.Module, schema: Schema) -> None:
         self.model, self.encoder = model, Encoder(schema)
-        self.categorical = {j: f for j, f in enumerate(schema) if not f.is_number}
+        self.categorical = {j: f for j, f in enumerate(schema) if f.categories}
 
     @property
     def category_map(self) -> dict[int, list[str]]:

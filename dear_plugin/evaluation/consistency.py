@@ -63,7 +63,7 @@ class Consistency:
     A kind is a number up or down, one category to another, or a special level left or entered.
     Of the training rows whose margin such a change moves, the share that gain; 1 where it moves
     none, as then the change acts by what follows alone. The model is called when a feature is
-    first asked for, with at most 1,000 rows for one of up to 50 values.
+    first requested, with at most 1,000 rows for one of up to 50 values.
 
     Args:
         rows: (n, p) training rows in random order, which the model can score.

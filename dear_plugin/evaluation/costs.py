@@ -18,7 +18,7 @@ def split(
 ) -> tuple[Tensor, Tensor]:
     """Direct cost `sum c_j |d_j|` over S and indirect cost of rows, (n,) each.
 
-    What a unit of a feature costs counts in the direct cost alone: a person does not pay for what
+    What a unit of a feature costs counts in the direct cost alone, not in that of what
     follows.
 
     Args:
@@ -26,7 +26,7 @@ def split(
         x: (n, p) factual rows.
         reached: (n, p) counterfactual rows.
         direct: (n, p) bool, the features acted on.
-        costs: (n, p) what a unit of each feature costs who acts on it; None for 1.
+        costs: (n, p) what a unit of each feature costs; None for 1.
     """
     moved = encoder.distance(reached, x)
     acted = moved * direct

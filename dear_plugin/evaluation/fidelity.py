@@ -152,7 +152,7 @@ def bins_of(encoder: Encoder, rows: Tensor, members: tuple[int, ...]) -> Tensor:
     codes = torch.zeros(len(rows), dtype=torch.int64)
     for j in members:
         feature, column = encoder.schema.features[j], rows[:, j]
-        bins = column.long() if not feature.is_number else cut(column, METRIC_BINS)[0]
+        bins = feature.coarser(column, lambda amounts: cut(amounts, METRIC_BINS)[0]).long()
         codes = codes * (int(bins.max()) + 1) + bins
     return torch.as_tensor(codes.unique(return_inverse=True)[1])
 

@@ -1,13 +1,13 @@
-"""Misfit: where held-out rows contradict what is told to follow; decoders and rows in, sizes out.
+"""Misfit: where held-out rows contradict a decoder; decoders and rows in, sizes out.
 
-Rows that are told what they would be at the same values of x_S must not show where they started:
+Rows that are moved to the same values of x_S must not show where they started:
 `r = mean over a of g(v, a)` is independent of x_S given the held features if g is right, and what
 is left of that dependence is the misfit. Both r and the bins of x_S are regressed on the held
 features first, so that an error of either regression alone does no harm (Robinson 1988). The
 columns are not the decoder's: numbers with kinks, their products, categories, and the leaves of a
 tree that predicts x_S. Means are tested, and of numbers absolute deviations, in all rows and in
 groups of each held feature and in crossings of two, since effects and spreads may differ between
-these. What these rows are too few to show is told with it.
+these. What these rows are too few to show is reported with it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from torch.nn.functional import one_hot
 
 from dear_plugin._progress import bar
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.special_values import known
 from dear_plugin.decoders import Decoders
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.transport.axes import cut
@@ -122,10 +123,10 @@ def _tests(
     held, schema = decoders.conditioned(members), encoder.schema
     bins = _merged(bins_of(encoder, rows, members))
     at, controls = one_hot(bins).double(), _controls(encoder, rows, held, bins)
-    told, features = _told(decoders, encoder, rows, members, rng)
-    at, told = _left(at, controls), _left(told, controls)
-    numbers = [i for i, j in enumerate(features) if schema.features[j].is_number]
-    columns = torch.cat([told, _left(told[:, numbers].abs(), controls)], 1)
+    moved, features = _moved(decoders, encoder, rows, members, rng)
+    at, moved = _left(at, controls), _left(moved, controls)
+    numbers = encoder.amounts(rows).any(0)[features].nonzero()[:, 0].tolist()
+    columns = torch.cat([moved, _left(moved[:, numbers].abs(), controls)], 1)
     names = [(schema.names[j], MEAN) for j in features]
     names += [(schema.names[features[i]], SPREAD) for i in numbers]
     for within, group in _groups(encoder, rows, held):
@@ -134,7 +135,7 @@ def _tests(
             yield *name, within, size, p, unit, at.shape[1] - 1
 
 
-def _told(
+def _moved(
     decoders: Decoders, encoder: Encoder, rows: Tensor, members: Members, rng: torch.Generator
 ) -> tuple[Tensor, list[int]]:
     """What follows for all rows at the same values of x_S, those of evenly spaced rows.
@@ -147,19 +148,17 @@ def _told(
     places = (2 * torch.arange(REFERENCES) + 1) * len(rows) // (2 * REFERENCES)
     values = rows[order[places]][:, list(members)].expand(len(rows), -1, -1)
     moved = decoder.decode(rows, decoder.encode(rows, rng), values).flatten(0, 1)
-    real, told = (encoder.expand(encoder.grid.round(x)).double() for x in (rows, moved))
+    real, moved = (encoder.expand(encoder.grid.round(x)).double() for x in (rows, moved))
     deviation = real.std(0, correction=0)
     others = ~torch.isin(encoder.feature_of, torch.tensor([*members, *decoders.held(members)]))
     # What is missing stays so: known numbers are compared, and missing ones are as their mean.
-    number = encoder.is_number[encoder.feature_of]
-    first = torch.isin(torch.arange(len(number)), torch.tensor(list(encoder.starts)))
-    kept = (others & (first | ~number) & (deviation > LEAST_DEVIATION)).nonzero()[:, 0]
-    told = (told.view(len(rows), REFERENCES, -1).mean(1) / deviation)[:, kept]
-    missing = (~encoder.amounts(rows)[:, encoder.feature_of] & number)[:, kept]
-    told = torch.where(missing, told.masked_fill(missing, torch.nan).nanmean(0), told)
+    kept = (others & ~encoder.is_level & (deviation > LEAST_DEVIATION)).nonzero()[:, 0]
+    moved = (moved.view(len(rows), REFERENCES, -1).mean(1) / deviation)[:, kept]
+    missing = ~known(rows)[:, encoder.feature_of[kept]]
+    moved = torch.where(missing, moved.masked_fill(missing, torch.nan).nanmean(0), moved)
     # Few rows far out would hide what most of them show.
-    told = told.clamp(*_quantiles(told, (OUTER, 1.0 - OUTER)))
-    return told, encoder.feature_of[kept].tolist()
+    moved = moved.clamp(*_quantiles(moved, (OUTER, 1.0 - OUTER)))
+    return moved, encoder.feature_of[kept].tolist()
 
 
 def _quantiles(x: Tensor, shares: Sequence[float]) -> Tensor:
@@ -208,7 +207,7 @@ def _groups(encoder: Encoder, rows: Tensor, held: Members) -> Iterator[tuple[str
     yield "", torch.ones(len(rows), dtype=torch.bool)
     features = encoder.schema.features
     kept = [j for j in held if not features[j].identifier]
-    codes = {j: _codes(rows[:, j], features[j].is_number) for j in kept}
+    codes = {j: features[j].coarser(rows[:, j], _groups_of).long() for j in kept}
     pairs = combinations(kept[:MOST_CROSSED], 2)
     for members in [*((j,) for j in kept), *pairs]:
         own = torch.stack([codes[j] for j in members], 1).unique(dim=0, return_inverse=True)[1]
@@ -218,16 +217,16 @@ def _groups(encoder: Encoder, rows: Tensor, held: Members) -> Iterator[tuple[str
                 yield " x ".join(features[j].name for j in members), own == code
 
 
-def _codes(column: Tensor, is_number: bool) -> Tensor:
-    return cut(column, GROUPS, LEAST_GROUP)[0] if is_number else column.long()
+def _groups_of(column: Tensor) -> Tensor:
+    return cut(column, GROUPS, LEAST_GROUP)[0]
 
 
-def _tested(at: Tensor, told: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _tested(at: Tensor, moved: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Whether columns depend on the bins of x_S, both without the held features.
 
     Args:
         at: (m, b) the bins.
-        told: (m, q) the columns.
+        moved: (m, q) the columns.
 
     Returns:
         (q,) the root mean square of the dependence beyond chance, the probability of one as
@@ -235,12 +234,12 @@ def _tested(at: Tensor, told: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """
     from scipy.special import chndtr  # scipy.stats takes most of a second to import
 
-    m, freedom, told = len(at), at.shape[1] - 1, told - told.mean(0)
-    sums, inverse = at.T @ told, torch.linalg.pinv(at.T @ at, hermitian=True)
-    variance = torch.einsum("mb,mq,mc->qbc", at, told.square(), at)
+    m, freedom, moved = len(at), at.shape[1] - 1, moved - moved.mean(0)
+    sums, inverse = at.T @ moved, torch.linalg.pinv(at.T @ at, hermitian=True)
+    variance = torch.einsum("mb,mq,mc->qbc", at, moved.square(), at)
     beyond = (sums * (inverse @ sums)).sum(0) - (variance * inverse).sum((1, 2))
     weighted = torch.linalg.pinv(variance, hermitian=True) @ sums.T[..., None]
-    unit = (told.square().mean(0).clamp_min(LEAST_DEVIATION) / m).sqrt()
+    unit = (moved.square().mean(0).clamp_min(LEAST_DEVIATION) / m).sqrt()
     tolerated = (TOLERANCE / unit).square()
     below = chndtr((sums.T * weighted[..., 0]).sum(1).numpy(), freedom, tolerated.numpy())
     return (beyond.clamp_min(0.0) / m).sqrt(), 1.0 - torch.from_numpy(below), unit

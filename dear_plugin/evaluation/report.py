@@ -51,7 +51,7 @@ class Report:
             compared with rows that differ in some held feature, as too few agree in all of them;
             `misfit` is the largest of the set, 0 without one, NaN where a set is not tested
             because some of its features may follow from others.
-        misfits: where these rows contradict what is told to follow, the largest first: `set,
+        misfits: where these rows contradict what is estimated to follow, the largest first: `set,
             feature, of, within, misfit`. The mean or the spread of the feature is off by `misfit`
             standard deviations, in all rows or within groups of held features.
         visible: how far the mean of what follows must be off, in standard deviations, for so many

@@ -16,6 +16,7 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import amounts_of
 from dear_plugin.evaluation.consistency import Consistency
+from dear_plugin.evaluation.usual import Usual
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.models.cutoffs import cutoffs
 from dear_plugin.problem.scores import share_of
@@ -212,6 +213,11 @@ class Trained:
         """Whether the model rewards a kind of change in general."""
         return Consistency(self.scored[0], self.classifier)
 
+    @lazy
+    def usual(self) -> Usual:
+        """The usual values of a number in rows that are alike in all else."""
+        return Usual(self.classifier.encoder, self._some(MOST_ROWS))
+
     @property
     def scores(self) -> Tensor:
         """(m, c) scores of some of them; their spread is the unit of the margin."""
@@ -275,9 +281,8 @@ def robust_units(rows: Tensor, encoder: Encoder) -> Tensor:
         encoder: expands them, (n, d).
     """
     units = torch.full((encoder.d,), math.sqrt(2.0), dtype=torch.float64)
-    for j, feature in enumerate(encoder.schema):
-        if feature.is_number:
-            units[encoder.starts[j]] = _spread(encoder.scaled(rows[:, j], j)) or 1.0
+    for j in encoder.amounts(rows).any(0).nonzero()[:, 0].tolist():
+        units[encoder.starts[j]] = _spread(encoder.scaled(rows[:, j], j)) or 1.0
     return units
 
 

@@ -184,12 +184,12 @@ class RecourseMethod(Named, Estimator, ABC):
         if not self._scores_new(frame, x, bad):
             fixed = None
             x, bad = self.encoder.readable_rows(frame)
-        self._tell_of_new(x)
         if bad and on_error == "raise":
             self.encoder.rows(frame, fixed)
         unreadable = np.full(len(x), "", dtype=object)
         unreadable[list(bad)] = list(bad.values())
         at = torch.from_numpy(np.flatnonzero(unreadable == ""))
+        self._tell_of_new(x[at])
         x[list(bad)] = 0.0
         feasible = admissible(within, x, self.encoder, column_limits(self.schema, frame))
         goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
@@ -296,12 +296,12 @@ class RecourseMethod(Named, Estimator, ABC):
         out: list[dict[str, list[Any]]] = [{} for _ in rows]
         for column, j in zip(self.schema.columns, self.schema.owner, strict=True):
             name, several = column.name, bool(self.schema.features[j].dummies)
-            levels = (0, 1) if column.holds_numbers else column.choices
+            levels = column.choices or (0, 1)
             codes = torch.arange(len(levels), dtype=case.x.dtype).expand(len(case), -1)
             may = limits.admits(codes, rows.new_full((len(case),), j), rows) | several
             for i, values in enumerate(out):
                 values[name] = [low[name].iat[i], high[name].iat[i]]
-                if several or not column.holds_numbers:
+                if several or column.choices:
                     free = [c for c, valid in zip(levels, may[i].tolist(), strict=True) if valid]
                     values[name] = [] if bool(fixed[i, j]) else free
                     values[name] = [*dict.fromkeys([*values[name], own[name].iat[i]])]

@@ -21,7 +21,7 @@ from dear_plugin.search.criteria import margins
 from dear_plugin.search.table import Table
 
 # Rows per search; cells of their tried actions, 128 MiB to 256, about as many of each set.
-ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 25, 64
+ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 25, 128
 # Solvers, which are imported when they are asked for.
 SOLVERS = {"line": "dear_plugin.search.line:Line", "paper": "dear_plugin.paper.descent:Descent"}
 Start: TypeAlias = Callable[[SearchProblem, Case], Callable[[int], list[Proposal]]]
@@ -150,7 +150,6 @@ def _explained(table: Table, at: Tensor) -> Proposal:
     row, sets, values, margin = table.row[at], table.set[at], table.values[at], table.margin[at]
     proposal = decoded(table.problem, row, sets, values)
     status = torch.zeros(len(at), dtype=torch.int64)
-    status[margin < table.enough[row]] = Status.LESS_MARGIN
     status[(values == table.problem.own(row, sets)).all(1)] = Status.NO_ADVICE
     status[margin < table.aim[row]] = Status.UNREACHED
     return replace(proposal, status=status, measured=table.measured[at])

@@ -191,7 +191,7 @@ def _refusal(limits: Limits, feature: Feature, row: int, j: int, wanted: float) 
         return Reason.NOT_ONE.format(feature.called)
     if bool(limits.not_actionable[row, j]):
         return Reason.NOT_ACTIONABLE.format(feature.called)
-    if not feature.holds_numbers:
+    if feature.choices:
         (level,) = feature.cells(np.array([wanted]))
         return Reason.NOT_THIS_VALUE.format(feature.called, level)
     ends = float(limits.low[row, j]), float(limits.high[row, j])
@@ -207,10 +207,8 @@ def _refusal(limits: Limits, feature: Feature, row: int, j: int, wanted: float) 
 
 def curve_values(feature: Feature) -> list[Any]:
     """The values of a feature in a curve: all levels, or a grid over the range of a number."""
-    if not feature.holds_numbers:
-        return feature.answers
-    if feature.observed:
-        return list(feature.observed)
+    if feature.few:
+        return feature.few
     (low, high), (first, last) = feature.bounds, feature.limits or feature.bounds
     grid = np.linspace(max(low, first), min(high, last), POINTS)
     places = feature.precision

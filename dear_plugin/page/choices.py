@@ -23,6 +23,11 @@ TYPES: dict[str, tuple[type, str]] = {
     "way": (int, "a whole number"),
     "everyone": (bool, "true or false"),
 }
+# What limits a feature, by the argument of `Constraints`.
+REACHES = {
+    "ranges": "[least, greatest], each {}, or null for an open end",
+    "categories": "a list of levels, each {}",
+}
 REMEDY = "mend the file, or save the case on this page again"
 # A field, what it holds, whether that is right, and what is expected.
 Check = tuple[str, Any, bool, str]
@@ -142,9 +147,8 @@ def _value(feature: Feature, value: Any) -> tuple[bool, str]:
 
 def _reach(feature: Feature, reach: Any) -> tuple[bool, str]:
     """Whether something is a reach of a feature, and what would be."""
-    each, some = _value(feature, None)[1], reach if isinstance(reach, list) else []
-    if not feature.is_number:
-        valid = bool(some) and all(level in feature.answers for level in some)
-        return valid, f"a list of levels, each {each}"
-    valid = len(some) == 2 and all(end is None or _value(feature, end)[0] for end in some)
-    return valid, f"[least, greatest], each {each}, or null for an open end"
+    some = reach if isinstance(reach, list) else []
+    wrong = [each for each in some if not _value(feature, each)[0]]
+    valid = {"ranges": len(some) == 2 and {*wrong} <= {None}, "categories": some and not wrong}
+    how = feature.limited_by[0]
+    return bool(valid[how]), REACHES[how].format(_value(feature, None)[1])

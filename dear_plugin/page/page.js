@@ -3,6 +3,8 @@ const VIEWS = {"One applicant": false, "All applicants": true};
 const LINES = ["with what follows", "with nothing else changed"];
 const HELP = "Choose a feature and a value. Values that were tried before stay until you start again.";
 const MOST_FOUND = 8;
+// Narrower, what may change starts folded, so that the first way is seen.
+const WIDE = "(min-width: 700px)";
 // What may be chosen of the same ways.
 const SAME_WAYS = ["way", "feature", "hand", "everyone"];
 
@@ -15,6 +17,7 @@ const html = (parts, ...values) => new Safe(String.raw({raw: parts}, ...values.m
 const on = (is, name) => new Safe(is ? name : "");
 const error = text => text ? html`<p class="problem" role="alert">${text}</p>` : "";
 const small = text => text ? html`<p class="small">${text}</p>` : "";
+const folded = (title, content) => html`<details ${on(matchMedia(WIDE).matches, "open")}><summary><h2>${title}</h2></summary>${content}</details>`;
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 const inside = (value, [low, high]) => Math.min(Math.max(value, low), high);
 
@@ -30,10 +33,10 @@ export function render({model, el}) {
       <input id="search" placeholder="A case, or values" autocomplete="off"><div id="found"></div></div>
       <p><button id="previous" data-do="step" data-to="-1">Previous</button>
       <button id="next" data-do="step" data-to="1">Next</button></p>
-      <h2>What may change</h2><div id="may"></div>
-      <h2>This case</h2><p><button id="save" data-do="save">Save this case</button></p>
-      <label for="file">Open a saved case</label>
-      <input id="file" type="file" accept=".json" data-set="file"><div id="wrong"></div></div>
+      ${folded("What may change", html`<div id="may"></div>`)}
+      ${folded("This case", html`<p><button id="save" data-do="save">Save this case</button></p>
+      <label for="file">Open a saved case</label><input id="file" type="file" accept=".json" data-set="file">`)}
+      <div id="wrong"></div></div>
       <div id="right"><h2>Ways to the wanted decision</h2><div id="ways"></div>
       <h2>The letter</h2><div id="letter"></div>
       <h2>Try by hand</h2><div id="hand"></div></div></div>`);
@@ -130,9 +133,10 @@ export function render({model, el}) {
           "kind", each.kind)}<p>${each.text}</p></section>`)}${now.kinds && !now.kinds.length ? html`<p>There is no advice to anybody.</p>` : ""}`);
     }
     root.querySelectorAll("#right button, #save").forEach(each => { each.disabled = busy() || "off" in each.dataset; });
-    const found = model.names.filter(each => each[0].toLowerCase().includes(text.toLowerCase())).slice(0, MOST_FOUND);
-    put("found", !text ? "" : found.length ? found.map(([line, name], at) =>
-      html`<button id="found-${at}" data-do="choose" data-to="${name}">${line}</button>`) : error(`No applicant has '${text}'`));
+    const found = model.names.filter(each => each[0].toLowerCase().includes(text.toLowerCase())), more = found.length - MOST_FOUND;
+    put("found", !text ? "" : found.length ? [found.slice(0, MOST_FOUND).map(([line, name], at) =>
+      html`<button id="found-${at}" data-do="choose" data-to="${name}">${line}</button>`),
+      more > 0 ? html`<p class="small">and ${more} more: write more of it</p>` : ""] : error(`No applicant has '${text}'`));
   };
 
   // A question; until it is answered nothing can be taken away.
@@ -146,6 +150,7 @@ export function render({model, el}) {
     model.send_msg({turn, case: content});
     draw();
   };
+  const say = words => { find("status").textContent = words; };
   const another = applicant => ask({applicant, hand: {}, feature: ""});
   const save = (content, name) => {
     const link = document.createElement("a");
@@ -167,7 +172,8 @@ export function render({model, el}) {
     },
     way: to => ask({way: Number(to)}),
     again: () => ask({hand: {}}),
-    copy: () => navigator.clipboard.writeText(model.shown.letter),
+    copy: () => navigator.clipboard.writeText(model.shown.letter).then(
+      () => say("The letter is copied"), () => say("The browser does not let a page copy: mark the letter, or download it")),
     download: () => save(model.shown.letter, `letter-${choices.applicant}.txt`),
     save: () => save(JSON.stringify(choices, null, 1), "case.json"),
   };
@@ -220,7 +226,12 @@ export function render({model, el}) {
   });
   const searched = value => { find("search").value = text = value; draw(); };
   find("search").addEventListener("input", ({target}) => searched(target.value));
-  find("searched").addEventListener("keydown", ({key}) => key === "Escape" && searched(""));
+  find("search").addEventListener("focus", ({target}) => target.select());
+  find("searched").addEventListener("keydown", ({key, target}) => {
+    const first = find("found-0");
+    if (key === "Escape") searched("");
+    if (key === "Enter" && target.id === "search" && first) first.click();
+  });
   model.on("shown", draw);
   draw();
 }

@@ -177,12 +177,11 @@ class Session:
         """The constraints of any applicant."""
         states = choices.states.items()
         acts, frozen = ([name for name, own in states if own == each] for each in (ACT, STAYS))
-        own = {name: reach for name, reach in choices.reach.items() if name in acts}
-        number = {name: self.features[name].is_number for name in own}
-        ranges = {name: reach for name, reach in own.items() if number[name]}
-        levels = {name: reach for name, reach in own.items() if not number[name]}
-        ranges, levels = {**self.ranges, **ranges}, {**self.levels, **levels}
-        return Constraints(frozen, acts, ranges, levels, self.costs)
+        limits = {"ranges": {**self.ranges}, "categories": {**self.levels}}
+        for name, reach in choices.reach.items():
+            if name in acts:
+                limits[self.features[name].limited_by[0]][name] = reach
+        return Constraints(frozen, acts, **limits, costs=self.costs)
 
     def _without(self, excluded: Sequence[Sequence[Any]]) -> Any:
         """The DEAR without some kinds of advice, which is kept until others are excluded."""
@@ -230,7 +229,7 @@ def _ends(within: Any, schema: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Ranges of numbers and of levels with an order, and the levels of other categories."""
     ranges, levels = dict(within.ranges or {}), dict(within.categories or {})
     known: dict[str, Feature] = {feature.name: feature for feature in schema}
-    for name in [n for n in levels if n in known and known[n].is_number]:
+    for name in [n for n in levels if n in known and "ranges" in known[n].limited_by]:
         ranked = sorted(levels.pop(name), key=known[name].place)
         ranges[name] = (ranked[0], ranked[-1])
     return ranges, levels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -97,13 +97,19 @@ def _features(session: Session, choices: Choices) -> list[Values]:
 
 def _reach(feature: Feature, reach: Any, low: Any, high: Any) -> Values:
     """How far a feature is within reach, between the ends that the schema leaves an action."""
-    if not feature.is_number:
-        chosen = reach or feature.answers
-        return {"levels": [[text_of(feature, c), c, c in chosen] for c in feature.answers]}
+    return feature.either(_ends, _levels, feature, reach, low, high)
+
+
+def _levels(feature: Feature, reach: Any, low: Any, high: Any) -> Values:
+    chosen = reach or feature.answers
+    return {"levels": [[text_of(feature, c), c, c in chosen] for c in feature.answers]}
+
+
+def _ends(feature: Feature, reach: Any, low: Any, high: Any) -> Values:
     low, high = max(float(low), feature.ends[0]), min(float(high), feature.ends[1])
     if low >= high:
         return {"none": AT_END}
-    few = _few(feature, low, high)
+    few = [value for value in feature.few if low <= feature.place(value) <= high]
     ends = (few[0], few[-1]) if few else (low, high)
     held = [end if own is None else own for own, end in zip(reach or ends, ends, strict=True)]
     inside = [_between(feature, own, *ends) for own in held]
@@ -113,12 +119,6 @@ def _reach(feature: Feature, reach: Any, low: Any, high: Any) -> Values:
 def _between(feature: Feature, value: Any, low: Any, high: Any) -> Any:
     """A value, moved between two ends."""
     return min(max(value, low, key=feature.place), high, key=feature.place)
-
-
-def _few(feature: Feature, low: float, high: float) -> list[Any]:
-    """The few values that an action may set between two ends; empty where it may set any."""
-    known: Iterable[Any] = feature.observed if feature.holds_numbers else feature.answers
-    return [v for v in known if not feature.is_number or low <= feature.place(v) <= high]
 
 
 def _input(feature: Feature, few: Sequence[Any]) -> Values:
@@ -169,12 +169,12 @@ def _curve(session: Session, answer: Answer) -> Values:
         "name": name,
         "title": f"{feature.title} ({feature.unit})" if feature.unit else feature.title,
         "score": "Score" if session.chance else "Predicted value",
-        "number": feature.holds_numbers,
+        "number": not feature.choices,
         "value": choices.hand.get(name, None if pd.isna(own) else own),
         "own": None if pd.isna(own) else own,
         "tried": score if name in choices.hand else None,
         "ends": [values[0], values[-1]],
-        **_input(feature, _few(feature, -math.inf, math.inf)),
+        **_input(feature, feature.few),
         "values": known["value"].tolist(),
         "texts": [text_of(feature, value) for value in known["value"]],
         "lines": [
@@ -182,7 +182,7 @@ def _curve(session: Session, answer: Answer) -> Values:
             for each in ("with_what_follows", "all_else_frozen")
         ],
         "wanted": _wanted(answer.ways[0].result),
-        "reach": session.reach(choices, name) if feature.holds_numbers else None,
+        "reach": None if feature.choices else session.reach(choices, name),
     }
 
 

@@ -103,8 +103,8 @@ def _steps(encoder: Encoder, members: Members, before: Tensor) -> Iterator[tuple
     """Per encoded column of S: the values of x_S after a step, (n, w), and its size, (n,)."""
     for place, j in enumerate(members):
         feature, value = encoder.schema.features[j], before[:, place]
-        block, other = bool(encoder.blocks[j]), value + STEP * feature.width
-        ends = [other if feature.is_number else 1.0 - value]
+        block, amounts = bool(encoder.blocks[j]), encoder.amounts(value, at=j)
+        ends = [torch.where(amounts, value + STEP * feature.width, 1.0 - value)]
         if block:
             ends = [torch.full_like(value, c) for c in range(feature.columns)]
         for end in ends:

@@ -88,7 +88,7 @@ def interval(feature: Feature, pair: Any, n: int) -> tuple[Tensor, Tensor]:
         ConstraintError: not a range of this feature.
     """
     where = f"{argument('ranges')}[{feature.name!r}]"
-    if not feature.is_number:
+    if "ranges" not in feature.limited_by:
         raise ConstraintError(f"{where}: it has categories; use categories= instead")
     if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
         raise ConstraintError(f"{where}: expected (low, high), got {shown(pair)}")
@@ -150,7 +150,7 @@ def codes_of(feature: Feature, levels: Any) -> list[int]:
         ConstraintError: not categories of this feature.
     """
     where = f"{argument('categories')}[{feature.name!r}]"
-    if feature.holds_numbers:
+    if "categories" not in feature.limited_by:
         raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
     known = feature.choices
     values = list(levels) if is_plural(levels) else [levels]
@@ -160,10 +160,10 @@ def codes_of(feature: Feature, levels: Any) -> list[int]:
     if not values:
         raise ConstraintError(f"{where}: expected at least one of {list(known)}, got []")
     codes = sorted(known.index(c) for c in values)
-    if feature.is_number and codes != list(range(codes[0], codes[-1] + 1)):
+    if absent := [c for c in feature.ranked[codes[0] : codes[-1]] if c not in values]:
         raise ConstraintError(
             f"{where}: it has an order, so allowed levels are neighbours; got {values}, without"
-            f" {[known[i] for i in range(codes[0], codes[-1]) if i not in codes]}"
+            f" {absent}"
         )
     return codes
 

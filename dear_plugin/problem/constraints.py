@@ -182,7 +182,7 @@ def _enterable(feature: Feature) -> Iterator[Tensor]:
     """
     special = {*feature.special, *([None] if feature.missing else [])}
     barred = {*feature.excluded, *(set() if feature.enter_special else special)}
-    if barred and not feature.is_number:
+    if barred & {*feature.categories}:
         yield torch.tensor([c not in barred for c in feature.categories])
 
 

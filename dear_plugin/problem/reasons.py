@@ -12,12 +12,11 @@ class Status(IntEnum):
     PROPOSED = 0
     ACCEPTED = 1
     # It has one, which is no answer of a search.
-    LESS_MARGIN = 2
-    NO_ADVICE = 3
+    NO_ADVICE = 2
     # It has none.
-    UNREACHED = 4
-    EXCLUDED = 5
-    NO_MORE = 6
+    UNREACHED = 3
+    EXCLUDED = 4
+    NO_MORE = 5
 
 
 class Reason(StrEnum):

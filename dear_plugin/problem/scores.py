@@ -70,7 +70,7 @@ def logit(p: float) -> float:
 def share_of(margins: Tensor, accepted: Tensor, least: float) -> tuple[Tensor, Tensor]:
     """(m,) double, the share of r judges that accept, and (m,) how much margin is missing.
 
-    It is missing for the judge who decides whether a share is reached; 0 where none is.
+    It is missing for the judge that decides whether a share is reached; 0 where none is.
 
     Args:
         margins: (m, r) by judge.

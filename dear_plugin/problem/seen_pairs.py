@@ -61,7 +61,7 @@ class SeenPairs:
         """The pairs of training rows, (n, p), but of identifiers; None where every pair occurs."""
         every = cls._uncounted(rows, encoder)
         every = every._part((encoder.shares[every.features] > 0.0).nonzero()[:, 0])
-        single = bool(encoder.is_number.all()) and int(every.levels.sum()) < 2
+        single = all(each is not None for each in every.values) and int(every.levels.sum()) < 2
         if single or len(every.column) > MOST_CODES:
             return None
         absent = _absent(every.read(rows), every)
@@ -76,11 +76,11 @@ class SeenPairs:
         """The codes of training rows, (n, p), without pairs."""
         ranks = (torch.arange(1, TENTHS) * len(rows)) // TENTHS
         cuts = rows.sort(0).values[ranks].T.contiguous()
-        numbers, p = encoder.is_number.tolist(), encoder.p
-        found = {j: v for j in range(p) if numbers[j] and len(v := _levels(rows[:, j]))}
-        values = (*(cuts[j] if numbers[j] else None for j in range(p)), *found.values())
-        sizes = [max(len(f.categories), 1) for f in encoder.schema] + [0] * len(found)
-        sizes = [n if v is None else 1 + len(v) for n, v in zip(sizes, values, strict=True)]
+        p, counts = encoder.p, [len(feature.categories) for feature in encoder.schema]
+        found = {j: v for j in range(p) if not counts[j] and len(v := _levels(rows[:, j]))}
+        values = (*(None if counts[j] else cuts[j] for j in range(p)), *found.values())
+        pairs = zip(counts + [0] * len(found), values, strict=True)
+        sizes = [n if v is None else 1 + len(v) for n, v in pairs]
         features, levels = torch.tensor([*range(p), *found]), torch.arange(len(sizes)) >= p
         return cls(features, torch.tensor(sizes), values, levels, torch.empty(0))
 

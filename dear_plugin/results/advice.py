@@ -93,8 +93,8 @@ def _extent(result: Result, j: int, change: str, lines: Sequence[Line]) -> tuple
 
 def _median(feature: Feature, values: Sequence[Any]) -> Any:
     """The median of numbers or levels, without special values; None where there is no other."""
-    if not feature.holds_numbers:
-        known = sorted((v for v in values if v in feature.levels), key=feature.place)
+    known = sorted((v for v in values if v in feature.levels), key=feature.place)
+    if feature.choices:
         return known[(len(known) - 1) // 2] if known else None
     middle = float(np.median([v for v in values if is_amount(feature, v)] or [math.nan]))
     return middle if feature.precision is None else round(middle, feature.precision)

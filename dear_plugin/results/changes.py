@@ -50,7 +50,8 @@ class Line(NamedTuple):
         redraws: all of them; 0 for methods without any.
         size: the change in units of cost, see `Schema.infer`; 1 for a category.
         unit: of a number.
-        exact: whether the value must be just `new`: False where an order only bounds it.
+        exact: of what is forced, whether it must be just that value: not where an order only
+            bounds it.
         of: the feature; the frame has its name.
     """
 
@@ -93,6 +94,11 @@ class Line(NamedTuple):
     def is_needed(self) -> bool:
         """Whether an indirect change must happen, at least a part of it."""
         return self.kind == "indirect" and not _same(self.least, self.old)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether what follows moves it from where the action alone leaves it."""
+        return not _same(self.alone, self.new)
 
     @property
     def is_forced(self) -> bool:
@@ -142,11 +148,13 @@ def lines(
         )
         exact = is_exact(schema, feature)
         for i, row, rank, old, now, only, least, found, code, moved, step in table:
-            kind, sure = KINDS[code], KINDS[code] != "indirect"
+            kind = KINDS[code]
+            # What follows may move on what is forced.
+            sure = kind == "direct" or (kind == "forced" and _same(only, now))
             amount = is_amount(feature, old) and is_amount(feature, now)
             known = [float(now) - float(old)] * 4 if amount and sure else found
             ends = known if amount else [math.nan] * 4
-            values = old, now, only, now if sure else least
+            values = old, now, only, least if kind == "indirect" else now
             size = step if amount else 1.0
             rest = count if sure else moved, count, size, feature.unit, exact, feature
             head = row, rank, feature.name, feature.called, kind
@@ -173,13 +181,13 @@ def only(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
 
 def is_amount(feature: Feature, value: Any) -> bool:
     """Whether a value is a number, and neither a code nor missing."""
-    return feature.holds_numbers and not pd.isna(value) and value not in feature.special
+    return not (feature.choices or pd.isna(value) or value in feature.special)
 
 
 def is_exact(schema: Schema, feature: Feature) -> bool:
     """Whether what forces a feature sets its value, and not only a bound of it."""
     relations = (relation for relation in schema.relations if relation.is_definition)
-    return not feature.holds_numbers or any(feature.name in each.members for each in relations)
+    return bool(feature.choices) or any(feature.name in each.members for each in relations)
 
 
 def _same(one: Any, other: Any) -> bool:

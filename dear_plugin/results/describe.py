@@ -106,11 +106,9 @@ def unclear_changes(result: Result, at: int) -> dict[str, float]:
     """What a row acts on that the model does not clearly favour, with the consistency."""
     if not result.proposal.searched or not bool(result.success[at]):
         return {}
-    names = result.encoder.schema.names
     shares = result.question.consistency(result.proposal, torch.tensor([at]))[0].tolist()
-    each = dict(zip(names, shares, strict=True))
-    acted = [line for line in result.lines[at] if line.kind == "direct"]
-    return {line.label: each[line.feature] for line in acted if each[line.feature] < CLEAR}
+    each = zip(result.encoder.schema, shares, strict=True)
+    return {feature.called: share for feature, share in each if share < CLEAR}
 
 
 def drawn(lines: Sequence[Line]) -> pd.DataFrame:
@@ -166,8 +164,7 @@ def _answer(result: Result, at: int) -> str:
 
 
 def _is_credible(result: Result, at: int) -> bool:
-    """Whether nothing is said against the answer; as with actions that the user gave."""
-    return bool(result.credibility.credible[at]) or not result.proposal.searched
+    return bool(result.credibility.credible[at])
 
 
 def _certainty(result: Result, at: int) -> list[str]:
@@ -229,8 +226,11 @@ def sentence(
         chances = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
         follows = f"{follows or 'no other change is likely'} (chance of {chances})"
     is_so = join([definition(line) for line in forced])
-    acts = join([imperative(line) for line in direct])
-    parts = [acts, is_so and f"with it, {is_so} by definition", follows]
+    onward = [line for line in forced if line.goes_on]
+    so_then = join([f"{e.label} {infinitive(e)}" for e in onward if e.kind == "forced"])
+    follows += f", and by definition {so_then}" if so_then else ""
+    acts, alone = join([imperative(line) for line in direct]), " alone" if onward else ""
+    parts = [acts, is_so and f"with it{alone}, {is_so} by definition", follows]
     return "; ".join(filter(None, parts))
 
 

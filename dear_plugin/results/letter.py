@@ -17,14 +17,14 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.errors import SettingError, shown, unknown
 from dear_plugin.results.changes import Line, is_amount
 from dear_plugin.results.result import Result
-from dear_plugin.results.told import advisable, hindrance, told
+from dear_plugin.results.told import advisable, hindrance, moderate, told
 from dear_plugin.results.words import LONGEST, number, one, rises, unit_of, with_unit
 from dear_plugin.results.writing import settled
 
 # A way has no more words, as long as labels have a few words each.
 MOST_WORDS = 80
 # The ranks among which a way is looked for that can be told.
-LOOKED_AT = 4
+LOOKED_AT = 8
 # Amounts, and numbers without a unit, have a separator between thousands from here on.
 LONG_AMOUNT, LONG = 1_000, 10_000
 # An old amount is shown with as many decimals as leave this share of the change.
@@ -69,8 +69,9 @@ class LetterTemplate:
         path = FOLDER / f"{source}.toml"
         path = path if path.is_file() else Path(source)
         if not path.is_file():
+            known = sorted(path.stem for path in FOLDER.glob("*.toml"))
             raise SettingError(
-                f"template must be {_known()} or the path of a TOML file, got {shown(source)}"
+                f"template must be {known} or the path of a TOML file, got {shown(source)}"
             )
         english = tomllib.loads((FOLDER / "en.toml").read_text(encoding="utf8"))
         own = tomllib.loads(path.read_text(encoding="utf8")) | changed
@@ -147,14 +148,25 @@ class LetterTemplate:
             name = other if line.kind == "forced" and line.exact else name
             old, text = self._ends(line.of, float(line.old), float(new))
         else:
-            name, old = other, one(line.of, line.old)
-            text = with_unit(line.of, line.old, new)
+            old, text = one(line.of, line.old), with_unit(line.of, line.old, new)
+            name = self._of_flag(other, line.of, old, text)
         return self[name].format(feature=line.label, old=old, new=text)
+
+    def _of_flag(self, name: str, feature: Feature, *ends: str) -> str:
+        """The name of the sentence for a change from no to yes, or back, if there is one."""
+        # Of a column that nobody has named, 0 and 1 may mean anything.
+        known = [end.lower() if feature.label or not end.isdigit() else "" for end in ends]
+        for flag, before in (("yes", "no"), ("no", "yes")):
+            texts = [self[each].split(", ") for each in (before, flag)]
+            own = f"{name}_{flag}"
+            if own in self.sentences and all(e in t for e, t in zip(known, texts, strict=True)):
+                return own
+        return name
 
     def _ends(self, feature: Feature, old: float, new: float) -> tuple[str, str]:
         """The old and the new amount with as many decimals each, the new one with its unit."""
         power, unit = self._in_full(feature.unit)
-        unit = unit if power else unit_of(feature, new)
+        unit = unit if power else self._single(unit_of(feature, new), new)
         scale, precision = 10.0**power, 17 if feature.precision is None else feature.precision
         own, told = (round(each * scale, 9) for each in (old, new))
         most = max(precision - power, 0)
@@ -169,6 +181,14 @@ class LetterTemplate:
         long = max(abs(own), abs(told)) >= least
         texts = [self._amount(each, places, long=long) for each in (own, told)]
         return texts[0], f"{texts[1]} {unit}".rstrip()
+
+    def _single(self, unit: str, value: float) -> str:
+        """A unit as it is of 1."""
+        first, space, rest = unit.partition(" ")
+        known = {
+            many: one for many, _, one in (e.partition(" ") for e in self["single"].split(", "))
+        }
+        return f"{(value == 1.0 and known.get(first)) or first}{space}{rest}"
 
     def _in_full(self, unit: str) -> tuple[int, str]:
         """The power of ten that a unit starts with, and the rest: 3 and "euros"; 0 for none."""
@@ -236,15 +256,17 @@ def ways_of(result: Result, positions: Sequence[int], most: int) -> dict[int, li
             found[whole] += [lines] if lines else []
 
     add(result, {at: at for at in positions})
-    open_ = result.success & result.acts & result.credibility.credible
-    left = [at for at in positions if bool(open_[at]) and len(found[at]) < most]
+    left = [at for at in positions if bool(result.acts[at]) and len(found[at]) < most]
     if left and result.proposal.searched and result.rank is None:
-        some = result.question.select(torch.tensor(left))
+        part = result.question.select(torch.tensor(left))
         # What was searched for all rows is not searched again.
-        later = settled(result.question if len(left) == len(result) else some, LOOKED_AT)
+        later = settled(result.question if len(left) == len(result) else part, LOOKED_AT)
         next(later)
         for rank in later:
-            add(rank, {i: at for i, at in enumerate(left) if len(found[at]) < most})
+            # Only of these is it asked what follows.
+            fit = [i for i, at in enumerate(left) if len(found[at]) < most and moderate(rank, i)]
+            some = rank.select(torch.tensor(fit, dtype=torch.int64))
+            add(some, {i: left[own] for i, own in enumerate(fit)})
     return found
 
 
@@ -276,11 +298,6 @@ def _of(text: Field | None, label: Hashable) -> Any:
 def _fields(text: str) -> set[str]:
     """The names in braces."""
     return {name for _, name, *_ in Formatter().parse(text) if name is not None}
-
-
-def _known() -> list[str]:
-    """The languages that there are."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def _capital(text: str) -> str:

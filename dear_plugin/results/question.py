@@ -20,12 +20,13 @@ from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status
 from dear_plugin.results.proposal import Batch, Proposal, identity_proposal
 from dear_plugin.results.spread import Ranges, Spread
-from dear_plugin.search.credibility import Reached
+from dear_plugin.search.credibility import ROUNDING, Reached
 from dear_plugin.search.criteria import (
     TOLERANCE,
     Criterion,
     Measure,
     least_values,
+    margins,
     measures_of_rows,
     scored,
 )
@@ -75,17 +76,26 @@ class Credibility(Batch):
         measured: (m, c) double, the measured values, one minus the value for reliance; NaN where
             there is no answer, or where the criterion is not asked for.
         least: (m, c) double, the required values; NaN where none is.
+        margin: (m,) double, how far past the boundary the score is.
+        least_margin: (m,) double, the required one; NaN where none is, or where nothing is done.
         credible: (m,) bool, whether there is an answer that has them, and the margin.
     """
 
     measured: Tensor
     least: Tensor
+    margin: Tensor
+    least_margin: Tensor
     credible: Tensor
 
     @property
     def lacks(self) -> Tensor:
         """(m, c) bool, the criteria that are not met."""
         return self.measured < self.least - TOLERANCE
+
+    @property
+    def near(self) -> Tensor:
+        """(m,) bool, answers with less than the required margin."""
+        return self.margin < self.least_margin * (1.0 - ROUNDING)
 
 
 @dataclass
@@ -200,8 +210,17 @@ class Question:
             ]
         )
 
-    def credibility(self, proposal: Proposal, success: Tensor, spread: Spread) -> Credibility:
-        """What the answers of a proposal, where it has `success`, (n,) bool, are worth."""
+    def credibility(
+        self, proposal: Proposal, success: Tensor, scores: Tensor, spread: Spread
+    ) -> Credibility:
+        """What the answers of a proposal, whoever made it, are worth.
+
+        Args:
+            proposal: of the rows.
+            success: (n,) bool, where there are answers.
+            scores: (n, c) of the rows with them.
+            spread: of the proposal.
+        """
         rows, trained = success.nonzero()[:, 0], self.method.trained
         search = self.method.search if self.method.search.has_criteria else Search()
         # What the search has measured is not evaluated again; its confidence is of resamples by
@@ -232,6 +251,14 @@ class Question:
             least[rows, CRITERIA.index(name)] = column.double()
         if not order.is_stated and bool((spread.reliance[rows] > 0.0).any()):
             _ = trained.advised
-        weak = (Status.LESS_MARGIN, Status.NO_ADVICE)
-        good = success & ~proposal.failed & ~torch.isin(proposal.status, torch.tensor(weak))
-        return Credibility(measured, least, good & ~(measured < least - TOLERANCE).any(1))
+        enough = self._asked_margin.masked_fill(~success | proposal.accepted, torch.nan)
+        good = success & ~proposal.failed & (proposal.status != Status.NO_ADVICE)
+        worth = Credibility(measured, least, self.case.goal.margin(scores).double(), enough, good)
+        return replace(worth, credible=good & ~worth.near & ~worth.lacks.any(1))
+
+    @property
+    def _asked_margin(self) -> Tensor:
+        """(n,) double, the margin that the method's search asks for; NaN where it does not."""
+        if not self.method.search.margin:
+            return torch.full((len(self.case),), torch.nan).double()
+        return margins(self.case, self.method.search, self.method.trained).double()

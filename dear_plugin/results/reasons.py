@@ -31,8 +31,6 @@ WORDS = {
 }
 
 Texts = npt.NDArray[Any]
-# The words of an answer that is no answer of a search.
-NOTES = {Status.LESS_MARGIN: Reason.LESS_MARGIN, Status.NO_ADVICE: Reason.NO_ADVICE}
 # The criteria that depend on more than the counterfactual.
 OF_ACTIONS = [CRITERIA.index(n) for n in ("consistency", "gain", "reliance", "confidence")]
 # Training rows among which the most usual accepted one is sought; cells of trials, 32 MiB.
@@ -60,8 +58,8 @@ def _reason(question: Question, proposal: Proposal, i: int, *, done: bool) -> st
         own = str(proposal.reasons[i])
         return own if done else own or Reason.NOT_WANTED
     if done:
-        status = Status(int(proposal.status[i]))
-        return Reason.LESS_FAR if bool(proposal.failed[i]) else NOTES.get(status, "")
+        advice = proposal.status[i] != Status.NO_ADVICE
+        return Reason.LESS_FAR if bool(proposal.failed[i]) else "" if advice else Reason.NO_ADVICE
     return _failure(question, proposal, i) if bool(proposal.failed[i]) else Reason.REFUSED_ROUNDED
 
 
@@ -108,7 +106,13 @@ def _unreached(alone: int, together: int, most: int) -> str:
 
 
 def complete(
-    known: Sequence[str], question: Question, worth: Credibility, success: Tensor, found: Tensor
+    known: Sequence[str],
+    question: Question,
+    worth: Credibility,
+    success: Tensor,
+    found: Tensor,
+    *,
+    searched: bool,
 ) -> Texts:
     """(n,) the reasons `known`, where these come first, with what answers lack, and obstacles.
 
@@ -118,15 +122,16 @@ def complete(
         worth: of the answers.
         success: (n,) bool, where there are answers.
         found: (n, p) bool, see `obstacles`.
+        searched: whether a search chose them, and no user.
     """
     out = np.array(known, dtype=object)
-    for i in (success & worth.lacks.any(1)).nonzero()[:, 0].tolist():
-        if known[i] in ("", Reason.LESS_MARGIN):
-            at = worth.lacks[i].nonzero()[:, 0].tolist()
-            measured, least = (each[i, at].tolist() for each in (worth.measured, worth.least))
-            text = join([*map(short_of, [CRITERIA[c] for c in at], measured, least)])
-            required = question.method.search.has_criteria
-            out[i] = Reason.LACKING.format(text) if required else known[i] or text
+    sought = searched and question.method.search.has_criteria
+    for i in (success & (worth.lacks.any(1) | worth.near)).nonzero()[:, 0].tolist():
+        at = worth.lacks[i].nonzero()[:, 0].tolist()
+        measured, least = (each[i, at].tolist() for each in (worth.measured, worth.least))
+        text = join([*map(short_of, [CRITERIA[c] for c in at], measured, least)])
+        out[i] = known[i] or (Reason.LACKING.format(text) if sought and at else text)
+        out[i] = out[i] or Reason.LESS_MARGIN
     for i in found.any(1).nonzero()[:, 0].tolist():
         some = compress(question.method.encoder.schema, found[i].tolist())
         names = [*dict.fromkeys(feature.called for feature in some)]

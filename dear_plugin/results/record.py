@@ -66,7 +66,7 @@ def plain(value: Any) -> Any:
 
 
 def _criteria(result: Result) -> dict[str, Any]:
-    """Each criterion with its value, the required one, and whether it is met."""
+    """Each criterion, and the margin, with its value, the required one, and whether it is met."""
     worth, out = result.credibility, {}
     columns = (each[0].tolist() for each in (worth.measured, worth.least, worth.lacks))
     for name, value, least, lacks in zip(CRITERIA, *columns, strict=True):
@@ -74,6 +74,8 @@ def _criteria(result: Result) -> dict[str, Any]:
             out[name] = {"value": 1.0 - value, "at_most": 1.0 - least, "met": not lacks}
         else:
             out[name] = {"value": value, "at_least": least, "met": not lacks}
+    ends = {"value": worth.margin[0], "at_least": worth.least_margin[0]}
+    out["margin"] = {**ends, "met": not worth.near[0]}
     return out
 
 
@@ -83,7 +85,7 @@ def _limits(result: Result) -> dict[str, Any]:
     ranges = zip(schema.names, case.low[0].tolist(), case.high[0].tolist(), strict=True)
     limits: dict[str, Any] = {
         "frozen": [*compress(schema.names, case.floor[0] == case.ceiling[0])],
-        "act_on": [*compress(schema.names, ~case.not_actionable[0])],
+        "act_on": [*compress(schema.names, result.question.may_act[0])],
         "ranges": {name: ends for name, *ends in compress(ranges, case.ranged[0])},
         "categories": {},
     }

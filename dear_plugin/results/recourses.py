@@ -203,12 +203,10 @@ class Recourses(Result):
             InputError: a label that is not in the index, or that several rows share.
             SettingError: no such template, or another number of ways.
         """
-        if index is not ...:
-            at = only_position(self.factuals.index, index)
-            return letters(self, [at], template, ways=ways_of(self, [at], ways), above=above)[0]
-        every = range(len(self))
-        texts = letters(self, every, template, ways=ways_of(self, every, ways), above=above)
-        return pd.Series(texts, self.factuals.index, dtype=object, name="letter")
+        one = index is not ...
+        at = [only_position(self.factuals.index, index)] if one else range(len(self))
+        texts = letters(self, at, template, ways=ways_of(self, at, ways), above=above)
+        return texts[0] if one else pd.Series(texts, self.factuals.index, object, "letter")
 
     @one_thread()
     def record(self, index: Hashable) -> dict[str, Any]:

@@ -140,8 +140,9 @@ class Result:
         - `consistency`, of the training rows whose score the same kind of change moves, the share
           that gain, by the model alone: about one half where the model has no clear direction;
         - `agreement`, the share of the copies of the model that accept the answer, NaN without;
-        - `credible`, whether these meet the criteria of the method (or the defaults of `Search`),
-          bool; False where there is no answer.
+        - `credible`, bool: whether these meet the criteria of the method (or the defaults of
+          `Search`), and the score has the margin of its search; also of an action that the user
+          gave. False where there is no answer.
 
         The last six are computed on first access.
         """
@@ -150,10 +151,9 @@ class Result:
         columns = {n: worth.measured[:, CRITERIA.index(n)].numpy().copy() for n in names}
         columns["reliance"] = 1.0 - columns["reliance"]
         reason = self.outcome["reason"]
-        if self.proposal.searched:
-            known = worth, success, self._obstacles
-            texts = complete(reason.tolist(), self.question, *known)
-            reason = pd.Series(texts, reason.index, dtype=reason.dtype)
+        known = worth, success, self._obstacles
+        texts = complete(reason.tolist(), self.question, *known, searched=self.proposal.searched)
+        reason = pd.Series(texts, reason.index, dtype=reason.dtype)
         return self.outcome.assign(**columns, credible=worth.credible.numpy(), reason=reason)
 
     @lazy
@@ -183,8 +183,8 @@ class Result:
         - `low` and `high`, the ends of the change of a number on average of people like the row,
           in its own unit; `low_one` and `high_one`, of the change of one person;
         - `agree`, in how many of the `redraws` it changes;
-        - `size`, the change in units of cost; `unit`, of a number; `exact`, whether the value must
-          be just `new`, which an order between numbers does not ask for.
+        - `size`, the change in units of cost; `unit`, of a number; `exact`, of what is forced,
+          whether it must be just that value, which an order between numbers does not ask for.
 
         Everything that is told of an answer is made of these lines and of `actions`.
         """
@@ -203,7 +203,7 @@ class Result:
     @lazy
     def credibility(self) -> Credibility:
         """What the answers are worth, by the criteria of the method."""
-        return self.question.credibility(self.proposal, self.success, self.spread)
+        return self.question.credibility(self.proposal, self.success, self.scores, self.spread)
 
     @lazy
     def obstacles(self) -> pd.Series:

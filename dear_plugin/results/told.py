@@ -27,10 +27,10 @@ MOST_USUAL = 2
 LEAST_NAMED = 0.1
 # Digits of what usually follows, where an action has no rounded value.
 USUAL_DIGITS = 3
-# Changes of amounts of more than this share are no advice: of the usual range in all, or of the
-# own value where the change has more than so many steps. The share is a judgement: readers of
-# letters would not send "half as much again". Fewer steps are little, whatever share they are.
-FAR, FEW = 0.5, 10
+# Changes of amounts of more than so many steps are no advice where they are more than these
+# shares: of the usual range in all; of the own value, in a rise and in a fall. These are
+# judgements: readers of letters would not send "half as much again", but "half the loan".
+FAR, FEW, FARTHEST = 0.5, 2, {True: 0.4, False: 0.5}
 
 
 def told(result: Result, positions: Sequence[int]) -> list[list[Line] | None]:
@@ -52,20 +52,25 @@ def told(result: Result, positions: Sequence[int]) -> list[list[Line] | None]:
     return [found.get(at) for at in positions]
 
 
-def advisable(result: Result, at: int) -> bool:
-    """Whether an answer may be told as advice: it is credible, and nothing that it needs is open.
+def moderate(result: Result, at: int) -> bool:
+    """Whether an answer acts on what a letter may ask for, whatever follows.
 
-    The model clearly favours its direction, it goes neither far nor to rare values, no part
-    of what follows undoes it, and what must follow has a known direction, and is an effect or a
-    choice of the applicant.
+    It goes neither far nor to rare values, and the model clearly favours its direction.
     """
     if not bool(result.success[at] & result.acts[at]):
         return False
-    if result.proposal.searched:
-        good = bool(result.credibility.credible[at])
-        unfit = unclear_changes(result, at) or rare_values(result, at) or far_changes(result, at)
-        if not good or unfit:
-            return False
+    asked = far_changes(result, at) or rare_values(result, at) or unclear_changes(result, at)
+    return not (asked and result.proposal.searched)
+
+
+def advisable(result: Result, at: int) -> bool:
+    """Whether an answer may be told as advice: it is moderate and credible, and nothing is open.
+
+    No part of what follows undoes it, and what must follow has a known direction, and is an effect
+    or a choice of the applicant.
+    """
+    if not (moderate(result, at) and result.credibility.credible[at]):
+        return False
     undone = bool((result.spread.reliance[at] > 0.0) & result.spread.alone[at])
     return not (undone or unsure_needs(result, at))
 
@@ -83,7 +88,7 @@ def hindrance(result: Result, at: int) -> tuple[str, list[str]]:
     if others:
         return "fixed", others
     acted = [line.label for line in lines if line.kind == "direct"]
-    if fixed or not (bool(result.success[at]) and acted):
+    if not (bool(result.success[at]) and acted):
         return "nothing", []
     lacks = {CRITERIA[c] for c in result.credibility.lacks[at].nonzero()[:, 0].tolist()}
     follow = [line.label for line in lines if line.kind == "indirect"]
@@ -94,8 +99,8 @@ def hindrance(result: Result, at: int) -> tuple[str, list[str]]:
         "unclear": list(unclear_changes(result, at)),
         "depends": depends[: max(NAMED)],
     }
-    name = next((name for name, some in each.items() if some), "unclear")
-    return name, list(dict.fromkeys(each[name] or acted))
+    name = next((name for name, some in each.items() if some), "narrow")
+    return name, list(dict.fromkeys(each.get(name, acted)))
 
 
 def _determining(result: Result, feature: Feature, at: int) -> list[str]:
@@ -106,24 +111,38 @@ def _determining(result: Result, feature: Feature, at: int) -> list[str]:
 
 
 def rare_values(result: Result, at: int) -> list[str]:
-    """What an answer acts on that goes beyond the central training values, in words."""
-    (low, high), x = result.encoder.central, result.x[at]
-    rows = result.proposal.rows[at]
-    beyond = (rows > torch.max(high, x)) | (rows < torch.min(low, x))
-    index = result.encoder.schema.index
-    return [line.label for line in _amounts(result, at) if bool(beyond[[*index([line.feature])]])]
+    """What an answer acts on that goes beyond the central training values, in words.
+
+    Of all rows, and of those that are alike in all else.
+    """
+    row, usual, out = result.proposal.rows[at], result.question.method.trained.usual, []
+    for j, feature, old, new in _amounts(result, at):
+        least, most = usual.ends(row, j)
+        if not min(old, least) <= new <= max(old, most):
+            out.append(feature.called)
+    return out
 
 
 def far_changes(result: Result, at: int) -> list[str]:
-    """What an answer acts on, where that goes farther than most people can, in words.
+    """What an answer acts on, where that goes farther than most people can, in words."""
+    return far_of(*(amount for _, *amount in _amounts(result, at)))
 
-    Amounts count, but not those of few values: half of the usual range in all, or half of what
-    there was in more than a few steps.
+
+def far_of(*amounts: Sequence[Any]) -> list[str]:
+    """Amounts, each a feature with its old and its new value, where they change too much.
+
+    Those count that change by more than a few steps, which are some of its own values where it has
+    few: in all by more than a part of their usual ranges, or one by more than a part of the old.
     """
-    some = [line for line in _amounts(result, at) if not line.of.observed]
-    own = (abs(e.low) > max(FAR * abs(e.old), FEW * e.of.usual_step) for e in some)
-    too_far = sum(abs(line.size) for line in some) > FAR or any(own)
-    return [line.label for line in some] if too_far else []
+    large = []
+    for feature, old, new in amounts:
+        each, step = feature.observed, feature.usual_step
+        step = (each[-1] - each[0]) / (len(each) - 1) if len(each) > 1 else step
+        if abs(new - old) > FEW * step:
+            large.append((feature, old, new))
+    whole = sum(abs(new - old) / feature.unit_of_cost for feature, old, new in large)
+    own = any(abs(new - old) > FARTHEST[new > old] * abs(old) for _, old, new in large)
+    return [feature.called for feature, *_ in large] if whole > FAR or own else []
 
 
 def unsure_needs(result: Result, at: int) -> list[str]:
@@ -168,9 +187,13 @@ def _named(schema: Schema) -> set[str]:
     return {f.called for f in schema if f.label} or {f.called for f in schema}
 
 
-def _amounts(result: Result, at: int) -> list[Line]:
-    """The amounts that an answer acts on."""
-    return [line for line in result.lines[at] if line.kind == "direct" and line.is_amount]
+def _amounts(result: Result, at: int) -> list[tuple[int, Feature, float, float]]:
+    """The amounts that an answer acts on, with their places, and old and new values."""
+    x, row = result.x[at], result.proposal.rows[at]
+    some = result.proposal.direct[at] & (x != row) & result.encoder.amounts(x, row)
+    each = (some.nonzero()[:, 0], x[some], row[some])
+    features = result.encoder.schema.features
+    return [(j, features[j], *ends) for j, *ends in zip(*(e.tolist() for e in each), strict=True)]
 
 
 def _is_choice(result: Result, at: int, line: Line) -> bool:
@@ -223,7 +246,7 @@ def _bound(line: Line, digits: int | None) -> Line:
 def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] | None]:
     """What is told where the model accepts it, without and with all that is expected to follow.
 
-    With what the told action forces.
+    With what the told action forces, unless what must follow moves that, too.
     """
     reached, direct, x = result.proposal.rows, result.proposal.direct, result.x
     index, needed = result.encoder.schema.index, torch.zeros_like(direct)
@@ -231,10 +254,12 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
     musts = [[(line, line.least) for line in draft if line.is_needed] for draft in drafts]
     whole = result.repaired(_written(result, reached, acts))
     least = result.repaired(_written(result, torch.where(direct, reached, x), acts))
-    forced = [_forced(result, i, row) for i, row in enumerate(least)]
+    alone = least
     for i, some in enumerate(musts):
         needed[i, list(index(line.feature for line, _ in some))] = True
     least = result.repaired(_written(result, least, musts), needed)
+    stay = torch.where(least == alone, alone, x)
+    forced = [_forced(result, i, row) for i, row in enumerate(stay)]
     good, feasible = torch.ones(len(x), dtype=torch.bool), result.question.case.feasible.limits
     for i, j in (direct & (least != reached)).nonzero().tolist():
         one = torch.tensor([j]), torch.tensor([i])
@@ -259,7 +284,7 @@ def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:
 
 
 def _written(result: Result, rows: Tensor, told: Sequence[Sequence[tuple[Line, Any]]]) -> Tensor:
-    """Rows, (m, p), with values; those that are no amounts as the answer has them."""
+    """Rows, (m, p), with values; those of no amount or order as the answer has them."""
     rows, reached = rows.clone(), result.proposal.rows
     for i, own in enumerate(told):
         for line, new in own:
@@ -268,4 +293,7 @@ def _written(result: Result, rows: Tensor, told: Sequence[Sequence[tuple[Line, A
             if is_amount(line.of, line.old) and is_amount(line.of, new):
                 value = pd.Series([new], dtype=float)
                 rows[i, j] = float(line.of.read(value).values[0])
+            elif new in line.of.ranked:
+                # What must follow may be a level on the way to that of the answer.
+                rows[i, j] = line.of.place(new)
     return rows

@@ -7,6 +7,7 @@ no causal effect; with one it is an effect on conditions.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -29,6 +30,10 @@ UNCERTAIN_DIGITS = 3
 WIDER = 2.0
 # Units that start so are read as a part of the number before them.
 MULTIPLES = ("ten ", "hundred ")
+# What a plural has before its ending, in lower case: "years of schooling", "square metres".
+PLURAL = re.compile(
+    r"([a-z ]*?(?:(?:ch|sh|ss|x)(?=es)|[a-hj-rtv-z](?=s)))e?s(?=$| (?:of|an?|per|in|for|at) )"
+)
 # Letters of a value in a figure; longer ones end in an ellipsis.
 MOST_LETTERS = 30
 
@@ -76,7 +81,7 @@ def one(feature: Feature, value: Any) -> str:
     """A single value as text; a row of a frame may hold the category 1 as 1.0."""
     if pd.isna(value):
         return "missing"
-    if feature.holds_numbers:
+    if is_amount(feature, value):
         return number(value, feature.precision)
     known = next((each for each in feature.choices if each == value), value)
     return feature.called_level(known) or (
@@ -110,18 +115,18 @@ def amount_of(feature: Feature, amount: float, start: float = 0.0) -> str:
 
 def unit_of(feature: Feature, value: Any) -> str:
     """The unit of a value: of 1 without a plural's "s"; "x ten thousand dollars" of any number."""
-    unit = f"x {feature.unit}" if feature.unit.startswith(MULTIPLES) else feature.unit
-    plural = unit.isalpha() and unit.islower() and unit.endswith("s") and not unit.endswith("ss")
-    return unit[:-1] if plural and float(value) == 1.0 else unit
+    unit = feature.unit
+    if unit.startswith(MULTIPLES):
+        return f"x {unit}"
+    found = PLURAL.match(unit) if float(value) == 1.0 else None
+    return f"{found[1]}{unit[found.end() :]}" if found else unit
 
 
 def rises(feature: Feature, old: Any, new: Any) -> bool | None:
     """Whether a number, or a level that has an order, rises; None for other changes."""
-    known = feature.levels
-    amounts = is_amount(feature, old) and is_amount(feature, new)
-    if amounts or (old in known and new in known and feature.is_number):
-        return bool(feature.place(new) > feature.place(old))
-    return None
+    known, amounts = feature.ranked, is_amount(feature, old) and is_amount(feature, new)
+    has_order = amounts or (old in known and new in known)
+    return bool(feature.place(new) > feature.place(old)) if has_order else None
 
 
 def with_unit(feature: Feature, old: Any, new: Any) -> str:
@@ -206,7 +211,7 @@ def _count(line: Line) -> str:
 
 def _range(line: Line) -> str:
     """The range of a number's mean change; "" where both ends have the same text."""
-    if not line.is_amount or line.kind != "indirect":
+    if not line.is_amount:
         return ""
     low, high = (amount_of(line.of, end) for end in (line.low, line.high))
     if low == high:
@@ -225,8 +230,7 @@ def _range(line: Line) -> str:
 
 def _for_one(line: Line) -> str:
     """The range of one person's change; "" where that of people like this is similar."""
-    wide = line.high_one - line.low_one > WIDER * (line.high - line.low)
-    if not (wide and line.kind == "indirect"):
+    if not line.high_one - line.low_one > WIDER * (line.high - line.low):
         return ""
     low, high = (amount_of(line.of, end) for end in (line.low_one, line.high_one))
     return f" for people like this (a single person: {low} to {high})"

@@ -14,13 +14,12 @@ from dear_plugin._lazy import lazy
 from dear_plugin._validation.settings import require_instance
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.case import Case, Requirement
-from dear_plugin.problem.reasons import Status
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search import Search
 from dear_plugin.search.criteria import RowCriteria
 
-# How much farther past the boundary a method is asked to go where its answer does not meet the
+# How much farther past the boundary a method goes where its answer does not meet the
 # criteria, as a share of the spread of the model's scores.
 FARTHER = (0.1, 0.2, 0.4, 0.8, 1.6)
 
@@ -148,10 +147,8 @@ class _Asking:
         if self.vetted.method.follows_margin:
             for rows, part in self._farther(best, met):
                 best, met[rows] = best.merged(part, rows), True
-        # What else an answer lacks is evaluated when it is asked for.
-        less = ~best.failed & ~self._reaches(best.rows, every, margin)
-        status = best.status.masked_fill(less, int(Status.LESS_MARGIN))
-        return replace(best, status=status)
+        # What an answer lacks is evaluated when it is needed.
+        return best
 
     @lazy
     def _requirement(self) -> RowCriteria | None:

@@ -94,8 +94,7 @@ def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) ->
         limit: (n,) the price below which an answer is of use to a row.
     """
     problem, s = table.problem, table.need.shape[1]
-    line = problem.sets.single & problem.is_number[problem.sets.positions[:, 0]]
-    good = good[line[table.set[good]]]
+    good = good[problem.sets.single[table.set[good]]]
     best = table.prices(good).view(-1)
     at = best.isfinite()[table.pair(slice(None))].nonzero()[:, 0]
     own = best.isfinite().nonzero()[:, 0]

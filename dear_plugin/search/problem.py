@@ -68,11 +68,6 @@ class SearchProblem:
         return len(self.x)
 
     @property
-    def is_number(self) -> Tensor:
-        """(p,) bool, the numeric features."""
-        return self.classifier.encoder.is_number
-
-    @property
     def has_order(self) -> bool:
         """Whether the schema states an order of causes."""
         return self.classifier.encoder.schema.causal_order.is_stated

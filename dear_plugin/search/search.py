@@ -35,7 +35,7 @@ A row with nothing to do stops if it has k answers; else it goes on to its next 
 stage lasts four rounds at most; in the first, a row without an answer goes on in its second round,
 and still vets what it has. Stages are
 
-    1 feature   up to 128 values and some near the factual (`values`); without criteria and
+    1 feature   its list of values and some near the factual (`values`); without criteria and
                 `prefer_alone`, or on more than 50 sets, few at first; and 32 combinations on
                 given sets of several
     2 features  three stages, of rows with fewer than k answers: sums on sets that promise an

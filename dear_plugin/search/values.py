@@ -2,15 +2,17 @@
 
 A feature is a list of values: of a number the multiples of its step, in the central range and at
 training values outside of it, or without steps the distinct training values; of a category its
-levels. 128 places of the list are tried, which are all values of a short list, and of each row its
-neighbours at ranks 1, 4, 16, 64 and 256 on both sides, the ends of its range, and special levels
-that it may enter; then the places between two tried values, and where there are none, steps of the
+levels. 128 places of the list are tried, in steps more, so that those of all features are 8,192:
+a model may accept a few amounts between others. Tried are besides, of each row, its neighbours at
+ranks 1, 4, 16, 64 and 256 on both sides, the ends of its range, and special levels that it may
+enter; then the places between two tried values, and where there are none, steps of the
 grid. Places and ranks need no scale.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -23,8 +25,8 @@ from dear_plugin.search.order import once
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.table import Actions
 
-# Places of a number that are tried, and those that are tried at first.
-MANY, FEW = 128, 16
+# Places of a number that are tried; in steps, of all features; and those that are tried at first.
+MANY, ALL, FEW = 128, 1 << 13, 16
 # The ranks of the neighbours of the factual.
 RANKS = 4 ** torch.arange(5)
 # Values between two that were tried.
@@ -53,14 +55,15 @@ class FeatureValues:
     def of(cls, sample: Sample, *, steps: bool = False) -> FeatureValues:
         """The values of training rows, or multiples of steps."""
         rows, encoder, known, tried = sample.rows, sample.encoder, [], []
+        many = max(MANY, steps * ALL // len(encoder.schema))
         for j, feature in enumerate(encoder.schema):
             values = feature.values(rows[:, j])
             known.append(_multiples(values, j, encoder) if steps and encoder.step[j] else values)
-            tried.append(known[j] if feature.categories else places_of(known[j], MANY))
+            tried.append(feature.coarser(known[j], partial(places_of, count=many)))
         return cls(tuple(known), tuple(tried))
 
     def near(self, j: int, x: Tensor) -> Tensor:
-        """(m, 10) values of a number at the ranks around values, (m,); at the ends these."""
+        """(m, 10) values at the ranks around values, (m,); at the ends these."""
         values = self.known[j]
         below = torch.searchsorted(values, x)[:, None] - RANKS
         above = torch.searchsorted(values, x, right=True)[:, None] + RANKS - 1
@@ -131,10 +134,9 @@ def _values_of(
     (j,), feasible = problem.sets.members[i], problem.acting
     own = problem.x[rows, j][:, None]
     low, high = feasible.low[rows, j][:, None], feasible.high[rows, j][:, None]
-    tried, number = known.tried[j], bool(problem.is_number[j])
-    feature = feasible.encoder.features[j]
-    parts = [(places_of(tried, FEW) if number else tried).expand(len(rows), -1)]
-    if number and len(known.known[j]):
+    tried, feature = known.tried[j], feasible.encoder.features[j]
+    parts = [feature.coarser(tried, partial(places_of, count=FEW)).expand(len(rows), -1)]
+    if len(known.known[j]):
         # A bound at the factual comes from a direction, one at the end from the observed values.
         least, most = (end[j] for end in (feasible.encoder.low, feasible.encoder.high))
         ends = low.where(low > least, own), high.where(high < most, own)
@@ -142,7 +144,7 @@ def _values_of(
     # A value outside of the range is no candidate: the end is.
     values = torch.cat([*parts, tried.expand(len(rows), -1)], 1)
     values = values.where((values >= low) & (values <= high), own)
-    entered = feature.label_values[: None if number and feature.enter_special else 0].to(values)
+    entered = feature.special_values[: None if feature.enter_special else 0].to(values)
     first = len(entered) + sum(part.shape[1] for part in parts)
     return torch.cat([entered.expand(len(rows), -1), values], 1)[..., None], first
 

@@ -61,8 +61,9 @@ def untried(table: Table, k: int, most: int) -> Tensor:
 def _ways(table: Table, at: Tensor) -> Tensor:
     """(q,) a number for each row, set and levels of lines, (q,)."""
     problem, sets = table.problem, table.set[at]
-    number = problem.is_number[problem.sets.positions[sets]]
-    levels = table.values[at].masked_fill(number, 0.0)
+    values, positions = table.values[at], problem.sets.positions[sets]
+    amounts = problem.classifier.encoder.amounts(values, at=positions)
+    levels = values.masked_fill(amounts, 0.0)
     key = torch.cat([table.pair(at)[:, None].to(levels), levels], 1)
     which: Tensor = key.unique(dim=0, return_inverse=True)[1]
     return which

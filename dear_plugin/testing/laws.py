@@ -253,7 +253,7 @@ def obeys(feature: Feature, old: pd.Series, new: pd.Series) -> None:
     """
     if feature.immutable:
         pd.testing.assert_series_equal(old, new, check_exact=True)
-    if not feature.holds_numbers:
+    if feature.choices:
         known = set(new.astype(object)) <= set(feature.choices)
         _require(known, f"{feature.name} has an unknown category")
         return
@@ -283,7 +283,7 @@ def obeys(feature: Feature, old: pd.Series, new: pd.Series) -> None:
 
 def _numbers(subject: Subject) -> list[Feature]:
     """The first two numbers that may change."""
-    return [f for f in subject.method.schema if f.holds_numbers and not f.immutable][:2]
+    return [f for f in subject.method.schema if not (f.choices or f.immutable)][:2]
 
 
 def _agree(subject: Subject, answer: Recourses, rows: list[int]) -> None:

@@ -150,7 +150,7 @@ def test_tables_have_a_line_for_all_pairs_and_one_for_each_trait(found):
     one = changes(WITH_TRAITS["few rows, rounded"], seed=0)
     every = {**found, "few rows, rounded": one}
     made = effects.tables(pd.concat([each.assign(system=name) for name, each in every.items()]))
-    tables = {name: pd.DataFrame(lines) for name, lines in made if name != "told-and-true"}
+    tables = {name: pd.DataFrame(lines) for name, lines in made if name != "stated-and-true"}
     lines = tables["effects"].groupby(["system", "tiers"])["acted on"].agg(list)
     assert all("pairs" in each and len({*each}) == len(each) for each in lines)
     assert not tables["effects"]["acted on"].str.contains(JOINED, regex=False).any()

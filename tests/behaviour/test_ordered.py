@@ -46,7 +46,7 @@ def places(column):
 def test_its_levels_are_the_numbers_of_its_places(people):
     feature = Schema.infer(people).features[1]
     assert (feature.kind, feature.bounds, feature.precision) == (Kind.NUMERIC, (0.0, 4.0), 0)
-    assert not feature.holds_numbers
+    assert feature.choices
 
 
 def test_answers_are_levels_and_only_rise(dear, refused):

@@ -85,6 +85,21 @@ def test_so_is_one_of_arrow(name):
     assert converted(pd.Series(pd.arrays.ArrowExtensionArray(text))).dtype == "category"
 
 
+def test_a_unit_is_left_out_and_other_text_is_counted():
+    schema = Schema.infer(pd.DataFrame({"c": NUMBERS, "x": NUMBERS}))
+    frame = pd.DataFrame({"c": [f"{each} kg" for each in NUMBERS], "x": NUMBERS})
+    with pytest.raises(InputError) as caught:
+        Encoder(schema).rows(frame)
+    exec(advised(caught.value, "c"), {"pd": pd, "frame": frame})
+    assert frame["c"].tolist() == [*NUMBERS]
+    frame = frame.astype({"c": object})
+    frame.loc[5, "c"] = "-"
+    with pytest.raises(InputError, match=r"no number in 1 rows, first \[5\]") as caught:
+        Encoder(schema).rows(frame)
+    exec(advised(caught.value, "c"), {"pd": pd, "frame": frame})
+    assert frame["c"].isna().tolist() == [at == 5 for at in range(len(frame))]
+
+
 TEXTS = {"plain": "3.5", "decimal commas": "3,5", "thousands": "1,234"}
 READ = {"plain": 3.5, "decimal commas": 3.5, "thousands": 1234.0}
 

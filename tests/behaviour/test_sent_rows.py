@@ -172,6 +172,14 @@ class TestNewCategories:
         assert again.counterfactuals.equals(result.counterfactuals)
         assert result.alternatives(k=2)["brand"].eq("Dino").all()
 
+    def test_are_told_of_rows_that_are_read_and_no_others(self, shop, sent, caplog):
+        """The log said that they are passed to the model, which never saw the row."""
+        dear = DEAR(self.model(set()), Schema.infer(shop, target="approved"), act_on=["savings"])
+        dear.fit(shop).generate(sent.assign(savings=np.nan))
+        assert "they are passed to the model" not in caplog.text
+        dear.generate(sent)
+        assert "they are passed to the model" in caplog.text
+
     def test_are_errors_where_they_may_be_acted_on(self, shop, sent):
         dear = DEAR(self.model(set()), Schema.infer(shop, target="approved")).fit(shop)
         reason = dear.generate(sent).actions["reason"].iloc[0]

@@ -130,6 +130,37 @@ class TestWhatIsWritten:
         assert f"{PEOPLE} letters: " in words
         assert "with what to do" in words
 
+    def test_cases_and_levels_are_in_the_tables_as_they_are_written(self, files, tmp_path):
+        """ "007" became 7, and a level that is called "None" an empty cell."""
+        people = pd.read_csv(files / "people.csv").head(3).assign(file=["007", "NA", "2.50"])
+        people.to_csv(files / "cases.csv", index=False)
+        assert run(files, tmp_path / "out", "--index", "file", people="cases.csv") == 0
+        cases = people["file"].tolist()
+        lines = (tmp_path / "out" / "actions.csv").read_text(encoding="utf8").splitlines()
+        assert [line.partition(",")[0] for line in lines[1:]] == cases
+        assert sorted(path.stem for path in (tmp_path / "out" / "letters").iterdir()) == sorted(
+            cases
+        )
+
+    def test_the_last_line_counts_what_is_accepted_already(self, files, tmp_path, capsys):
+        train = pd.read_csv(files / "train.csv")
+        names = ["income", "loan", "years"]
+        known = joblib.load(files / "model.joblib").predict(train[names])
+        accepted = train[known == 1].head(2).drop(columns="approved")
+        accepted.to_csv(files / "accepted.csv", index=False)
+        assert run(files, tmp_path / "out", people="accepted.csv") == 0
+        told = capsys.readouterr().out
+        assert "2 letters: 2 accepted already" in told
+        assert "2: accepted as it is: no change is needed" in told
+
+    def test_reasons_that_are_not_named_are_counted(self):
+        """They were cut after three, and the numbers did not add up."""
+        reasons = [*"aaabbbcccde"]
+        told = command._in_words(pd.DataFrame({"letter": "none", "reason": reasons}))
+        assert told.endswith("\n  2: other reasons, which actions.csv has as letter_reason")
+        few = command._in_words(pd.DataFrame({"letter": "none", "reason": reasons[:9]}))
+        assert "other reasons" not in few
+
     def test_up_to_three_ways_in_a_letter(self, files, tmp_path):
         assert run(files, tmp_path / "out", "--ways", "3") == 0
         text = (tmp_path / "out" / "letters.html").read_text(encoding="utf8")
@@ -140,6 +171,16 @@ class TestWhatIsWritten:
         text = (tmp_path / "out" / "letters.html").read_text(encoding="utf8")
         assert '<html lang="de">' in text
         assert "Entscheidung" in text
+
+    def test_nothing_is_written_where_a_column_cannot_be_read(self, files, tmp_path, capsys):
+        people = pd.read_csv(files / "people.csv").astype({"income": object})
+        people.loc[1, "income"] = "-"
+        people.to_csv(files / "marked.csv", index=False)
+        assert run(files, tmp_path / "out", people="marked.csv") == 2
+        told = capsys.readouterr().err
+        assert "marked.csv: column 'income' must hold numbers" in told
+        assert f"no number in 1 rows, first ['{people['case'][1]}']" in told
+        assert not (tmp_path / "out").exists()
 
 
 class TestAgain:
@@ -211,6 +252,7 @@ class TestSettings:
     [
         (["--index", "cases"], "did you mean 'case'"),
         (["--index", "town"], "another case in each row"),
+        (["--index", "file"], "cases whose names of files differ, got ['0/1', '0_1']"),
         (["--act-on", "incme"], "did you mean 'income'"),
         (["--want", "yes"], "unknown classes: 'yes'"),
         (["--language", "fr"], "template must be"),
@@ -221,6 +263,9 @@ class TestSettings:
 def test_what_does_not_fit_is_an_error_before_anything_is_written(
     files, tmp_path, capsys, more, message
 ):
-    assert run(files, tmp_path / "out", *more) == 2
+    people = pd.read_csv(files / "people.csv")
+    names = ["0/1", "0_1", *map(str, range(2, PEOPLE))]
+    people.assign(file=names).to_csv(files / "filed.csv", index=False)
+    assert run(files, tmp_path / "out", *more, people="filed.csv") == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

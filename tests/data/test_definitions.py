@@ -227,6 +227,14 @@ class TestStated:
             ({"orders": ["ab"]}, "orders must be pairs"),
             ({"orders": [("prop",)]}, "orders must be pairs"),
             ({"orders": [("prop", "unknown")]}, "unknown"),
+            (
+                {"orders": [("total", "prop")]},
+                "total <= prop does not hold in .* of 2000",
+            ),
+            ({"orders": 3}, "orders must be a list, got 3"),
+            ({"orders": [3]}, "orders must be pairs"),
+            ({"definitions": {"total": 3}}, "definitions must be"),
+            ({"definitions": {"total": []}}, "definitions must be"),
         ],
     )
     def test_what_does_not_fit_is_an_error(self, claims, given, words):

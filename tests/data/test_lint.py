@@ -264,8 +264,45 @@ class TestInspection:
     def test_text_of_who_a_row_is_is_no_range(self, name, rows):
         column = [f"t{k % 50:04d}" for k in range(rows)]  # "t" is a unit in ranges
         (feature, _) = Schema.infer(pd.DataFrame({name: column, "x": range(rows)}), numeric=["x"])
-        assert feature.identifier and not feature.is_number
+        assert feature.identifier and feature.categories
 
     def test_the_schema_prints_what_it_concludes(self):
         frame = pd.DataFrame({"key": range(100), "n": ["<1", "1", ">1", ">2"] * 25})
         assert "identifiers: key; levels in order: n" in repr(Schema.infer(frame))
+
+
+WRITTEN = {
+    "points": lambda v: f"{v:.2f}",
+    "decimal commas": lambda v: f"{v:.2f}".replace(".", ","),
+    "thousands": lambda v: f"{1000 * v:,.2f}",
+}
+
+
+class TestAmountsAsText:
+    """Text of as many values as rows was taken for an identifier, which the log alone said."""
+
+    @pytest.mark.parametrize("how", WRITTEN)
+    def test_numbers_are_told_with_a_line_that_reads_them(self, how, caplog):
+        numbers = np.random.default_rng(0).uniform(1, 90, ROWS).round(2)
+        frame = pd.DataFrame({"x": [WRITTEN[how](v) for v in numbers]})
+        Schema.infer(frame)
+        assert "column 'x' holds numbers as text" in caplog.text
+        exec(caplog.messages[0].partition("for a number: ")[2], {"pd": pd, "frame": frame})
+        assert np.allclose(frame["x"], numbers * (1000 if how == "thousands" else 1))
+
+    def test_rows_of_other_text_are_counted_and_named(self, caplog):
+        numbers = np.random.default_rng(0).uniform(1, 90, ROWS).round(2)
+        frame = pd.DataFrame({"x": numbers.astype(str).astype(object)})
+        frame.loc[7, "x"] = "-"
+        Schema.infer(frame)
+        assert "text that is no number in 1 rows, first [7], gets lost" in caplog.text
+
+    @pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%y"])
+    def test_dates_are_told(self, form, caplog):
+        days = pd.to_datetime("2020-01-01") + pd.to_timedelta(np.arange(ROWS), unit="D")
+        Schema.infer(pd.DataFrame({"x": days.strftime(form)}))
+        assert "column 'x' holds dates as text" in caplog.text
+
+    def test_whole_numbers_may_be_those_of_an_identifier(self, caplog):
+        Schema.infer(pd.DataFrame({"x": [f"{at:05d}" for at in range(ROWS)]}))
+        assert "column 'x' looks like an identifier by its values" in caplog.text

@@ -153,7 +153,7 @@ class TestConstraints:
             (
                 NUMBERS,
                 {"immutable": ["a"], "ranges": {"b": (0, 1)}},
-                "immutable.*'a'.*ranges.*'b'",
+                "immutable, ranges: unknown features: 'a', 'b'",
             ),
             (NUMBERS, {"increasing": ["x"], "decreasing": ["x"]}, "both increasing and"),
             (LETTERS, {"increasing": ["x"]}, "'x' has 3 categories without an order"),
@@ -202,7 +202,32 @@ BAD_ATTRIBUTES = {
 }
 
 
+# What is no list where several values are expected, and what the error says.
+NOT_SEVERAL = [
+    ({"ranges": {"age": 5}}, r"ranges\['age'\] must be \(low, high\), got 5"),
+    ({"ranges": {"age": "ab"}}, r"ranges\['age'\] must be \(low, high\), got 'ab'"),
+    ({"ranges": {"age": (1, 2, 3)}}, r"ranges\['age'\] must be \(low, high\)"),
+    ({"ranges": {"age": ("a", "b")}}, r"expected numbers, or None for an open end; got \('a'"),
+    ({"ranges": {"size": ("S", "XL")}}, r"expected levels among \('S', 'M', 'L'\)"),
+    ({"special": {"age": -1}}, r"special\['age'\] must be a list of values, got -1"),
+    ({"special": {"size": "S"}}, r"special\['size'\] must be a list of values, got 'S'"),
+    ({"excluded": {"size": "M"}}, r"excluded\['size'\] must be a list of levels, got 'M'"),
+    ({"excluded": {"age": [20]}}, "unknown values: 20; known are: none"),
+    ({"ordered": {"size": 3}}, r"ordered\['size'\] must be a list of levels.*, got 3"),
+    ({"exactly_one": 3}, "exactly_one must be a list, got 3"),
+    ({"rules": len}, "rules must be a list, got <built-in function len>"),
+]
+
+
 class TestInvalid:
+    @pytest.mark.parametrize(("given", "words"), NOT_SEVERAL)
+    def test_one_value_where_several_are_expected(self, given, words):
+        """Each was a TypeError of Python, or letters were taken for levels."""
+        frame = pd.DataFrame({"age": [20, 30, 40], "size": ["S", "M", "L"]})
+        ordered = {"ordered": {"size": ["S", "M", "L"]}} if "ranges" in given else {}
+        with pytest.raises(SchemaError, match=words):
+            Schema.infer(frame, **ordered, **given)
+
     @pytest.mark.parametrize("name", INVALID_COLUMNS)
     def test_a_column_without_numbers_or_text(self, name):
         values, dtype, match = INVALID_COLUMNS[name]
@@ -298,6 +323,15 @@ def test_the_line_names_kinds_and_restrictions():
     assert repr(schema()) == (
         "Schema(3 features (2 numeric, 1 categorical); immutable: age; increasing: a < b)"
     )
+
+
+def test_the_line_names_the_levels_of_a_range_and_circles():
+    """All levels were named, whatever the range, and no circle was."""
+    frame = pd.DataFrame({"size": list("SMLX") * 6, "hour": range(24)})
+    order, ranges = {"size": list("SMLX")}, {"size": (None, "M")}
+    line = repr(Schema.infer(frame, ordered=order, ranges=ranges, cyclic={"hour": 24}))
+    assert "ranges: size S, M;" in f"{line[:-1]};"
+    assert "levels in a circle: hour" in line
 
 
 def test_the_table_has_a_line_for_each_feature_in_which_all_text_is_escaped():

@@ -91,6 +91,59 @@ def test_a_comment_says_what_was_found_of_each_feature(frame, tmp_path):
     assert lines[lines.index("[features.years]") + 1] == "# levels in order: <1, 1-4, 5-9, 10+"
 
 
+def test_what_may_be_acted_on_has_a_line_that_says_what_a_change_costs(frame, tmp_path):
+    path = tmp_path / "schema.toml"
+    schema = Schema.infer(frame, "answer", units={"amount": "euros"}, immutable=["flag"])
+    schema.to_toml(path)
+    text = path.read_text(encoding="utf8")
+    tables = {t.partition("]")[0]: t for t in text.split("[features.")[1:]}
+    told = [name for name, table in tables.items() if "\n# cost = 1 # of a change " in table]
+    assert set(told) == {*schema.actionable}
+    assert "# cost = 1 # of a change to another level" in tables["city"]
+    path.write_text(text.replace("# cost = 1 #", "cost = 1 #"), encoding="utf8")
+    assert Schema.from_toml(path, frame) == schema
+    path.write_text(text.replace("# cost = 1 #", "cost = 0.2 #"), encoding="utf8")
+    cheaper = Schema.from_toml(path, frame)
+    assert {f.name: f.cost for f in cheaper if f.cost != 1} == dict.fromkeys(told, 0.2)
+
+
+class TestACategoryInSeveralColumns:
+    TABLE = """
+        label = "the third"
+        levels = { "0" = "the first of three" }
+        cost = 2.5
+        excluded = ["1"]
+    """
+
+    def test_its_table_says_what_holds_for_all_of_them(self, frame, tmp_path):
+        """Tiers took its name, and tables refused it."""
+        path = tmp_path / "schema.toml"
+        Schema.infer(frame, "answer").to_toml(path)
+        text = path.read_text(encoding="utf8")
+        path.write_text(text.replace("[features.third]", f"[features.third]{self.TABLE}"))
+        schema = Schema.from_toml(path, frame)
+        (third,) = (feature for feature in schema if feature.name == "third")
+        assert (third.label, third.cost, third.excluded) == ("the third", 2.5, ("1",))
+        assert third.level_labels == ("the first of three", "", "")
+        assert {column.cost for column in third.dummies} == {2.5}
+        assert round_trip(schema, frame, path) == schema
+        assert schema.as_written(frame) == schema
+
+    def test_in_python_too(self, frame):
+        stated = {"labels": {"third": "the third"}, "costs": {"third": 3}, "immutable": ["third"]}
+        schema = Schema.infer(frame, "answer", **stated)
+        (third,) = (feature for feature in schema if feature.name == "third")
+        assert (third.label, third.cost, third.immutable) == ("the third", 3, True)
+
+
+def test_unknown_features_are_told_once(frame, tmp_path):
+    path = tmp_path / "schema.toml"
+    path.write_text('[features.limt]\nlabel = "x"\nunit = "y"\ncost = 2\nimmutable = true\n')
+    with pytest.raises(SchemaError, match=r"schema\.toml: .*did you mean 'limit'") as error:
+        Schema.from_toml(path, frame)
+    assert str(error.value).count("known are") == 1
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -1,9 +1,12 @@
 """The command `explore`: what it shows, and what it says of wrong arguments."""
 
 import sys
+from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from dear_plugin import DEAR, Schema
 from dear_plugin.__main__ import main
@@ -40,7 +43,7 @@ def test_a_saved_dear_with_a_model_of_the_present_folder(saved):
         ({"model": ""}, "--saved needs --model and --applicants"),
         ({"model": "scoring:nothing"}, "--model scoring:nothing: expected a file of joblib"),
         ({"model": "no_such_module:model"}, "or module:attribute; No module"),
-        ({"applicants": "absent.csv"}, "--applicants absent.csv"),
+        ({"applicants": Path("absent.csv")}, "--applicants absent.csv"),
     ],
 )
 def test_wrong_arguments_are_errors(saved, change, message):
@@ -68,3 +71,16 @@ def test_the_command_serves_refused_applicants_of_a_data_set(monkeypatch):
     assert main(["explore", "--rows", "5", "--port", "5006", "--no-browser"]) == 0
     ((page, port, how),) = shown
     assert (repr(page), port, how) == ("Explorer(5 applicants)", 5006, {"open_browser": False})
+
+
+def test_a_model_that_names_its_columns_is_asked_with_these_and_cases_are_texts(saved, tmp_path):
+    """scikit-learn refused the other columns; "007" became 7."""
+    rows = load_loan(500).frame
+    model = LogisticRegression().fit(rows[["savings"]], rows["approved"])
+    joblib.dump(model, tmp_path / "model.joblib")
+    people = rows[["savings", "income"]].head(3).assign(file=["007", "008", "009"])
+    people.to_csv(tmp_path / "people.csv", index=False)
+    how = {"model": str(tmp_path / "model.joblib"), "trust": True, "index": "file"}
+    dear, found, _ = subject(Explore(**{**saved, "applicants": tmp_path / "people.csv", **how}))
+    assert found.index.tolist() == ["007", "008", "009"]
+    assert len(dear.generate(found)) == 3

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Constraints
+from dear_plugin import DEAR, Constraints, Search
 from dear_plugin.errors import ConstraintError, InputError
 from dear_plugin.paper import Autoencoder, Design, Training
 
@@ -69,9 +69,28 @@ class TestOutcome:
         assert (success == (logits > 0).numpy()).all()
         assert success.any()
         assert not success.all()
-        reasons = result.actions["reason"]
-        assert (reasons[success] == "").all()
+        reasons, credible = result.actions["reason"], result.actions["credible"].to_numpy()
+        assert (reasons[credible] == "").all()
+        assert (reasons[success & ~credible] != "").all()
         assert (reasons[~success] == "the decision is not the wanted one").all()
+
+    def test_it_is_credible_by_the_definition_of_answers_of_a_search(self, fitted, query):
+        """What reached the boundary but not the margin was credible; its reason was empty."""
+        near = fitted.with_search(Search.cheapest()).generate(query).direct
+        told = fitted.apply(query, near)
+        goal = told.question.case.goal
+        asked = fitted.search.margin * goal.unit(fitted.trained.scores)
+        short = (told.success & told.acts & (goal.margin(told.scores) < asked)).numpy()
+        assert short.any()
+        assert not told.actions["credible"][short].any()
+        margin = "accepted, but by less than the required margin"
+        assert margin in set(told.actions["reason"][short])
+        at = told.actions.index[told.actions["reason"] == margin][0]
+        assert told.describe(at).startswith("Weak answer: ")
+        assert told.letter(at).startswith("We cannot say if this change is enough")
+        again = fitted.apply(query, fitted.generate(query).direct)
+        answers = fitted.generate(query).actions["credible"]
+        assert (again.actions["credible"] == answers)[answers].all()
 
     def test_an_action_of_size_zero_gives_the_factual_back(self, fitted, mixed, query):
         for name in mixed.schema.mutable:

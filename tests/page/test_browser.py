@@ -8,6 +8,10 @@ import time
 import pytest
 
 pytest.importorskip("panel")
+
+from dear_plugin import Constraints
+from dear_plugin.page.session import Session
+
 sync_api = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
@@ -60,6 +64,19 @@ def address(loans, serve):
 def page(opened, address):
     """One page for all tests that leave it as it was."""
     return opened(address)
+
+
+@pytest.fixture(scope="module")
+def weak(loans, serve):
+    """The page of an applicant with a way that can be told, and one that cannot."""
+    dear, rows = loans
+    acted = ["income", "savings", "loan_amount"]
+    for at in range(len(rows)):
+        visit = Session(dear, rows.iloc[[at]], None, Constraints(act_on=acted), "en")
+        found = visit.answered(visit.answer.choices).found
+        if len({not way.why for way in found}) == 2:
+            return serve(dear.explore(rows.iloc[[at]], within=Constraints(act_on=acted)))
+    raise AssertionError("all ways of all applicants are alike")
 
 
 def cards(page):
@@ -132,12 +149,16 @@ class TestOneQuestionOneAnswer:
         assert len({(cards, letter) for cards, letter, enabled, _ in seen if enabled}) == 2
         assert len({top for *_, top in seen}) == 1
 
-    def test_the_ways_the_letter_and_the_curve_are_there(self, page):
+    def test_the_ways_the_letter_and_the_curve_are_there(self, page, loans):
         first = cards(page)[0]
         assert "Do: " in first and "Score" in first and "decision at 50%" in first
         assert "can be told" in first
-        assert "To get the decision you want" in page.locator(".letter").inner_text()
+        letter = page.locator(".letter").inner_text()
+        assert letter.startswith(f"Case {loans[1].index[0]}")
+        assert "To get the decision you want" in letter
         assert page.get_by_role("img", name="Score by").count() == 1
+        titles = page.locator("svg .title").all_text_contents()
+        assert titles == ["Savings (thousand euros)", "Score"]
         assert re.fullmatch(r"\d ways?", status(page))
 
     def test_no_request_leaves_the_machine(self, page, address):
@@ -150,6 +171,13 @@ class TestOneQuestionOneAnswer:
             page.get_by_text("Download").click()
         assert saved.value.suggested_filename == f"letter-{loans[1].index[0]}.txt"
         assert saved.value.path().read_text(encoding="utf8") == letter
+
+    def test_what_is_copied_is_the_letter_and_the_page_says_so(self, opened, address):
+        page = opened(address, permissions=["clipboard-read", "clipboard-write"])
+        page.get_by_role("button", name="Copy").click()
+        until(lambda: status(page) == "The letter is copied")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied == page.locator(".letter").inner_text()
 
     def test_a_value_by_hand_is_told_with_what_follows(self, page):
         told = page.get_by_text(re.compile("The decision is (not )?the wanted one"))
@@ -178,11 +206,56 @@ class TestWhoIsShown:
         field.press_sequentially("nobody")
         until(page.get_by_role("alert").get_by_text("No applicant has 'nobody'").count)
         assert page.get_by_role("heading", name=f"Applicant {loans[1].index[0]}").count()
-        field.fill("")
+        field.blur()
+        field.click()
+        field.press_sequentially("2")
+        assert field.input_value() == "2"
         until(lambda: not page.get_by_text("No applicant has").count())
+        field.fill("")
+
+    def test_enter_takes_the_first_who_is_found_and_the_others_are_counted(
+        self, opened, address, loans
+    ):
+        page, (_, rows) = opened(address), loans
+        field = page.get_by_label("Search for an applicant")
+        field.fill("gender")
+        until(page.get_by_text(f"and {len(rows) - 8} more").count)
+        field.fill(f"{rows.index[7]} ·")
+        field.press("Enter")
+        until(page.get_by_role("heading", name=f"Applicant {rows.index[7]}").count)
+
+
+class TestOneVerdict:
+    def test_clear_ways_are_first_and_a_weak_one_says_why_and_has_no_letter(self, opened, weak):
+        page = opened(weak)
+        heads = cards(page)
+        verdicts = ["weak: not for a letter" in text for text in heads]
+        assert verdicts == sorted(verdicts)
+        assert {*verdicts} == {True, False}
+        for at, is_weak in enumerate(verdicts):
+            card = page.locator(".ways .card").nth(at)
+            assert card.get_by_role("button").is_disabled() == is_weak
+            assert ("can be told" in heads[at]) != is_weak
+            reasons = card.locator(".small").all_inner_texts()
+            assert (len(reasons) > 1) >= is_weak
+        assert "To get the decision you want" in page.locator(".letter").inner_text()
+
+    def test_no_way_is_said_in_plain_words(self, opened, loans, serve):
+        dear, rows = loans
+        page = opened(serve(dear.explore(rows, within=Constraints(act_on=[]))))
+        assert page.get_by_text("No way was found with what may change").count() == 1
+        assert "admissible" not in page.locator("main").inner_text()
+        assert status(page) == "no ways"
 
 
 class TestWhatMayChange:
+    def test_what_may_follow_is_not_acted_on(self, opened, address):
+        page = opened(address)
+        state(page, "Savings", "it may follow")
+        settled(page, lambda: "Do: Savings" not in "".join(cards(page)))
+        found = page.get_by_label(re.compile("^Savings: now")).locator("option")
+        assert found.all_inner_texts() == ["I may act on it", "it may follow", "it stays"]
+
     def test_what_stays_never_appears_and_only_in_the_own_session(self, opened, address):
         first, second = opened(address), opened(address)
         before = cards(second)
@@ -196,7 +269,9 @@ class TestWhatMayChange:
     def test_a_reach_holds_in_the_new_cards(self, opened, address, loans):
         page = opened(address)
         least, most = (page.get_by_label(f"Savings, at {end}") for end in ("least", "most"))
-        assert float(least.input_value()) == loans[1]["savings"].iloc[0]
+        for name in ("Savings", "Income"):  # which may only rise
+            field = page.get_by_label(f"{name}, at least")
+            assert float(field.input_value()) == loans[1][name.lower()].iloc[0]
         least.fill("1")
         least.press("Tab")
         until(lambda: float(least.input_value()) == loans[1]["savings"].iloc[0])
@@ -288,6 +363,7 @@ class TestEverybodyCanUseIt:
         page.get_by_label(view).check()
         settled(page, page.locator(VIEWS[view]).count)
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        assert page.locator(".card:visible").first.bounding_box()["y"] < 600
         assert page.locator(".card:visible").first.bounding_box()["width"] > 300
 
     @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -303,6 +379,7 @@ class TestEverybodyCanUseIt:
         page.get_by_label("All applicants").check()
         savings = page.get_by_role("checkbox", name="Increase the savings")
         settled(page, savings.count)
+        assert page.get_by_text(re.compile(r"^\d+ of 60 applicants \(\d+%\); .* euros")).count()
         savings.uncheck()
         settled(page, page.get_by_text("Nobody is told this.").count)
         page.get_by_label("One applicant").check()

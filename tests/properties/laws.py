@@ -1,6 +1,7 @@
 """What a world asks for besides the laws of `dear_plugin.testing`: a call's constraints, saves."""
 
 import random
+from itertools import compress
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -65,7 +66,7 @@ def what_may_not_change_is_equal_bit_for_bit(world, method, result):
 
 def ranges_of_the_schema_and_of_the_call_are_kept(world, method, result):
     ranges = per_row(world.within.ranges if world.within else None, len(world.query))
-    for feature in filter(lambda feature: feature.holds_numbers, world.schema.columns):
+    for feature in filter(lambda feature: not feature.choices, world.schema.columns):
         column = result.counterfactuals[feature.name]
         before, after = world.query[feature.name].astype(float), column.astype(float)
         for old, new, mine in zip(before, after, ranges, strict=True):
@@ -94,7 +95,7 @@ def said(end: float, places: int) -> float:
 def categories_are_allowed_and_keep_their_direction(world, method, result):
     kept = per_row(world.within.categories if world.within else None, len(world.query))
     for feature in world.schema.columns:
-        if feature.holds_numbers:
+        if not feature.choices:
             continue
         known = feature.choices
         old = world.query[feature.name].astype(object).tolist()
@@ -200,7 +201,21 @@ def support_is_a_share_and_alternatives_are_successes(world, method, result):
     assert (table["rank"] if "rank" not in world.query else table.iloc[:, 1]).between(0, 2).all()
 
 
+def the_factuals_with_changes_are_the_counterfactuals(world, method, result):
+    """Of every rank, cell by cell; what is acted on alone is `direct`."""
+    every = result.ranked(3)
+    rows, after = (frame.astype(object) for frame in every.labelled)
+    acted = every.proposal.direct.numpy() & every.changed.numpy()
+    for at, lines in enumerate(every.lines):
+        for line in lines:
+            rows.iat[at, rows.columns.get_loc(line.feature)] = line.new
+        direct = [line.feature for line in lines if line.kind == "direct"]
+        assert set(direct) == set(compress(world.schema.names, acted[at]))
+    assert rows.equals(after)
+
+
 OF_THE_ANSWER = (
+    the_factuals_with_changes_are_the_counterfactuals,
     what_may_not_change_is_equal_bit_for_bit,
     ranges_of_the_schema_and_of_the_call_are_kept,
     categories_are_allowed_and_keep_their_direction,

@@ -54,7 +54,7 @@ def tables(draw) -> Table:
 
 def values(frame: pd.DataFrame, feature: Feature) -> np.ndarray:
     """(n,) the numbers of a feature, NaN where it is missing or special; all NaN of a category."""
-    if not feature.holds_numbers:
+    if feature.choices:
         return np.full(len(frame), np.nan)
     cells = numbers(frame, feature.name)
     return np.where(np.isin(cells, feature.special), np.nan, cells)
@@ -67,7 +67,7 @@ def what_is_missing_stays_missing_and_types_stay(table, dear, result, readable):
 
 def codes_are_neither_entered_nor_left_and_no_answer_lies_between(table, dear, result, readable):
     for feature in table.schema.columns:
-        if not feature.special or not feature.holds_numbers:
+        if not feature.special or feature.choices:
             continue
         old, new = (numbers(f, feature.name) for f in (table.query, result.counterfactuals))
         coded = np.isin(old, feature.special)

@@ -276,7 +276,7 @@ def orders(draw, schema: Schema) -> dict[str, Any]:
 
 
 def _numbers(schema: Schema) -> list[str]:
-    return [column.name for column in schema.columns if column.holds_numbers]
+    return [column.name for column in schema.columns if not column.choices]
 
 
 @st.composite
@@ -324,8 +324,8 @@ class Rules:
 
     def __init__(self, frame: pd.DataFrame, schema: Schema, rng: np.random.Generator) -> None:
         self.names, columns = schema.column_names, schema.columns
-        self.steps = {f.name: self._step(frame, f, rng) for f in columns if f.holds_numbers}
-        levels = {f.name: f.choices for f in columns if not f.holds_numbers}
+        self.steps = {f.name: self._step(frame, f, rng) for f in columns if not f.choices}
+        levels = {f.name: f.choices for f in columns if f.choices}
         self.points = {
             name: dict(zip(known, rng.normal(0, 1, len(known)), strict=True))
             for name, known in levels.items()
@@ -511,7 +511,7 @@ def ranges(draw, schema: Schema) -> dict[str, tuple]:
     """Ranges of some of the numbers, perhaps open at one end."""
     out = {}
     for feature in schema.columns:
-        if feature.holds_numbers and draw(st.booleans()):
+        if not feature.choices and draw(st.booleans()):
             low, high = draw(intervals(feature.bounds))
             out[feature.name] = draw(st.sampled_from([(low, high), (None, high), (low, None)]))
     return out
@@ -523,7 +523,7 @@ def levels(draw, schema: Schema) -> dict[str, list]:
     return {
         f.name: draw(some(f.categories, least=1) if f.categories else neighbours(f.levels))
         for f in schema.columns
-        if not f.holds_numbers and draw(st.booleans())
+        if f.choices and draw(st.booleans())
     }
 
 

@@ -10,7 +10,8 @@ import pytest
 from dear_plugin import DEAR, Constraints, Feature, Kind, LetterTemplate, Schema, Search
 from dear_plugin.datasets import load_loan
 from dear_plugin.errors import InputError, SettingError
-from dear_plugin.results.letter import FOLDER, MOST_WORDS
+from dear_plugin.results.letter import FOLDER, LOOKED_AT, MOST_WORDS
+from dear_plugin.results.told import advisable, told
 
 WORDS = LetterTemplate.of("en")
 DATA = load_loan(3_000)
@@ -115,6 +116,31 @@ class TestWhatItSays:
             assert usual is None or bound is None or int(usual[1]) <= int(bound[1])
 
 
+def asked(values, label="a guarantor", template="en"):
+    """What a letter asks for on a column of two values, the second of which is accepted."""
+    frame = pd.DataFrame({"own": values * 30, "pay": range(60)})
+    schema = Schema.infer(frame, categorical=["own"], labels={"own": label} if label else {})
+    dear = DEAR(lambda f: 0.9 - 0.8 * (f["own"] == values[0]), schema, act_on=["own"]).fit(frame)
+    return dear.generate(frame.iloc[:1]).letter(0, template=template).split("\n")[1]
+
+
+class TestYesAndNo:
+    @pytest.mark.parametrize("values", [["no", "yes"], [0, 1], [False, True]])
+    def test_no_to_yes_is_to_have_it(self, values):
+        assert asked(values).startswith("To get the decision you want, have a guarantor.")
+        assert "a guarantor: ja statt bisher nein." in asked(values, template="de")
+
+    def test_yes_to_no_is_to_do_without(self):
+        assert "want, do without a guarantor." in asked(["Yes", "No"])
+
+    def test_of_a_column_without_a_label_0_and_1_may_mean_anything(self):
+        assert "want, change own from 0 to 1." in asked([0, 1], label="")
+        assert "want, have own." in asked(["no", "yes"], label="")
+
+    def test_other_values_are_told(self):
+        assert "want, change a guarantor from none to two." in asked(["none", "two"])
+
+
 class TestRowsWithoutAdvice:
     def test_an_accepted_row_has_to_change_nothing(self, many):
         row = many.actions.query("reason == 'already accepted'").index[0]
@@ -129,6 +155,13 @@ class TestRowsWithoutAdvice:
         weak = strict.generate(rows)
         letters = weak.letter()[~weak.actions["credible"]]
         assert letters.str.startswith(WORDS["none"]).all()
+
+    def test_no_way_is_none_of_the_first_ranks(self, many):
+        """Whatever is said against the first answer, later ones are looked at."""
+        none = many.letter().str.startswith(WORDS["none"]).to_numpy()
+        for rank in many.ranks(LOOKED_AT):
+            good = [at for at in np.flatnonzero(none) if advisable(rank, at)]
+            assert told(rank, good) == [None] * len(good)
 
     def test_a_row_that_cannot_be_read(self, mixed, fitted):
         rows = mixed.frame.head(2).assign(town=["Atlantis", "A"])
@@ -254,11 +287,24 @@ class TestAmounts:
             ("thousand euros", ("2,500", "1,000 euros")),
             ("ten thousand dollars", ("25,000", "10,000 dollars")),
             ("thousands", ("2.5", "1.0 thousand")),
+            ("years of schooling", ("2.5", "1.0 year of schooling")),
+            ("hours a week", ("2.5", "1.0 hour a week")),
+            ("square metres", ("2.5", "1.0 square metre")),
+            ("inches", ("2.5", "1.0 inch")),
+            ("status", ("2.5", "1.0 status")),
         ],
     )
     def test_a_unit_that_is_a_number_is_said_in_full(self, unit, told):
         feature = Feature("a", Kind.NUMERIC, precision=1, unit=unit)
         assert WORDS._ends(feature, 2.5, 1.0) == told
+
+    @pytest.mark.parametrize(
+        ("unit", "told"),
+        [("Jahre Schule", "1 Jahr Schule"), ("Monate", "1 Monat"), ("Euro", "1 Euro")],
+    )
+    def test_a_german_unit_has_its_singular(self, unit, told):
+        feature = Feature("a", Kind.NUMERIC, precision=0, unit=unit)
+        assert LetterTemplate.of("de")._ends(feature, 3.0, 1.0)[1] == told
 
     def test_no_verb_agrees_with_a_label(self, loans):
         """ "the monthly charges is at most" cannot be written."""

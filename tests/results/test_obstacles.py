@@ -89,6 +89,21 @@ def test_an_identifier_is_in_nobodys_way(debtors):
     assert {*found} == {"", "late"}
 
 
+def test_an_answer_that_the_model_accepts_is_not_told_as_not_enough(debtors):
+    """A letter said that nothing is enough where a change was, by less than the margin."""
+
+    def model(rows):
+        score = (rows["income"] - 6 * rows["late"] - 30) / 10
+        return 1 / (1 + np.exp(-score))
+
+    schema = Schema.infer(debtors, immutable=["age", "late"])
+    result = DEAR(model, schema, act_on=["income"]).fit(debtors).generate(debtors.head(60))
+    accepted = result.actions["success"] & ~result.actions["credible"]
+    assert (accepted & (result.obstacles != "")).any()
+    nothing = result.letter().str.contains("Nothing that you could change here is enough")
+    assert not nothing[result.actions["success"]].any()
+
+
 def test_a_search_without_criteria_has_none(debtors):
     result = dear_of(debtors, Search.cheapest()).generate(debtors.head(40))
     assert (result.obstacles == "").all()

@@ -56,9 +56,14 @@ def test_its_row_and_limits_give_the_same_answer_again(dear, result, label):
     assert own["limits"] == record["limits"]
 
 
+def test_its_limits_name_what_the_method_acts_on(result, label):
+    """They named all that may change, whatever `act_on` of the method was."""
+    assert result.record(label)["limits"]["act_on"] == ["income", "savings"]
+
+
 def test_it_has_every_criterion_with_its_value_and_bound(result, label):
     record, actions = result.record(label), result.actions.loc[label]
-    assert record["criteria"].keys() == set(CRITERIA)
+    assert record["criteria"].keys() == {*CRITERIA, "margin"}
     for name in ("confidence", "plausibility", "consistency", "reliance"):
         assert record["criteria"][name]["value"] == pytest.approx(actions[name])
     required = [each for each in record["criteria"].values() if not each["met"]]

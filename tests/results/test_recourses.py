@@ -233,7 +233,7 @@ class TestRanges:
     def test_a_category_has_the_number_of_resamples_in_which_it_changes(self, fitted, mixed):
         result = fitted.generate(mixed.refused(60))
         spread = result.spread
-        follows = result.changed & ~result.proposal.direct & ~result.encoder.is_number
+        follows = result.changed & ~result.proposal.direct & ~result.encoder.amounts(result.x)
         times, said = spread.moved[follows & result.acts[:, None]], " ".join(result.describe())
         expected = [n for n in times.tolist() if n < spread.count]
         found = map(int, re.findall(r"\((\d+) of 16 resamples\)", said))

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Feature, Kind, Schema
-from dear_plugin.results.told import _determining, _farther, rounded
+from dear_plugin.results.told import _determining, _farther, far_of, rare_values, rounded
 from tests.results.lines import line
 
 
@@ -64,6 +64,43 @@ def test_no_amount_is_beyond_all_rows():
     assert _farther(line(pay(), 32.81, 27.84), 2).new == 27.8
     assert _farther(line(few, 32.81, 27.84), 2).new == 27.9
     assert _farther(line(many, 21.54, 25.35), 2).new == 25.3
+
+
+class TestFar:
+    @pytest.mark.parametrize(
+        ("old", "new", "more", "far"),
+        [
+            (30_000.0, 41_000.0, {}, False),
+            (30_000.0, 43_000.0, {}, True),  # nearly half as much again
+            (30_000.0, 16_000.0, {}, False),
+            (30_000.0, 14_000.0, {}, True),
+            (99_000.0, 45_000.0, {}, True),  # more than half of the usual range
+            (1_000.0, 3_000.0, {}, False),  # two steps
+            (17_000.0, 8_000.0, {"scale": 900_000.0}, False),
+            (17_000.0, 8_000.0, {}, True),
+        ],
+    )
+    def test_an_amount_that_few_can_change_so_much(self, old, new, more, far):
+        assert bool(far_of((pay(**more), old, new))) == far
+
+    def test_a_number_of_few_values_goes_two_of_these(self):
+        rooms = pay(observed=(1.0, 1.5, 2.0, 2.5, 3.0), precision=1, scale=4.0)
+        assert not far_of((rooms, 1.5, 2.5))
+        assert far_of((rooms, 1.5, 3.0))
+
+
+def test_what_hardly_anybody_has_given_all_else_is_no_advice():
+    """A rent that is usual, but not for so large a flat."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"area": rng.uniform(20.0, 120.0, 3_000).round()})
+    frame["rent"] = (12 * frame["area"] + rng.normal(0.0, 40.0, 3_000)).round(-1)
+    schema = Schema.infer(frame, immutable=["area"])
+    dear = DEAR(lambda rows: 1.0 * (rows["rent"] <= 800), schema, act_on=["rent"]).fit(frame)
+    rows = pd.DataFrame({"area": [70.0, 100.0], "rent": [860.0, 1_200.0]})
+    found = dear.generate(rows)
+    assert found.actions["success"].all()
+    assert [rare_values(found, at) for at in (0, 1)] == [[], ["rent"]]
+    assert "no way that we can recommend" in found.letter(1)
 
 
 def test_what_is_computed_from_what_may_be_acted_on_is_no_obstacle():

@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from dear_plugin import DEAR, Schema
+from dear_plugin.results.letter import LOOKED_AT
 
 NUMBER = r"-?[\d,]*\.?\d+(?:e-?\d+)?"
 ACTS = r"(?:increase|reduce|change) {name} from \S+ to (?P<new>{number}|\w+)"
@@ -202,7 +203,7 @@ class Reader:
         acts = told(
             r"(?:raise|lower|change) {name} from \S+ to (?P<new>[\w.e-]*[\w])", text, frame
         )
-        is_so = re.search(r"with it, (.*?) by definition", text)
+        is_so = re.search(r"with it(?: alone)?, (.*?) by definition", text)
         forced = told(IS_SO, is_so[1], frame) if is_so else {}
         needs = re.search(r"It needs what is expected to follow: (.*?)\.(?: |$)", text)
         pattern = r"{name} must (?:rise to|fall to|change to) (?P<new>{number}|\w+)"
@@ -293,7 +294,11 @@ class Reader:
 def ways_of(letter):
     """The ways that a letter tells."""
     lines = [re.sub(r"^\d\. ", "", each) for each in letter.split("\n")]
-    return [each for each in lines if re.match(r"To get the|Increase|Reduce|Change", each)]
+    return [
+        each
+        for each in lines
+        if re.match(r"To get the|Increase|Reduce|Change|Have|Do without", each)
+    ]
 
 
 def distance(way, frame, after):
@@ -306,7 +311,7 @@ def readers(table):
     """The answers that act, with what is said of them, and the ways that are no answer's."""
     dear = DEAR(table.model, Schema.infer(table.frame, **table.schema), act_on=table.act_on)
     result = dear.fit(table.frame).generate(table.query)
-    every, table_of = result.ranked(4), result.alternatives(4)
+    every, table_of = result.ranked(LOOKED_AT), result.alternatives(LOOKED_AT)
     lines = dict(tuple(every.changes.groupby(["row", "rank"])))
     texts, found, left = every.describe(), {}, []
     for i, action in enumerate(table_of.itertuples(index=False)):

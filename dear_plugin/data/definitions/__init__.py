@@ -55,7 +55,9 @@ def infer_relations(
             found = _functions(frame, features, numbers)
         else:
             found = [_stated(frame, features, numbers, *each) for each in _named(stated)]
-        ordered = _orders(numbers, found) if pairs is None else [*map(_order, pairs)]
+        ordered = (
+            _orders(numbers, found) if pairs is None else [_order(pair, numbers) for pair in pairs]
+        )
     inferred = [*found] * (stated is None) + [*ordered] * (pairs is None)
     for how, text in in_words(inferred):
         logger.info("%s: %s", how, text)
@@ -64,18 +66,35 @@ def infer_relations(
     return (*found, *ordered)
 
 
-def _order(pair: Any) -> Relation:
-    """A stated order."""
-    if isinstance(pair, str) or len(tuple(pair)) != 2:
+def _order(pair: Any, numbers: Numbers) -> Relation:
+    """A stated order.
+
+    Raises:
+        SchemaError: no pair, or most training rows break it, as where the pair is swapped.
+    """
+    if not _are_names(pair) or len(pair) != 2:
         raise SchemaError(f"orders must be pairs (a, b) of features with a <= b, got {pair!r}")
-    return Relation(pair[1], (pair[0],))
+    one, other = pair
+    if {one, other} <= {*numbers.names}:
+        low, high = (numbers.values[:, numbers.names.index(name)] for name in pair)
+        if 2 * (broken := int((low > high).sum())) > len(low):
+            raise SchemaError(
+                f"orders: {one} <= {other} does not hold in {broken} of {len(low)} training rows:"
+                " swap the pair, or leave it out"
+            )
+    return Relation(other, (one,))
 
 
 def _named(stated: Any) -> Iterable[tuple[str, Sequence[str]]]:
     """The stated definitions: a feature, and those that determine it."""
-    if not isinstance(stated, Mapping) or any(isinstance(v, str) for v in stated.values()):
+    if not isinstance(stated, Mapping) or not all(map(_are_names, stated.values())):
         raise SchemaError(f"definitions must be {{feature: [other features]}}, got {stated!r}")
     return stated.items()
+
+
+def _are_names(value: Any) -> bool:
+    """Whether a value is a list of at least one name."""
+    return isinstance(value, Iterable) and not isinstance(value, str) and bool([*value])
 
 
 def _functions(

@@ -39,7 +39,7 @@ def lookups(
     table = np.array([pd.factorize(some[name])[0] for name in some]).T
     pairs: dict[tuple[str, str], bool] = {}
     # Of two that determine each other a number is the base: it has an order.
-    for x in sorted(range(len(features)), key=lambda j: not features[j].is_number):
+    for x in sorted(range(len(features)), key=lambda j: bool(features[j].categories)):
         base, levels = features[x], int(table[:, x].max()) + 1
         sure = _decides(some[base.name], base, levels)
         likely = sure or (levels > 1 and not base.actionable and 2 * levels <= len(some))
@@ -90,7 +90,7 @@ def _determined(table: npt.NDArray[np.int64], x: int) -> list[int]:
 
 def _decides(column: pd.Series, feature: Feature, levels: int) -> bool:
     """Whether a column may determine others."""
-    if not feature.holds_numbers:
+    if feature.choices:
         return levels > 1 and ROWS_A_CATEGORY * levels <= len(column)
     values = column[~column.isin(feature.special)].dropna().to_numpy(dtype=np.float64)
     few = 1 < levels <= MOST_LEVELS and ROWS_A_LEVEL * levels <= len(values)

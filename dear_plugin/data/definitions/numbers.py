@@ -42,7 +42,7 @@ class Numbers:
         at = np.random.default_rng(0).permutation(len(frame))[:ROWS]
         found, units = {}, []
         for f in features:
-            if f.is_flag or (f.holds_numbers and f.actionable and f.bounds[0] < f.bounds[1]):
+            if f.is_flag or (not f.choices and f.actionable and f.bounds[0] < f.bounds[1]):
                 values = _values(frame[f.name], f)[at]
                 known = values[~np.isnan(values)]
                 wide = len(known) >= FEWEST and known.min() < known.max()
@@ -61,7 +61,7 @@ class Numbers:
 
 def _values(column: pd.Series, feature: Feature) -> Array:
     """(n,) the numbers of a column, 0 and 1 of a flag, NaN for gross ones."""
-    if not feature.holds_numbers:
+    if feature.choices:
         return feature.is_one(column).astype(np.float64)
     values = ordinary_values(column, feature.special)
     known = np.flatnonzero(~np.isnan(values))

@@ -13,7 +13,7 @@ import pandas as pd
 from dear_plugin.data.attributes import Kind
 from dear_plugin.data.column import Special
 from dear_plugin.data.kinds.cells import missing_of
-from dear_plugin.data.kinds.labels import Labels, not_known, plain
+from dear_plugin.data.kinds.labels import Labels, not_known, plain, stored_in
 from dear_plugin.errors import SchemaError, shown
 
 # Of fewer labels, all are as far from each other.
@@ -55,8 +55,8 @@ class Cyclic(Labels):
                 + f", without {absent[:5]}"
                 * bool(absent)
             )
-        dtype = column.dtype if isinstance(column.dtype, pd.CategoricalDtype) else None
-        levels = () if dtype is None else (*plain(name, dtype.categories), *circle, *outside)
+        stored, is_ordered = stored_in(column)
+        levels = (*stored, *circle, *outside) if stored else ()
         missing = missing_of(column)
         return cls(
             name,
@@ -65,7 +65,7 @@ class Cyclic(Labels):
             dtype=str(column.dtype),
             immutable=len(found) + bool(missing) == 1,
             levels=tuple(dict.fromkeys(levels)),
-            ordered=dtype is not None and bool(dtype.ordered),
+            ordered=is_ordered,
             special=outside,
             excluded=tuple(label for label in circle if label not in found),
             missing=missing,

@@ -46,7 +46,7 @@ class Dummies(Labels):
     def read_frame(
         self, frame: pd.DataFrame, accepted: Array | None = None, before: Array | None = None
     ) -> Reading:
-        """See `Column`; a row in which not exactly one column is 1 keeps its cells, if it may."""
+        """See `Feature`; a row in which not exactly one column is 1 keeps its cells, if it may."""
         every = [each.read(frame[each.name]) for each in self.dummies]
         wrong = [each for each in every if each.complaint]
         if any(each.reasons is None for each in wrong):
@@ -194,7 +194,24 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
         cost=max(costs, default=1.0),
         dummies=tuple(own),
     )
-    return replace(feature, dummies=tuple(stated(feature)))
+    return restated(feature)
+
+
+def kept(features: Iterable[Feature], before: Iterable[Feature]) -> tuple[Feature, ...]:
+    """Features, those of several columns with the texts and the excluded levels of before."""
+    own = {each.name: each for each in before if each.dummies}
+    same = ("label", "level_labels", "excluded")
+    return tuple(
+        replace(
+            each, **{n: getattr(own.get(each.name, each), n) or getattr(each, n) for n in same}
+        )
+        for each in features
+    )
+
+
+def restated(feature: Feature) -> Feature:
+    """A feature whose columns have what is stated of all of them."""
+    return replace(feature, dummies=tuple(stated(feature))) if feature.dummies else feature
 
 
 def stated(feature: Feature) -> Iterable[Feature]:

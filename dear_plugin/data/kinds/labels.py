@@ -51,8 +51,7 @@ class Labels(Feature):
             raise SchemaError(
                 f"column {name!r} holds {error}: neither text nor numbers"
             ) from error
-        dtype = column.dtype if isinstance(column.dtype, pd.CategoricalDtype) else None
-        levels = () if dtype is None else plain(name, dtype.categories)
+        levels, is_ordered = stored_in(column)
         found, missing = set(observed), missing_of(column)
         known = [c for c in levels if c in found] if levels else sorted(observed, key=_place)
         categories = plain(name, known)
@@ -64,7 +63,7 @@ class Labels(Feature):
             immutable=len(categories) + bool(missing) == 1,
             levels=levels,
             special=not_known(categories) if special is None else special,
-            ordered=dtype is not None and bool(dtype.ordered),
+            ordered=is_ordered,
             missing=missing,
         )
 
@@ -82,11 +81,6 @@ class Labels(Feature):
     def is_flag(self) -> bool:
         """See `Column`."""
         return self.kind is Kind.BINARY and tuple(map(str, self.categories)) in FLAGS
-
-    @property
-    def known(self) -> tuple[Hashable, ...]:
-        """See `Column`."""
-        return self.categories
 
     @property
     def columns(self) -> int:
@@ -241,6 +235,13 @@ def plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
         what, code = OTHERS
         raise SchemaError(f"column {name!r} holds {what}: {line(name, code)}")
     return known
+
+
+def stored_in(column: pd.Series) -> tuple[tuple[Hashable, ...], bool]:
+    """All levels of a category column as its dtype has them, and whether they have an order."""
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return (), False
+    return plain(str(column.name), column.dtype.categories), bool(column.dtype.ordered)
 
 
 def not_known(categories: Iterable[Hashable]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -21,12 +21,14 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds import labels
 from dear_plugin.data.kinds.cells import Array, Reading, missing_of
 from dear_plugin.data.kinds.ordinal import Ordinal
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.special_values import known
 from dear_plugin.errors import SchemaError
 
 
 class Levels(Ordinal):
     """A column of labels with an order."""
+
+    limited_by: ClassVar = ("ranges", "categories")
 
     @classmethod
     def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
@@ -62,9 +64,11 @@ class Levels(Ordinal):
         """All levels."""
         return self.levels
 
+    ranked = choices
+
     @property
     def known(self) -> tuple[Hashable, ...]:
-        """See `Column`."""
+        """See `Feature`; the missing one is last."""
         return (*self.levels, None)
 
     def place(self, label: Any) -> Any:
@@ -90,7 +94,7 @@ class Levels(Ordinal):
 
     def _positions(self, values: Array) -> Array:
         """Places of any shape as positions among the levels and, last, the missing one."""
-        return np.where(is_special(values), len(self.levels), np.round(values))
+        return np.where(known(values), np.round(values), len(self.levels))
 
 
 def stated(column: pd.Series, name: str, levels: Sequence[Any] | None) -> pd.Series:
@@ -124,11 +128,8 @@ def of_ranges(column: pd.Series) -> tuple[str, ...] | None:
 
 def as_stored(feature: Feature, column: pd.Series) -> Feature:
     """A feature of a stated order with the dtype and levels of its column, (n,)."""
-    dtype, is_ordered = column.dtype, False
-    stored: tuple[Hashable, ...] = ()
-    if isinstance(dtype, pd.CategoricalDtype):
-        stored, is_ordered = labels.plain(feature.name, dtype.categories), bool(dtype.ordered)
+    stored, is_ordered = labels.stored_in(column)
     if stored and not set(feature.levels) <= set(stored):
         stored, is_ordered = (), True
-    own: dict[str, Any] = {"dtype": str(dtype), "missing": missing_of(column)}
+    own: dict[str, Any] = {"dtype": str(column.dtype), "missing": missing_of(column)}
     return dataclasses.replace(feature, stored=stored, ordered=is_ordered, **own)

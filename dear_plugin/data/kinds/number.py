@@ -13,10 +13,10 @@ import pandas as pd
 from dear_plugin.data.attributes import Kind
 from dear_plugin.data.column import Special
 from dear_plugin.data.grid import ERROR, on_grid
-from dear_plugin.data.kinds.cells import Array, Reading, ends_of, is_numeric, plain_dtype, unboxed
+from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, unboxed
 from dear_plugin.data.kinds.ordinal import Ordinal
 from dear_plugin.data.kinds.remedies import OTHERS, as_numbers, conversion, line
-from dear_plugin.data.special_values import SPECIAL, is_special, level_of
+from dear_plugin.data.special_values import SPECIAL, known, level_of
 from dear_plugin.errors import SchemaError
 
 MAX_DECIMALS = 6
@@ -35,8 +35,6 @@ WHOLE = 1e9
 
 class Number(Ordinal):
     """A column of numbers: amounts, and codes that are none."""
-
-    holds_numbers = True
 
     @classmethod
     def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
@@ -67,7 +65,7 @@ class Number(Ordinal):
             observed=few_values(values, places),
             missing="nan" if column.isna().any() else "",
         )
-        if is_special(low):
+        if low <= SPECIAL:
             lowest = f"numbers above {SPECIAL:.3g}, got {low:.3g}"
             raise SchemaError(f"column {name!r}: expected {lowest}: clip or drop such values")
         return feature
@@ -135,9 +133,9 @@ class Number(Ordinal):
         """Row values of any shape as numbers, special levels as their codes or NaN."""
         cells = values + 0.0  # no negative zeros
         if self.special_levels:
-            special = is_special(values)
-            level = np.where(special, level_of(values), 0).astype(np.int64)
-            cells = np.where(special, np.array([*self.special, np.nan])[level], cells)
+            amounts = known(values)
+            level = np.where(amounts, 0, level_of(values)).astype(np.int64)
+            cells = np.where(amounts, cells, np.array([*self.special, np.nan])[level])
         return cells
 
     def cells_in(self, values: Array, dtype: Any) -> Array:
@@ -153,11 +151,6 @@ class Number(Ordinal):
         if not self.dtype.startswith("float") and not whole.all():
             return pd.Series(numbers)
         return self.typed(numbers)
-
-    def is_narrow(self, dtype: Any) -> bool:
-        """Whether a column of a dtype cannot hold all observed numbers."""
-        low, high = ends_of(plain_dtype(dtype))
-        return self.bounds[0] < low or high < self.bounds[1]
 
 
 def ordinary_values(column: pd.Series, special: Sequence[float]) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,9 +12,10 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.attributes import CODES
+from dear_plugin.data.column import T, Ts
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds.cells import Array, Reading, ends_of, plain_dtype
-from dear_plugin.data.special_values import amounts_of, is_special, level_of, row_value
+from dear_plugin.data.special_values import amounts_of, known, level_of, row_value
 
 # The largest scaled number: in float32 its square does not overflow.
 FARTHEST = 1e15
@@ -22,7 +24,7 @@ FARTHEST = 1e15
 class Ordinal(Feature):
     """A feature whose rows hold numbers."""
 
-    is_number = True
+    limited_by: ClassVar[tuple[str, ...]] = ("ranges",)
     _rules: ClassVar = {"special": CODES}
 
     @property
@@ -57,7 +59,7 @@ class Ordinal(Feature):
     def reading(self, column: pd.Series, values: Array) -> Reading:
         """The reading of a column, (n,), of numbers, (n,), some of them codes or missing."""
         far = ~(np.abs(values - self.bounds[0]) <= FARTHEST * self.width)  # True for NaN, too
-        far |= is_special(values)
+        far |= ~known(values)
         if self.special_levels:
             values, far = self._with_levels(values, far)
         return self._with_complaint(column, values, far) if far.any() else Reading(values)
@@ -95,6 +97,14 @@ class Ordinal(Feature):
         places = self.precision
         return min(places or 0, 0) if plain_dtype(dtype).kind in "iu" else places
 
+    def coarser(self, values: Tensor, how: Callable[[Tensor], Tensor]) -> Tensor:
+        """See `Column`."""
+        return how(values)
+
+    def either(self, amounts: Callable[[*Ts], T], labels: Callable[[*Ts], T], *args: *Ts) -> T:
+        """See `Column`."""
+        return amounts(*args)
+
     def values(self, column: Tensor) -> Tensor:
         """See `Column`; the distinct amounts, or a single zero."""
         out: Tensor = amounts_of(column).unique()
@@ -116,5 +126,5 @@ class Ordinal(Feature):
         ends = torch.stack([before, after], 1)
         rises = (after > before).long()
         order = torch.stack([-1 - rises, rises - 2], 1)
-        out: Tensor = torch.where(is_special(ends), level_of(ends).long(), order)
+        out: Tensor = torch.where(known(ends), order, level_of(ends).long())
         return out

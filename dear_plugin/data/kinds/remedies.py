@@ -11,6 +11,10 @@ import pandas as pd
 
 # Cells of text that are looked at.
 SAMPLE = 1000
+# How dates are written as text: 2026-11-27, 27.11.2026, 11/27/26.
+DATE = r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?([./])\d\d?\2\d{2,4}( .*)?"
+# A number without a unit, and what is none of a number.
+BARE, UNITS = r"^[+-]?[\d.,]+$", r"[^\d.,+-]"
 DAYS = '(pd.to_datetime({0}, utc=True) - pd.Timestamp("2000-01-01", tz="UTC")).dt.days'
 # By the type of its cells, what a column holds, and what makes numbers or text of it.
 CONVERSIONS: dict[type, tuple[str, str]] = {
@@ -57,21 +61,32 @@ def conversion(column: pd.Series) -> tuple[str, str]:
 
 
 def as_numbers(column: pd.Series) -> str:
-    """Code that makes numbers of the text `{0}` of a column, (n,)."""
-    text = _sample(column)
-    if not text.str.contains(",").any():
-        return "pd.to_numeric({0})"
-    return f'pd.to_numeric({{0}}.str.replace(",", "{_comma(text)}"))'
+    """Code that makes numbers of the text `{0}` of a column, (n,), and what becomes of others."""
+    known, text = column.dropna().astype(str), "{0}"
+    if not known.str.contains(BARE).any():
+        known, text = (
+            known.str.replace(UNITS, "", regex=True),
+            f'{{0}}.str.replace(r"{UNITS}", "", regex=True)',
+        )
+    comma = _comma(known.head(SAMPLE))
+    text += f'.str.replace(",", "{comma}")' * bool(known.str.contains(",").any())
+    others = known.index[pd.to_numeric(known.str.replace(",", comma), errors="coerce").isna()]
+    if not len(others):
+        return f"pd.to_numeric({text})"
+    where = f"in {len(others)} rows, first {others[:1].tolist()}"
+    return f'pd.to_numeric({text}, errors="coerce")  # text that is no number {where}, gets lost'
 
 
 def parsed(column: pd.Series) -> pd.Series:
     """The numbers of some text of a column, as `as_numbers` reads them, NaN for other text."""
-    text = _sample(column)
+    text = column.dropna().astype(str).head(SAMPLE)
     return pd.to_numeric(text.str.replace(",", _comma(text)), errors="coerce")
 
 
-def _sample(column: pd.Series) -> pd.Series:
-    return column.dropna().astype(str).head(SAMPLE)
+def are_dates(column: pd.Series) -> bool:
+    """Whether all of some text of a column is dates."""
+    text = column.dropna().astype(str).head(SAMPLE)
+    return bool(len(text) and text.str.fullmatch(DATE).all())
 
 
 def _comma(text: pd.Series) -> str:

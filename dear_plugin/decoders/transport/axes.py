@@ -89,22 +89,27 @@ def axis_of(sample: Sample, acted: Members) -> Axis:
 def _of_one(sample: Sample, j: int) -> Axis:
     """Heavy values and quantile bins of a number; each category is a bin and a node."""
     column, feature = sample.rows[:, j].contiguous(), sample.encoder.schema.features[j]
-    apart: dict[float, int] = {}
-    if not feature.is_number:
-        nodes = torch.arange(max(len(feature.categories), 1)).double()
-        bins, mix, ordered = column.long(), torch.eye(len(nodes)).double(), False
-    else:
-        few = len(value_counts(column)[0]) <= MAX_BINS
-        part = len(column) // (PARTS_OF_FEW if few else PARTS)
-        min_rows = max(MIN_ROWS, min(TARGET_ROWS, part))
-        nodes, ordered = _nodes(column), True
-        bins, centres = cut(column, MAX_BINS, min_rows, OUTER)
-        heavy = heavy_values(column, share=VERY_HEAVY).tolist()
-        apart = {value: int(bins[(column == value).nonzero()[0, 0]]) for value in heavy}
-        mix = _mixed(nodes, centres, apart, BEYOND * few)
+    nodes, bins, mix, ordered = feature.either(
+        _of_amounts, _of_labels, column, feature.label_values
+    )
     places = _places(column, bins, (nodes, mix.shape[1]), ordered)
     node = partial(_nearest, (nodes[1:] + nodes[:-1]) / 2.0)
     return Axis(levels_of(mix.shape[1], ordered), bins, mix, *places, node)
+
+
+def _of_labels(column: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor, bool]:
+    """The nodes, the bin of each row of a column, (n,), the mix, and that there is no order."""
+    return labels, column.long(), torch.eye(len(labels)).double(), False
+
+
+def _of_amounts(column: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, bool]:
+    """The nodes, the bin of each row of a column, (n,), the mix, and that there is an order."""
+    few, nodes = len(value_counts(column)[0]) <= MAX_BINS, _nodes(column)
+    part = len(column) // (PARTS_OF_FEW if few else PARTS)
+    bins, centres = cut(column, MAX_BINS, max(MIN_ROWS, min(TARGET_ROWS, part)), OUTER)
+    heavy = heavy_values(column, share=VERY_HEAVY).tolist()
+    apart = {value: int(bins[(column == value).nonzero()[0, 0]]) for value in heavy}
+    return nodes, bins, _mixed(nodes, centres, apart, BEYOND * few), True
 
 
 def _places(

@@ -140,14 +140,20 @@ def _has_quintiles(cut: Cut) -> bool:
 
 def _by_feature(sample: Sample, j: int) -> Cut:
     """Cut feature j; of many categories the eleven most frequent are kept apart."""
-    feature, column = sample.encoder.schema.features[j], sample.rows[:, j]
-    if not feature.is_number:
-        counts = torch.bincount(column.long(), minlength=len(feature.categories))
-        rank = counts.argsort(descending=True, stable=True).argsort().clamp_max(FEW_VALUES - 1)
-        # A category that no training row has is in none of the cells that the feature cuts.
-        rank = torch.nn.functional.pad(rank.double(), (0, 1), value=torch.inf)
-        at = torch.arange(FEW_VALUES).double() + 0.5
-        return Cut(partial(_ranked, rank, j), at, j)
+    feature = sample.encoder.schema.features[j]
+    labels = partial(_of_labels, count=len(feature.categories))
+    return feature.either(_of_amounts, labels, sample.rows[:, j], j)
+
+
+def _of_labels(column: Tensor, j: int, count: int) -> Cut:
+    counts = torch.bincount(column.long(), minlength=count)
+    rank = counts.argsort(descending=True, stable=True).argsort().clamp_max(FEW_VALUES - 1)
+    # A category that no training row has is in none of the cells that the feature cuts.
+    rank = torch.nn.functional.pad(rank.double(), (0, 1), value=torch.inf)
+    return Cut(partial(_ranked, rank, j), torch.arange(FEW_VALUES).double() + 0.5, j)
+
+
+def _of_amounts(column: Tensor, j: int) -> Cut:
     values = value_counts(column)[0]
     at = (values[1:] + values[:-1]) / 2.0
     if len(values) > FEW_VALUES:

@@ -134,11 +134,14 @@ def _product(columns: Tensor, by: Tensor) -> Tensor:
 
 def _atoms(sample: Sample, j: int) -> Tensor:
     """The heaviest values of a number; empty for a category, which has indicators."""
-    if not sample.encoder.schema.features[j].is_number:
-        return torch.empty(0)
-    values, counts = value_counts(sample.scaled(j))
+    feature = sample.encoder.schema.features[j]
+    return feature.either(_heaviest, lambda column: column[:0], sample.scaled(j))
+
+
+def _heaviest(column: Tensor) -> Tensor:
+    values, counts = value_counts(column)
     heavy = counts.topk(min(ATOMS, len(counts))).indices.sort().values
-    least = max(ATOM_ROWS, HEAVY * len(sample))
+    least = max(ATOM_ROWS, HEAVY * len(column))
     return values[heavy[counts[heavy] >= least]]
 
 

@@ -48,7 +48,19 @@ class Terms:
 
     @classmethod
     def of(cls, sample: Sample, j: int) -> Terms:
-        """The columns of feature j.
+        """The columns of feature j; of a category an indicator for each label."""
+        feature = sample.encoder.schema.features[j]
+        return feature.either(
+            cls._of_amounts, cls._of_labels, sample.scaled(j), feature.label_values
+        )
+
+    @classmethod
+    def _of_labels(cls, _: Tensor, labels: Tensor) -> Terms:
+        return cls(labels, torch.empty(0), torch.zeros(len(labels)).bool())
+
+    @classmethod
+    def _of_amounts(cls, column: Tensor, _: Tensor) -> Terms:
+        """The columns of a number, of which training rows have scaled values, (n,).
 
         The kinks of a number are the six values that cut its sorted training values, without
         special levels, into seven equal parts: of 0, 1, ..., 69 they are 10, 20, ..., 60, so the
@@ -57,10 +69,6 @@ class Terms:
         either end, where the slope would have nothing on one side, are left out: of the values 0
         (50 rows), 1 (10) and 2 (10) only 1 remains, so the columns of 2 are 2 and 1.
         """
-        feature, column = sample.encoder.schema.features[j], sample.scaled(j)
-        if not feature.is_number:
-            levels = torch.arange(max(len(feature.categories), 1)).double()
-            return cls(levels, torch.empty(0), torch.zeros(len(levels)).bool())
         ordinary = sorted_values(amounts_of(column))
         n, cut = len(ordinary), int(WINSOR * (len(ordinary) - 1))
         inner = ordinary[[(n * (i + 1)) // (KINKS + 1) for i in range(KINKS)]].unique()

@@ -59,15 +59,11 @@ class Values(NamedTuple):
     def of(cls, sample: Sample, j: int) -> Values:
         """Those of feature j; categories without an order are ordered by frequency."""
         feature, column = sample.encoder.schema.features[j], sample.rows[:, j].contiguous()
-        if feature.is_number:
-            levels = representatives(column, MAX_VALUES)
-        else:
-            levels = torch.arange(max(len(feature.categories), 1)).double()
+        labels = feature.label_values
+        levels = feature.either(representatives, lambda *_: labels, column, MAX_VALUES)
         codes = torch.searchsorted((levels[1:] + levels[:-1]) / 2.0, column)
-        size, order = (
-            torch.bincount(codes, minlength=len(levels)).double(),
-            torch.arange(len(levels)),
-        )
+        size = torch.bincount(codes, minlength=len(levels)).double()
+        order = torch.arange(len(levels))
         if sample.encoder.blocks[j]:
             order = size.argsort(descending=True, stable=True)
         groups, ordered = torch.empty_like(order), size[order]
@@ -85,8 +81,7 @@ def complete(sample: Sample, held: Members) -> Tensor:
 
     What is missing may be a common cause: among rows that miss it, it is not held.
     """
-    numbers = [j for j in held if sample.encoder.is_number[j]]
-    known = sample.known[:, numbers].all(1)
+    known = sample.known[:, list(held)].all(1)
     return known if float(known.double().mean()) >= LEAST_KNOWN else torch.ones_like(known)
 
 
@@ -132,8 +127,8 @@ def smooth_features(sample: Sample) -> Tensor:
     Rounding makes no atoms: a number of many values is smooth if none of them is heavy beside its
     neighbours and its tails are short.
     """
-    columns = zip(sample.encoder.schema, sample.rows.T, strict=True)
-    return torch.tensor([f.is_number and _is_smooth(c) for f, c in columns])
+    columns = zip(sample.rows.T, sample.encoder.amounts(sample.rows).T, strict=True)
+    return torch.tensor([_is_smooth(column[amounts], len(sample)) for column, amounts in columns])
 
 
 def counted_features(sample: Sample) -> Tensor:
@@ -142,9 +137,9 @@ def counted_features(sample: Sample) -> Tensor:
     return found
 
 
-def _is_smooth(column: Tensor) -> bool:
-    known, rows = amounts_of(column), len(column)
-    column, (values, counts) = known, value_counts(known)
+def _is_smooth(column: Tensor, rows: int) -> bool:
+    """Whether amounts, (m,), of so many rows vary and have no atoms."""
+    values, counts = value_counts(column)
     if len(values) < 2 or len(column) < LEAST_KNOWN * rows:
         return False
     if not len(heavy_values(column)):
@@ -176,7 +171,7 @@ def linear_copies(sample: Sample) -> list[tuple[int, int, float]]:
     if len(sample) < COPY_ROWS:
         return []
     encoder = sample.encoder
-    number = encoder.is_number & sample.known.all(0)
+    number = encoder.amounts(sample.rows).all(0)
     x = torch.where(number, encoder.scaled(sample.rows), 0.0)
     x -= x.mean(0)
     products = x.T @ x

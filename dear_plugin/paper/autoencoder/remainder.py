@@ -25,7 +25,7 @@ def add_change(networks: Networks, x: Tensor, outputs: Tensor, ties: Tensor) -> 
     first = outputs[..., list(encoder.starts)]
     out = _shift_numbers(networks, x, first[:, 1:] - first[:, :1], ties)
     for j, (start, feature) in enumerate(zip(encoder.starts, encoder.schema, strict=True)):
-        if not feature.is_number:
+        if feature.categories:
             shares = outputs[..., start : start + feature.columns]
             if not encoder.blocks[j]:
                 shares = torch.cat([1.0 - shares, shares], -1)

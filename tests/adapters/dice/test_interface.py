@@ -4,8 +4,10 @@ import dice_ml
 import numpy as np
 import pandas as pd
 import pytest
+from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.interface import Interface
+from dear_dice.query import check_vary
 from dear_plugin import Kind
 
 
@@ -75,6 +77,16 @@ def test_dummies_that_are_called_continuous_are_a_group_whatever_their_precision
     names = [f"word_{word}" for word in words]
     interface = read(frame, [*names, "rate"], continuous_features_precision={names[0]: 2})
     assert tuple(names) in interface.schema.exactly_one
+
+
+def test_the_columns_of_a_group_may_be_what_varies(frame):
+    """They were called immutable, as the group has another name."""
+    names = [f"word_{word}" for word in "abc"]
+    flags = {name: (frame["word"] == name[-1]).astype(int) for name in names}
+    check_vary(names, read(frame.assign(**flags), ["rate"]))
+    fixed = read(frame.assign(**flags), ["rate"], immutable=names)
+    with pytest.raises(UserConfigValidationException, match="word_c'\\] are immutable"):
+        check_vary(names, fixed)
 
 
 def test_numbers_that_are_named_are_acted_on_though_they_look_like_identifiers():
