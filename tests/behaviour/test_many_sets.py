@@ -36,9 +36,10 @@ def test_a_row_is_scored_at_few_values_of_each_feature(answers):
     assert answers[1] < ROWS * COLUMNS * 100
 
 
-def test_no_answer_is_dearer_than_if_its_feature_alone_might_be_acted_on(answers):
+def test_no_answer_is_much_dearer_than_if_its_feature_alone_might_be_acted_on(answers):
+    # Of few features more values are listed.
     found = answers[0]
     assert found["success"].all()
     for i, row in found.iterrows():
         alone = DEAR(model, SCHEMA, act_on=[row["acted_on"]]).fit(TABLE)
-        assert row["cost"] <= 1.01 * alone.generate(TABLE.loc[[i]]).actions["cost"].item()
+        assert row["cost"] <= 1.05 * alone.generate(TABLE.loc[[i]]).actions["cost"].item()
