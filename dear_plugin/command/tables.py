@@ -18,7 +18,9 @@ MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null",
 # How files of a workbook and of an old one begin.
 WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 WRITES = ".to_csv('new.csv', index=False) in Python writes such a file"
-ENCODED = "expected a file in UTF-8: pd.read_csv(path, encoding='latin-1')" + WRITES
+# What files of Windows are in, if they do not begin with a mark of UTF-16.
+ENCODED = "expected a file in UTF-8: pd.read_csv(path, encoding={!r})" + WRITES
+WINDOWS, UTF_16 = "cp1252", (b"\xff\xfe", b"\xfe\xff")
 EXCEL = "expected a CSV file, got a workbook: pd.read_excel(path)" + WRITES
 SEPARATED = (
     "expected values separated by commas, got one column with {found!r} in its name:"
@@ -53,7 +55,7 @@ def read_table(path: Path, option: str, texts: Iterable[str] = ()) -> pd.DataFra
         types = dict.fromkeys({*texts} & {*_head(path)}, str)
         frame = pd.read_csv(path, dtype=types, na_values=MISSING, keep_default_na=False)
     except UnicodeDecodeError as error:
-        raise InputError(f"{option} {path}: {ENCODED}") from error
+        raise InputError(f"{option} {path}: {ENCODED.format(WINDOWS)}") from error
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"{option} {path}: {error}") from error
     if not len(frame):
@@ -94,11 +96,14 @@ def _head(path: Path) -> list[str]:
     Raises:
         ValueError: what is not so.
     """
-    with path.open("rb") as begin:
-        if begin.read(4) in WORKBOOKS:
-            raise ValueError(EXCEL)
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = csv.reader(file)
+    with path.open("rb") as file:
+        begin = file.read(4)
+    if begin in WORKBOOKS:
+        raise ValueError(EXCEL)
+    if begin.startswith(UTF_16):
+        raise ValueError(ENCODED.format("utf-16"))
+    with path.open(encoding="utf-8-sig", newline="") as text:
+        lines = csv.reader(text)
         head = next(lines, [])
         _check_names(head)
         missing, marks = dict[str, str](), {*MISSING} - {""}

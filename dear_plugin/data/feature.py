@@ -61,8 +61,7 @@ class Feature(Named, Column):
         unit: the unit of a number in texts, "thousand euros"; "" for none.
         central: the ends of a number's central training values, see `Schema.infer`; None for
             `bounds`. Actions do not leave them.
-        scale: the change of a number that costs 1 before `cost` counts; 0 for the range of
-            `bounds`.
+        scale: the change that costs 1 before `cost` counts; 0 for the range of `bounds`.
         step: actions set multiples of it; None for `usual_step`, 0 for any value.
         cost: what a change by `scale`, or to another category, costs an applicant.
         dummies: of a category whose cells are spread over several columns of frames, these: the
@@ -211,10 +210,7 @@ class Feature(Named, Column):
 
     @property
     def usual_step(self) -> float:
-        """How exactly it is usually stated: 1, 2 or 5 times 10^k, at most 1 % of the unit of cost.
-
-        It is at least the last decimal.
-        """
+        """1, 2 or 5 times 10^k: at most 1 % of the unit of cost, at least the last decimal."""
         last = 0.0 if self.precision is None else 10.0**-self.precision
         most = max(SHARE * self.unit_of_cost, last)
         power = 10.0 ** math.floor(math.log10(most))

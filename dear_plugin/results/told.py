@@ -284,7 +284,7 @@ def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:
 
 
 def _written(result: Result, rows: Tensor, told: Sequence[Sequence[tuple[Line, Any]]]) -> Tensor:
-    """Rows, (m, p), with values; those that are no amounts as the answer has them."""
+    """Rows, (m, p), with values; those of no amount or order as the answer has them."""
     rows, reached = rows.clone(), result.proposal.rows
     for i, own in enumerate(told):
         for line, new in own:
@@ -293,4 +293,7 @@ def _written(result: Result, rows: Tensor, told: Sequence[Sequence[tuple[Line, A
             if is_amount(line.of, line.old) and is_amount(line.of, new):
                 value = pd.Series([new], dtype=float)
                 rows[i, j] = float(line.of.read(value).values[0])
+            elif new in line.of.ranked:
+                # What must follow may be a level on the way to that of the answer.
+                rows[i, j] = line.of.place(new)
     return rows

@@ -138,7 +138,7 @@ class Stages:
     def _fit(self, members: Sequence[tuple[int, ...]], size: int) -> None:
         """Fit the decoders of new sets, if they are trained together: of pairs always all."""
         decoders = self.table.problem.decoders
-        logger.info("trying %d sets of features for rows that no given set solves", len(members))
+        logger.info("trying %d sets of features for rows with too few answers", len(members))
         if not decoders.decoder.joint:
             return
         if size == 2:

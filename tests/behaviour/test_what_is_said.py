@@ -196,6 +196,32 @@ class TestWhatAnActionNeeds:
             row = result.factuals.loc[[label]].assign(course=1, **dict.fromkeys(must, 1))
             assert len(must) > 3 and model(row)[0] > 0.5
 
+    def test_a_level_that_must_follow_is_accepted_as_it_is_told(self):
+        """The letter told a level on the way; the model had been asked about the last one."""
+        rng, levels = np.random.default_rng(0), ["bad", "poor", "fair", "good"]
+        pain = rng.integers(0, 11, 3000)
+        place = np.clip(((10 - pain) / 3 + rng.normal(0, 0.3, 3000)).round(), 0, 3).astype(int)
+        pulse = (60 + 1.2 * pain + rng.normal(0, 5, 3000)).round()
+        frame = pd.DataFrame({"pain": pain, "state": np.array(levels)[place], "pulse": pulse})
+
+        def model(rows):
+            state = rows["state"].map(levels.index).astype(float)
+            return logistic(6 * state - (rows["pulse"] - 60) - 8 - 0.1 * rows["pain"])
+
+        stated = {"ordered": {"state": levels}, "tiers": [["pain"], ["state", "pulse"]]}
+        dear = DEAR(model, Schema.infer(frame, **stated), act_on=["pain"]).fit(frame)
+        rows = frame[(pain > 5) & (model(frame) < 0.5)].head(60)
+        letters, count = dear.generate(rows).letter(), 0
+        for label, letter in letters[letters.str.contains("state being")].items():
+            told = re.search(r"pain from \d+ to (\d+).*only with (.*)\.\n", letter)
+            pulse = re.search(r"pulse at (\d+) or less", told[2])
+            state = re.search(r"state being (\w+)", told[2])[1]
+            row = rows.loc[[label]].assign(pain=int(told[1]), state=state)
+            row = row.assign(pulse=float(pulse[1])) if pulse else row
+            assert model(row).iloc[0] >= 0.5
+            count += state != "good"
+        assert count
+
     def test_what_a_follower_defines_is_not_asked_of_anybody(self):
         """The visits follow the pay, and their square follows by definition."""
         rng = np.random.default_rng(0)

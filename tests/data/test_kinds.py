@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import dear_plugin
 from dear_plugin import Encoder, Feature, Kind, Schema
@@ -61,6 +62,18 @@ def test_a_column_has_one_kind(name):
     (feature,) = Schema.infer(pd.DataFrame({"x": column})).features
     assert (type(feature), feature.kind) == (own, kind)
     assert type(Feature.from_dict(feature.to_dict())) is own
+
+
+@EVERY
+def test_a_column_says_what_is_made_of_its_amounts_and_what_limits_it(name):
+    own, _, column = COLUMNS[name]
+    (feature,) = Schema.infer(pd.DataFrame({"x": column})).features
+    has_order, values = issubclass(own, Ordinal), torch.arange(3.0)
+    assert torch.equal(feature.coarser(values, torch.zeros_like), values * (not has_order))
+    assert feature.either(len, str, (1,)) == (1 if has_order else "(1,)")
+    assert ("ranges" in feature.limited_by) == has_order == (not feature.categories)
+    assert bool(feature.ranked) == (own is Levels)
+    assert (feature.choices == ()) == (own is Number)
 
 
 def test_a_feature_of_other_attributes_is_of_their_kind():

@@ -52,8 +52,10 @@ class LeastSquares:
     def __init__(self, sample: Sample, columns: Columns, may_move: Tensor, *, tested: int) -> None:
         self._columns, self._tested = columns, tested
         self._features = may_move.nonzero()[:, 0]
-        some = may_move[sample.shared(smooth_features)]
-        values, self._means = (each[..., some] for each in sample.shared(_targets))
+        values, means = sample.shared(_targets)
+        # Not those values: copies of each set would be the most memory of a fit.
+        self._own = may_move[sample.shared(smooth_features)]
+        self._means = means[self._own]
         known = sample.known[:, may_move].all(1)
         known &= sample.shared(complete, columns.held)
         rows = sample.shared(winsorised)
@@ -150,7 +152,8 @@ class LeastSquares:
     def _part(self, i: int) -> tuple[Tensor, Tensor]:
         """The columns and the targets of a part of the training rows; the last ends with zeros."""
         some = slice(i * self._size, (i + 1) * self._size)
-        rows, values, known = (_padded(each[some]) for each in self._every)
+        rows, values, known = (each[some] for each in self._every)
+        rows, values, known = map(_padded, (rows, values[:, self._own], known))
         return self._matrix(rows).mul_(known), values * known
 
     def _matrix(self, rows: Tensor) -> Tensor:

@@ -517,3 +517,14 @@ def test_what_cannot_follow_has_no_part_in_the_groups_of_what_does():
         case = Case(frame, immutable=["age"], causes=causes)
         reached.append(case.moved(["x"], 0.1)[0][:, :3])
     assert torch.equal(*reached)
+
+
+def test_fitted_sets_share_the_rows_and_targets_of_their_regressions():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 6)), columns=list("abcdef"))
+    encoder = Encoder(Schema.infer(frame))
+    sets = [(j,) for j in range(6)]
+    decoders = Decoders(Transport(), Sample(encoder.rows(frame), encoder), sets)
+    decoders.fit(sets)
+    fits = [decoders.of(each)._estimate._fits[0]._every for each in sets]
+    for one, *others in zip(*[each[:2] for each in fits], strict=True):
+        assert all(other.data_ptr() == one.data_ptr() for other in others)
