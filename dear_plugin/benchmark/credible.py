@@ -74,12 +74,12 @@ def cells(options: Namespace) -> Iterator[Cell]:
 
 
 def measure(folder: Path, *, split: int, cell: str, line: str, rows: int) -> pd.DataFrame:
-    """The answers and their metrics; and held-out rows, as `rows` says."""
+    """The answers and their metrics; and held-out rows, as `group` says."""
     data, model = case_of(folder, cell, split)
     settings = LINES[line]
     fits = fits_of(data, tiers=settings.tiers)
     answers = _answers(fits, settings, model, rows)
-    return pd.concat([answers.assign(rows="answers", **fits.fidelity), _real(data, model, rows)])
+    return pd.concat([answers.assign(group="answers", **fits.fidelity), _real(data, model, rows)])
 
 
 def _answers(fits: Fits, line: Line, model: ScoredModel, rows: int) -> pd.DataFrame:
@@ -120,7 +120,7 @@ def _real(data: DataSplit, model: ScoredModel, rows: int) -> pd.DataFrame:
     groups = {"anybody": test.iloc[:rows], "accepted": test[model.accepts(test)].iloc[:rows]}
     return pd.concat(
         [
-            pd.DataFrame(reference.measure(data.encoder.rows(part))).assign(rows=name)
+            pd.DataFrame(reference.measure(data.encoder.rows(part))).assign(group=name)
             for name, part in groups.items()
         ]
     )

@@ -36,9 +36,9 @@ FIDELITIES = ("joint", "independent", "dependence", "distribution")
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
     """All tables of what was measured; those of tiers are apart."""
-    answers = found[found["rows"] == "answers"]
+    answers = found[found["group"] == "answers"]
     answers = answers.assign(**{n: answers[n].astype(bool) for n in ("success", "credible")})
-    real = found[found["rows"] != "answers"]
+    real = found[found["group"] != "answers"]
     yield "credible", table(answers[answers["line"] != WITHOUT_TIERS], real)
     yield "requirements", requirements(answers, real)
     yield "paired", differences(answers[answers["line"] != WITHOUT_TIERS])
@@ -143,7 +143,7 @@ def _tier_shares(own: pd.DataFrame) -> pd.DataFrame:
 
 def _three(own: pd.DataFrame, real: pd.DataFrame, column: str, group: str) -> str:
     """A measure of answers / factuals / real rows: a share, or of a distance the median."""
-    parts = own[column], own[f"{column}_before"], real.loc[real["rows"] == group, column]
+    parts = own[column], own[f"{column}_before"], real.loc[real["group"] == group, column]
     values = (part.median() if column == "distance" else part.mean() for part in parts)
     return " / ".join(f"{value:.3f}" for value in values)
 

@@ -110,7 +110,7 @@ def _outliers(own: pd.DataFrame, real: pd.DataFrame) -> Found:
 
 def _unseen(own: pd.DataFrame, real: pd.DataFrame) -> Found:
     """The share of answers with an unseen pair minus that of held-out rows."""
-    return (own["unseen"].mean() - real.loc[real["rows"] == "anybody", "unseen"].mean(),)
+    return (own["unseen"].mean() - real.loc[real["group"] == "anybody", "unseen"].mean(),)
 
 
 def _joint(own: pd.DataFrame, real: pd.DataFrame) -> Found:

@@ -154,8 +154,10 @@ class LetterTemplate:
 
     def _of_flag(self, name: str, feature: Feature, *ends: str) -> str:
         """The name of the sentence for a change from no to yes, or back, if there is one."""
-        # Of a column that nobody has named, 0 and 1 may mean anything.
-        known = [end.lower() if feature.label or not end.isdigit() else "" for end in ends]
+        # A label may be a noun without "the", "a guarantor"; other names are not read so.
+        if not feature.label or feature.label.startswith("the "):
+            return name
+        known = [end.lower() for end in ends]
         for flag, before in (("yes", "no"), ("no", "yes")):
             texts = [self[each].split(", ") for each in (before, flag)]
             own = f"{name}_{flag}"

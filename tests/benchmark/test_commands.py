@@ -35,7 +35,7 @@ def test_answers_are_held_to_copies_where_the_line_says_so(tmp_path):
     what = ["--cells", "loan lr", "--lines", "copies", "--splits", "1", "--rows", "4"]
     assert main(["credible", *what, *folders]) == 0
     found = pd.read_csv(tmp_path / "credible.csv", na_values=["nan"])
-    answers = found[found["rows"] == "answers"]
+    answers = found[found["group"] == "answers"]
     assert (answers["agreement"][answers["credible"].astype(bool)] == 1.0).all()
     assert len(answers) == 4
 

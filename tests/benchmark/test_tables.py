@@ -100,7 +100,7 @@ class TestCredible:
     def test_a_requirement_names_the_cells_that_miss_it(self, rows):
         rows = rows.assign(credible=[True, True, True, False], joint=0.52, replicated=1.0)
         other = rows.assign(cell="d", replicated=[1.0, 0.0, 1.0, 1.0], joint=0.6, outlier=1.0)
-        real = pd.DataFrame({"cell": ["c", "d"], "rows": "anybody", "unseen": [0.0, 0.5]})
+        real = pd.DataFrame({"cell": ["c", "d"], "group": "anybody", "unseen": [0.0, 0.5]})
         table = requirements(pd.concat([rows, other]), real)
         found = {row["requirement"]: row for row in table}
         replication = found["replication: at least 0.9"]

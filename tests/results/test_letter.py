@@ -133,9 +133,10 @@ class TestYesAndNo:
     def test_yes_to_no_is_to_do_without(self):
         assert "want, do without a guarantor." in asked(["Yes", "No"])
 
-    def test_of_a_column_without_a_label_0_and_1_may_mean_anything(self):
+    def test_only_a_label_without_the_is_read_as_what_one_has(self):
         assert "want, change own from 0 to 1." in asked([0, 1], label="")
-        assert "want, have own." in asked(["no", "yes"], label="")
+        assert "want, change own from no to yes." in asked(["no", "yes"], label="")
+        assert "change the job from no to yes." in asked(["no", "yes"], label="the job")
 
     def test_other_values_are_told(self):
         assert "want, change a guarantor from none to two." in asked(["none", "two"])
