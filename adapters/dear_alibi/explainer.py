@@ -61,7 +61,7 @@ class DEAR(Explainer, FitMixin):
             `dear_plugin.Decoder`. Any other object is one of `of_others`.
         search: how to search; None is for credible answers, `Search.cheapest()` the cheapest.
         copies: predictors of the same kind, trained again, that should accept an answer, too.
-        n_jobs: the number of processes that search the rows of a call; -1 for all cores.
+        n_jobs: the number of threads that fit and search; -1 for all cores.
         **of_others: what else `Schema.infer` takes of features: `causes` in the place of `tiers`,
             `labels`, `units`, `costs`, `steps`, `special`, `identifiers` and others; arguments of
             `CounterfactualRLTabular`, such as its `decoder`, as in `fit` and `explain`: logged
@@ -131,7 +131,7 @@ class DEAR(Explainer, FitMixin):
         frame = self._table.frame(array)
         with errors.naming(**NAMES):
             schema = self._table.schema(frame, self._always.ranges, **self._marks)
-            engine = Engine(_no_predictor, schema, **self._options).fit(frame)
+            engine = Engine(_no_predictor, schema, **self._options).fit(frame, n_jobs=self._n_jobs)
         self._dtype = np.dtype(np.float64) if array.dtype == object else array.dtype
         self._engine = self._bound(engine)
         causes = {name: list(each) for name, each in schema.causes}

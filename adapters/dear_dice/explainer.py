@@ -54,7 +54,7 @@ class DiceDEAR(Importances):
         tiers: features in tiers, the earliest causes first: an action changes no feature of an
             earlier tier; features that are not named form one more tier at the end.
         copies: `dice_ml.Model(...)` of the same kind, trained again, that should accept an answer.
-        n_jobs: the number of processes that search the rows of a query; -1 for all cores.
+        n_jobs: the number of threads that fit and search; -1 for all cores.
         **of_features: what else `dear_plugin.Schema.infer` takes, with DiCE's names of features:
             `decreasing`, `ranges` (in every call and whatever `permitted_range` allows), `causes`,
             `ordered`, `labels`, `units`, `costs`, `steps` and others.
@@ -108,7 +108,7 @@ class DiceDEAR(Importances):
         self._copies = [Host(each, data_interface) for each in copies]
         how = {"act_on": act_on, "decoder": decoder, "search": search}
         dear = engine_of([self._host, *self._copies], self._interface, **how)
-        self.dear: DEAR = dear.fit(self._interface.frame)
+        self.dear: DEAR = dear.fit(self._interface.frame, n_jobs=n_jobs)
         self._last_engine = self.dear
         self.cfs_preds: Any = None
 

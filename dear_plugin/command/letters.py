@@ -66,7 +66,7 @@ class Letters:
         want: the wanted class; "" for class 1.
         language: of the letters.
         ways: the most ways in one letter, 1 to 3.
-        n_jobs: the number of processes.
+        n_jobs: the number of threads that fit and search.
     """
 
     rows: Path
@@ -124,7 +124,7 @@ def write_letters(settings: Letters) -> int:
     except InputError as error:
         raise InputError(f"{settings.rows}: {error}") from error
     target = _class_of(dear, settings.want)
-    dear = dear if settings.saved or train is None else dear.fit(train)
+    dear = dear if settings.saved or train is None else dear.fit(train, n_jobs=settings.n_jobs)
     _check_files(rows.index)
     _claim(out, settings.signature)
     starts = range(0, len(rows), ROWS_AT_ONCE)
@@ -190,12 +190,12 @@ def _part(out: Path, start: int, name: str) -> Path:
 def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, ways: int) -> None:
     """Write the answers of some rows; their last file says that they are complete."""
     cases, every = answers.factuals.index, range(len(answers))
-    told = ways_of(answers, every, ways)
-    texts = letters(answers, every, words, ways=told, above={"case": cases.to_series()})
+    given = ways_of(answers, every, ways)
+    texts = letters(answers, every, words, ways=given, above={"case": cases.to_series()})
     lines: list[Line] = []
     for i, (case, letter) in enumerate(zip(cases, texts, strict=True)):
         _file(out / LETTERS, str(case), ".md").write_text(f"{letter}\n", encoding="utf8")
-        own = [line for way in told[i] for line in way]
+        own = [line for way in given[i] for line in way]
         text = {"text": letter, "changes": frame(own).drop(columns="row").to_dict("records")}
         record = json.dumps({**answers.record(case), "letter": plain(text)}, indent=1)
         _file(out / RECORDS, str(case), ".json").write_text(f"{record}\n", encoding="utf8")
@@ -203,7 +203,7 @@ def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, 
     both = zip(texts, answers.actions["reason"], strict=True)
     found = [_kind(letter, reason, words) for letter, reason in both]
     kinds = pd.DataFrame(found, cases, ["letter", "reason"])
-    ranks = ["; ".join(str(way[0].rank) for way in told[i]) for i in every]
+    ranks = ["; ".join(str(way[0].rank) for way in given[i]) for i in every]
     said = {"letter": kinds["letter"], "letter_ranks": ranks, "letter_reason": kinds["reason"]}
     changes = frame(lines).rename(columns={"row": CASE}).set_index(CASE)
     tables = {"changes": changes, "kinds": kinds, "actions": answers.actions.assign(**said)}
@@ -248,9 +248,9 @@ def _in_words(kinds: pd.DataFrame) -> str:
     counts = Counter(kinds["letter"])
     parts = [f"{counts[kind]} {kind}" for kind in (ADVICE, *KINDS.values()) if counts[kind]]
     reasons = Counter(filter(None, kinds["reason"]))
-    told = dict(reasons.most_common(MOST_REASONS))
-    why = "".join(f"\n  {count}: {reason}" for reason, count in told.items())
-    if more := reasons.total() - sum(told.values()):
+    most = dict(reasons.most_common(MOST_REASONS))
+    why = "".join(f"\n  {count}: {reason}" for reason, count in most.items())
+    if more := reasons.total() - sum(most.values()):
         why += f"\n  {more}: other reasons, which actions.csv has as letter_reason"
     return f"{len(kinds)} letters: {', '.join(parts)}{why}"
 

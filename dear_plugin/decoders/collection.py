@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from threading import RLock
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from dear_plugin._progress import bar
+from dear_plugin._progress import Bar
+from dear_plugin._threads import one_thread
 from dear_plugin.decoders.protocol import Decoder, Fit, Members
 from dear_plugin.decoders.sample import FEWER_ROWS, MOST_ROWS, Sample
 
@@ -29,7 +31,7 @@ DECODED, VALUES = 4.0, 32
 class Decoders:
     """One decoder for each action set and draw, fitted on demand, within a bound on memory.
 
-    A decoder depends on the training rows and its set, not on what was asked before. The given
+    A decoder depends on the training rows and its set, not on earlier calls. The given
     sets are fitted on at most `MOST_ROWS` of the rows, other sets on `FEWER_ROWS`. A set with
     features of several tiers, or with a feature and what follows from it, has no decoder of its
     own, but those of its parts; see `InOrder`.
@@ -62,21 +64,42 @@ class Decoders:
         self._fitted: dict[tuple[Members, int], Decoder] = {}
         # The sets that each was trained with; a joint decoder's resamples have the same.
         self._together = dict.fromkeys(self.given, self.given)
-        self._locks: dict[int, RLock] = {}
+        self._locks: dict[tuple[Any, ...], RLock] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without locks, and without decoders that are estimated again on first use."""
         slow = {key: decoder for key, decoder in self._fitted.items() if decoder.tensors()}
         return {**self.__dict__, "_locks": {}, "_fitted": slow}
 
-    def fit(self, sets: Iterable[Members]) -> None:
-        """Fit the decoders of some sets that are not in memory, at once where that is faster."""
-        with self._lock:
-            missing = [s for s in self._parts_of(sets) if (s, 0) not in self._fitted]
-            batches = [tuple(missing)] if self.decoder.joint else [(s,) for s in missing]
-            for batch in bar([*filter(None, batches)], "fitting, action sets"):
-                self._together |= dict.fromkeys(batch, batch)
-                self._fit_batch([(s, 0) for s in batch])
+    def fit(self, sets: Iterable[Members], n_jobs: int = 1) -> None:
+        """Fit the decoders of some sets that are not in memory, at once where that is faster.
+
+        Args:
+            sets: the positions of the features of each.
+            n_jobs: the number of threads that fit them, where they are not trained together.
+        """
+        missing = tuple(s for s in self._parts_of(sets) if (s, 0) not in self._fitted)
+        if self.decoder.joint and missing:
+            with self._lock():
+                self._together |= dict.fromkeys(missing, missing)
+                self._fit_batch([(s, 0) for s in missing])
+            return
+        done = count(1)
+        with Bar(len(missing), "fitting, action sets") as shown:
+
+            @one_thread()
+            def fit(acted: Members) -> None:
+                self._at(acted, 0)
+                shown.at(next(done))
+
+            if n_jobs == 1:
+                for acted in missing:
+                    fit(acted)
+                return
+            import joblib
+
+            fits = [joblib.delayed(fit)(acted) for acted in missing]
+            joblib.Parallel(n_jobs=n_jobs, backend="threading")(fits)
 
     def seconds(self, sets: Iterable[Members]) -> float:
         """About how long a row alone takes that is searched on some sets, without the model."""
@@ -117,7 +140,7 @@ class Decoders:
 
     def keep(self, made: Mapping[tuple[Members, int], Decoder]) -> None:
         """Keep fitted decoders, by set and draw; the oldest ones are evicted."""
-        with self._lock:
+        with self._lock():
             self._fitted |= made
             room = most_entries() - sum(each.entries for each in self._fitted.values())
             for oldest in list(self._fitted)[:-1]:
@@ -130,23 +153,32 @@ class Decoders:
         schema = self.sample.encoder.schema
         return tuple(dict.fromkeys(p for s in sets for p in self.decoder.parts(schema, s)))
 
-    @property
-    def _lock(self) -> RLock:
-        """That of this process: the threads that hold its parent's never open it in a fork."""
-        return self._locks.setdefault(os.getpid(), RLock())
+    def _lock(self, *key: Any) -> RLock:
+        """That of a decoder, of those that are trained together, or of what is in memory.
+
+        It is of this process: the threads that hold its parent's never open it in a fork.
+        """
+        name = () if self.decoder.joint else key
+        return self._locks.setdefault((os.getpid(), *name), RLock())
 
     def _at(self, acted: Members, draw: int) -> Decoder:
-        with self._lock:
-            if (decoder := self._fitted.get((acted, draw))) is None:
-                if draw and self.decoder.joint:
-                    sets = self._together.get(acted, (acted,))
-                    count = self.decoder.draws
-                    first = (draw - 1) // count * count + 1
-                    every = range(first, first + count)
-                    return self._fit_batch([(s, r) for r in every for s in sets])[acted, draw]
-                return self._fit_batch([(acted, draw)])[acted, draw]
-            # The latest one used is evicted last.
-            self._fitted[acted, draw] = self._fitted.pop((acted, draw))
+        with self._lock(acted, draw):
+            if (decoder := self._used(acted, draw)) is not None:
+                return decoder
+            if draw and self.decoder.joint:
+                sets = self._together.get(acted, (acted,))
+                many = self.decoder.draws
+                first = (draw - 1) // many * many + 1
+                every = range(first, first + many)
+                return self._fit_batch([(s, r) for r in every for s in sets])[acted, draw]
+            return self._fit_batch([(acted, draw)])[acted, draw]
+
+    def _used(self, acted: Members, draw: int) -> Decoder | None:
+        """One in memory, if it is there; the latest one used is evicted last."""
+        with self._lock():
+            decoder = self._fitted.pop((acted, draw), None)
+            if decoder is not None:
+                self._fitted[acted, draw] = decoder
             return decoder
 
     def _fit_batch(

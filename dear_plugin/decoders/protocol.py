@@ -140,7 +140,7 @@ class Decoder(Named, ABC):
         Args:
             x: (m, p) the factual rows.
             values: (m, w) the new values of x_S.
-            draws: (r,) int64, from 1 on; a decoder makes those beyond R when they are asked for.
+            draws: (r,) int64, from 1 on; a decoder makes those beyond R when they are needed.
             copy: the copy of a draw.
         """
         out = x.new_empty(len(x), len(draws), x.shape[1])
@@ -232,7 +232,7 @@ class DifferentiableDecoder(Decoder):
 
 
 REGISTRY: dict[str, type[Decoder]] = {}
-# What makes a decoder beside the engine, which is imported when it is asked for.
+# What makes a decoder beside the engine, which is imported at its first use.
 LATER = {
     "Autoencoder": "dear_plugin.paper:Autoencoder",
     "paper": "dear_plugin.paper:Autoencoder.paper",

@@ -62,16 +62,20 @@ class RecourseMethod(Named, Estimator, ABC):
     follows_margin: ClassVar[bool] = True
 
     @one_thread()
-    def fit(self, frame: pd.DataFrame, *, progress: bool = True) -> Self:
+    def fit(self, frame: pd.DataFrame, *, n_jobs: int = 1, progress: bool = True) -> Self:
         """Fit on training rows; a fit that fails or is interrupted changes nothing.
 
         Args:
             frame: n rows with the schema's features, in user units.
+            n_jobs: the number of threads that fit the decoders of action sets; -1 for all cores.
+                What is fitted is the same.
             progress: show a bar of work of more than two seconds, in a terminal or a notebook.
 
         Raises:
             InputError: rows that do not fit the schema.
+            SettingError: `n_jobs` is no number of threads.
         """
+        self._jobs = jobs("n_jobs", n_jobs)
         self.encoder.check_columns(frame)
         with showing(progress):
             return self._fit_rows(self.encoder.rows(self._converted(frame)))
@@ -110,9 +114,8 @@ class RecourseMethod(Named, Estimator, ABC):
             on_error: "report" returns a row that cannot be read unchanged, with success False and
                 the reason; "raise" raises an error. A category that no training row has cannot
                 be read where it may be acted on; elsewhere it is kept, and passed to the model.
-            n_jobs: the number of processes that search the rows, and later alternatives of them;
-                -1 for all cores. The answers are the same. A process has its own copy of the
-                model; it takes some seconds to start, once.
+            n_jobs: the number of threads that search the rows, and later alternatives of them;
+                -1 for all cores. The answers are the same. Each of them calls the model.
             progress: see `fit`.
 
         Raises:

@@ -22,7 +22,7 @@ from dear_plugin.search.table import Table
 
 # Rows per search; cells of their tried actions, 128 MiB to 256, about as many of each set.
 ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 25, 128
-# Solvers, which are imported when they are asked for.
+# Solvers, which are imported at their first use.
 SOLVERS = {"line": "dear_plugin.search.line:Line", "paper": "dear_plugin.paper.descent:Descent"}
 Start: TypeAlias = Callable[[SearchProblem, Case], Callable[[int], list[Proposal]]]
 

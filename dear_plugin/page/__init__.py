@@ -1,4 +1,4 @@
-"""Page: a page on which a person looks for a way; only this package uses Panel."""
+"""Page: a page to look for a way with an applicant; only this package uses Panel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choices: what a person has chosen on the page; as JSON a saved case, which is read with care."""
+"""Choices: what an applicant has chosen on the page; as JSON a saved case, read with care."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ Check = tuple[str, Any, bool, str]
 
 @dataclass(frozen=True)
 class Choices:
-    """What a person has chosen.
+    """What an applicant has chosen.
 
     Attributes:
         applicant: one of `Session.labels`.
         states: `ACT`, `FOLLOWS` or `STAYS` by the feature.
         reach: the least and the greatest value of numbers and of levels with an order, None where
             an end is that of the schema; the levels of other categories.
-        excluded: kinds of advice that nobody is told: feature, change, new level.
+        excluded: kinds of advice that no applicant gets: feature, change, new level.
         feature: that of the curve; "" for the one that the first way acts on.
         hand: the values that are tried by hand.
         way: the position of the way that the letter is of.
-        everyone: whether the advice to all applicants is asked for.
+        everyone: whether the advice to all applicants is shown.
     """
 
     applicant: str
@@ -115,8 +115,8 @@ def _parts(
     states: Mapping[str, Sequence[str]],
     features: Mapping[str, Feature],
 ) -> Iterator[Check]:
-    names, who = [*states], choices.applicant
-    yield "applicant", who, who in applicants, f"one of the {len(applicants):,} on this page"
+    names, which = [*states], choices.applicant
+    yield "applicant", which, which in applicants, f"one of the {len(applicants):,} on this page"
     own = [*choices.states]
     yield "states", own, sorted(own) == sorted(names), f"a state of each of {names}"
     for name, state in choices.states.items():

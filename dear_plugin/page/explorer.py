@@ -30,22 +30,22 @@ class Explorer(pn.viewable.Viewer):  # type: ignore[misc]
     """The page of some applicants; every display of it, and every visitor, has its own choices.
 
     Args:
-        asked: the arguments of a `Session`.
+        given: the arguments of a `Session`.
     """
 
-    def __init__(self, *asked: Any) -> None:
+    def __init__(self, *given: Any) -> None:
         super().__init__()
         pn.extension()  # which a notebook needs to display it
-        Session(*asked)  # so that errors are raised here
-        self._asked = asked
+        Session(*given)  # so that errors are raised here
+        self._given = given
 
     def __repr__(self) -> str:
         """One line."""
-        return f"Explorer({len(self._asked[1]):,} applicants)"
+        return f"Explorer({len(self._given[1]):,} applicants)"
 
     def __panel__(self) -> Any:
         """The page with choices of its own."""
-        return Page(Session(*self._asked))
+        return Page(Session(*self._given))
 
     def show(self, port: int = 0, *, open_browser: bool = True, threaded: bool = False) -> Any:
         """Serve the page on this machine; no other one reaches it.
@@ -64,7 +64,7 @@ class Explorer(pn.viewable.Viewer):  # type: ignore[misc]
 
 
 class Page(pn.custom.JSComponent):  # type: ignore[misc]
-    """One session: what is asked is numbered, and shown when all of it is answered.
+    """One session: each question is numbered, and shown when all of it is answered.
 
     Args:
         session: with the first question.
@@ -80,11 +80,11 @@ class Page(pn.custom.JSComponent):  # type: ignore[misc]
         self.session, self._turn, self._lock = session, 0, Lock()
         self._show(0, session.answered(session.answer.choices))
 
-    def _handle_msg(self, asked: Mapping[str, Any]) -> None:
+    def _handle_msg(self, message: Mapping[str, Any]) -> None:
         """A question, `case` as JSON; it replaces those that are not answered yet."""
-        self._turn = asked["turn"]
+        self._turn = message["turn"]
         try:
-            self._later(self._turn, self.session.opened(asked["case"]))
+            self._later(self._turn, self.session.opened(message["case"]))
         except InputError as problem:
             self.shown = {**self.shown, "turn": self._turn, "wrong": str(problem)}
 
@@ -99,12 +99,12 @@ class Page(pn.custom.JSComponent):  # type: ignore[misc]
         pn.state.execute(_run)
 
     def _answered(self, turn: int, choices: Choices) -> Answer | None:
-        """The answer, unless something else is asked meanwhile."""
+        """The answer, unless there is another question meanwhile."""
         with self._lock:
             return self.session.answered(choices) if turn == self._turn else None
 
     def _show(self, turn: int, answer: Answer) -> None:
-        """Show an answer in one update, if it is to what is asked."""
+        """Show an answer in one update, if it is to the present question."""
         if turn == self._turn:
             self.session.answer = answer
             self.shown = {**shown(self.session, answer), "turn": turn}

@@ -1,4 +1,4 @@
-"""Session: what one person has chosen on the page in, the answer to all of it out; no widgets."""
+"""Session: the choices of one applicant in, the answer to all of it out; no widgets."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Answer:
 
     Attributes:
         choices: the question.
-        ways: those that can be told first; the first may have failed.
+        ways: those that a letter can tell first; the first may have failed.
         curve: of `feature`, see `DEAR.curve`.
         feature: of the curve.
         tried: the outcome of the values by hand; None where none are tried.
-        advice: to all applicants, if that is asked for, see `Recourses.advice`.
+        advice: to all applicants, if that is shown, see `Recourses.advice`.
         error: in the words of the engine.
     """
 
@@ -66,7 +66,7 @@ class Answer:
 
 
 class Session:
-    """The questions of one person, who sees nobody else's.
+    """The questions of one session, which sees no other one's.
 
     Args:
         dear: a fitted DEAR.
@@ -139,7 +139,7 @@ class Session:
         out, last, target = Answer(choices), self.answer, self.target
         row, within = self.row(choices), self._within(choices)
         own = target.at(self.labels[choices.applicant]) if isinstance(target, Target) else target
-        asked = {"within": within, "target": own}
+        given = {"within": within, "target": own}
         try:
             dear = self._without(choices.excluded)
             if last.ways and choices.asks_as(last.choices):
@@ -147,18 +147,18 @@ class Session:
             if choices.everyone:
                 every = dear.generate(self.rows, target, within=within)
                 return replace(out, advice=every.advice())
-            out = replace(out, ways=out.ways or self._ways(dear.ways(row, k=MOST_WAYS, **asked)))
+            out = replace(out, ways=out.ways or self._ways(dear.ways(row, k=MOST_WAYS, **given)))
             feature = choices.feature or self._first(out)
-            curve = self.dear.curve(row, feature, choices.hand, **asked)
+            curve = self.dear.curve(row, feature, choices.hand, **given)
             out = replace(out, feature=feature, curve=curve)
             if choices.hand:
-                out = replace(out, tried=self.dear.apply(row, choices.hand, **asked))
+                out = replace(out, tried=self.dear.apply(row, choices.hand, **given))
         except Exception as problem:  # also of the user's model
             out = replace(out, error=str(problem))
         return out
 
     def _ways(self, found: Sequence[Recourses]) -> Sequence[Way]:
-        """Those that can be told first; of several only those that change something."""
+        """Those that a letter can tell first; of several only those that change something."""
         first, *others = found
         ways = [_way(way, self.template) for way in (first, *filter(_found, others))]
         ways.sort(key=lambda way: bool(way.why))

@@ -213,7 +213,7 @@ def _share(share: float) -> str:
 
 
 def _told(session: Session, line: Any) -> str:
-    """How many are told it, from where to where it usually goes, and what follows."""
+    """How many get it, from where to where it usually goes, and what follows."""
     feature, n = session.features[line.feature], len(session.rows)
     parts = [f"{line.rows} of {n} applicants ({_share(line.rows / n)})"]
     if line.change in VERBS and not pd.isna(line.new):

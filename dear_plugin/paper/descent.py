@@ -46,11 +46,11 @@ class Descent:
 
     def larger(self, row: Tensor, sets: Tensor, sums: Tensor) -> list[Actions]:
         """See `Solver`."""
-        requested = torch.zeros(self.table.need.shape, dtype=torch.bool)
-        requested[row, sets] = True
-        return self._on(requested)
+        wanted = torch.zeros(self.table.need.shape, dtype=torch.bool)
+        wanted[row, sets] = True
+        return self._on(wanted)
 
-    def others(self, requested: Tensor) -> list[Actions]:
+    def others(self, wanted: Tensor) -> list[Actions]:
         """See `Solver`."""
         return []
 
@@ -58,18 +58,18 @@ class Descent:
         """See `Solver`."""
         return []
 
-    def _on(self, requested: Tensor) -> list[Actions]:
+    def _on(self, wanted: Tensor) -> list[Actions]:
         """The actions on sets of rows, (n, s) bool."""
         table, problem = self.table, self.table.problem
         decoder, schema = problem.decoders.decoder, problem.classifier.encoder.schema
         parts = [len(decoder.parts(schema, members)) for members in problem.sets.members]
         # Several parts are decoded one after another, which no derivative follows.
-        requested = requested & problem.actionable & (torch.tensor(parts) == 1)
-        if not bool(requested.any()):
+        wanted = wanted & problem.actionable & (torch.tensor(parts) == 1)
+        if not bool(wanted.any()):
             return []
-        which = requested.any(0).nonzero()[:, 0]
+        which = wanted.any(0).nonzero()[:, 0]
         part = replace(
-            problem.with_sets(problem.sets.only(which.tolist())), actionable=requested[:, which]
+            problem.with_sets(problem.sets.only(which.tolist())), actionable=wanted[:, which]
         )
         found = descended(part, self._schedule, table.aim, table.enough - table.aim)
         # An action of size zero succeeds where the decoder's reconstruction is accepted.

@@ -123,7 +123,7 @@ class Question:
         scores: (n, c) their scores, NaN for those that cannot be read.
         accepted: (n,) bool, whether the model's decision is the wanted one.
         unreadable: (n,) why a row cannot be read; "" where it can.
-        n_jobs: the number of processes that search the rows, as in joblib.
+        n_jobs: the number of threads that search the rows, as in joblib.
         attempts: what was searched, by how far past the boundary; no part of a pickle.
     """
 

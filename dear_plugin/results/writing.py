@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -24,7 +23,7 @@ from dear_plugin.results.result import Result
 
 # How far past the decision boundary a proposal aims; each retry aims farther, see `Goal.aim`.
 PAST = (1e-4, 1e-3, 1e-1)
-# A process for fewer rows takes longer to start than they take.
+# Fewer rows a thread make more calls of the model than they are worth.
 FEWEST_ROWS = 8
 # Rows of several ranks that are written at once.
 ROWS_WRITTEN = 1024
@@ -132,15 +131,15 @@ def proposed(
 ) -> Iterator[tuple[Tensor, Sequence[Proposal]]]:
     """Positions of rows, (q,), and the proposals for these, one per rank; together all m rows.
 
-    Every process has a copy of the method, its model and its decoders; these are searched in
-    threads where they cannot be pickled.
+    Threads share the method, its model and its decoders: what one of them fits the others need
+    not. Processes would fit it again, each in every call.
 
     Args:
         method: fitted.
         case: the m rows.
         k: the number of ranks.
-        n_jobs: the number of processes; -1 for all cores, as in joblib.
-        attempt: a search that is continued in this process.
+        n_jobs: the number of threads; -1 for all cores, as in joblib.
+        attempt: a search that is continued, in one thread.
     """
     every = torch.arange(len(case))
     if n_jobs == 1 or len(case) < 2 * FEWEST_ROWS:
@@ -150,11 +149,7 @@ def proposed(
 
     parts = every.tensor_split(min(joblib.effective_n_jobs(n_jobs), len(case) // FEWEST_ROWS))
     calls = [joblib.delayed(_searched)(method, case.select(at), k) for at in parts]
-    try:
-        found = joblib.Parallel(n_jobs=len(parts))(calls)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        # What cannot be pickled raises any of these; an error of the model is raised again.
-        found = joblib.Parallel(n_jobs=len(parts), backend="threading")(calls)
+    found = joblib.Parallel(n_jobs=len(parts), backend="threading")(calls)
     yield from zip(parts, found, strict=True)
 
 

@@ -86,7 +86,7 @@ def compare(
         within: constraints of this call only, for every method.
         reference: the name of the method that the others are compared with; None for the first.
         seed: of the bootstrap.
-        n_jobs: the processes that search the rows, as for `generate`; `seconds` are then unknown.
+        n_jobs: the threads that search the rows, as for `generate`; `seconds` are then unknown.
         progress: show a bar of work of more than two seconds, in a terminal or a notebook.
 
     Raises:

@@ -26,7 +26,7 @@ from dear_plugin.search.settings import CRITERIA, Search
 
 # Rounding error of a share; cells of the resamples that are decoded at a time.
 TOLERANCE, CELLS = 1e-6, 1 << 20
-# Actions of which all that the model says is asked for at once, also where a part would do.
+# Actions of which the model says all at once, also where a part would do.
 AT_ONCE = 64
 
 R = TypeVar("R", bound=Reached)

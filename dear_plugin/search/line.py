@@ -56,9 +56,9 @@ class Line:
         values = sums.gather(1, problem.sets.positions[sets])[:, None]
         return [admitted(problem, row, sets, values)[0]]
 
-    def others(self, asked: Tensor) -> list[Actions]:
+    def others(self, wanted: Tensor) -> list[Actions]:
         """See `Solver`: combinations. A model with steps has no margins that add up."""
-        return [combinations(self.table.problem, self._known, asked, MANY)]
+        return [combinations(self.table.problem, self._known, wanted, MANY)]
 
     def beside(self, good: Tensor, rows: Tensor, bound: Tensor) -> list[Actions]:
         """See `Solver`: what lies between tried actions, and cheap values not tried yet."""

@@ -10,7 +10,7 @@ from torch import Tensor
 from dear_plugin.search.asking import Asking, answered
 from dear_plugin.search.problem import SearchProblem
 
-# Actions of which the margin without indirect changes is asked for at once.
+# Actions of which the margin without indirect changes is evaluated at once.
 AT_ONCE = 2048
 # (n,) each: the least margin of a success, and of an answer.
 Least: TypeAlias = tuple[Tensor, Tensor]
@@ -20,8 +20,8 @@ def evaluate(
     problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor
 ) -> tuple[Tensor, Tensor]:
     """(m,) the cost and (m,) the margin of actions; see `evaluation`."""
-    asked = evaluation(problem, rows, sets, values)
-    cost, margin, _ = answered(problem.scores, asked)
+    wanted = evaluation(problem, rows, sets, values)
+    cost, margin, _ = answered(problem.scores, wanted)
     return cost, margin
 
 
@@ -63,7 +63,7 @@ def judged(
         reached: (m, p) the counterfactuals.
         alone: (m, p) the factuals with the action alone.
         still: (m, p) bool, what is acted on, and what does not move with it besides.
-        least: (n,) the least margin of a success, and that from which on it is asked whether
+        least: (n,) the least margin of a success, and that from which on it is evaluated whether
             the action alone, with what it forces, succeeds; None to ask for none.
     """
     x, m = problem.x.index_select(0, rows), len(rows)

@@ -3,7 +3,7 @@
     action    new values for the features of one set
     line      an action that was tried of a row: decoded and scored once, which gives its cost and
               its margin. All lines are one `Table`; what is known of a row is read off its lines
-    round     what all rows do at a time. What they ask of the model is asked together (`asking`):
+    round     what all rows do at a time. What they ask of the model is one call (`asking`):
               one call for few actions; of many, one criterion asks after another
     stage     what a row tries when its lines give it nothing to do (`stages`)
     sum       two lines of a row on different features, taken as one action (`sums`)
@@ -119,10 +119,10 @@ class SearchRun:
         """Nothing is tried yet."""
         self.own = None if self.evidence is None else self.evidence.plausibility(self.problem.x)
         # Not bound to the run: a circle would keep the table in memory.
-        asked = partial(criteria, search=self.search, evidence=self.evidence, own=self.own)
+        judged = partial(criteria, search=self.search, evidence=self.evidence, own=self.own)
         discount = self.search.prefer_alone
         self.table = Table(
-            self.problem, asked, aim=self.aim, enough=self.enough, discount=discount
+            self.problem, judged, aim=self.aim, enough=self.enough, discount=discount
         )
         self.k, self._first = 0, self.table.row
         self._solver = self.solver(self.table, self.search)

@@ -154,7 +154,7 @@ class Search(Named):
 
     @property
     def required(self) -> dict[str, float]:
-        """The least value of each criterion that is asked for, the cheapest to evaluate first."""
+        """The least value of each criterion that is required, the cheapest to evaluate first."""
         own, reliance = (self.min_plausibility, self.own_gain), 1.0 - self.max_reliance
         others = self.min_support or 0.0, self.min_agreement, self.min_confidence
         least = self.min_consistency, *own, reliance, *others

@@ -41,7 +41,7 @@ class Solver(Protocol):
     def larger(self, row: Tensor, sets: Tensor, sums: Tensor) -> list[Actions]:
         """Actions on sets of several features, (m,), given sums, (m, p), of tried actions."""
 
-    def others(self, asked: Tensor) -> list[Actions]:
+    def others(self, wanted: Tensor) -> list[Actions]:
         """Further actions of rows and sets, (n, s) bool, where nothing is accepted."""
 
     def beside(self, good: Tensor, rows: Tensor, bound: Tensor) -> list[Actions]:
@@ -131,9 +131,9 @@ class Stages:
         """Others on the sets of a size that rows with nothing accepted have tried."""
         table, (row, sets) = self.table, self._asked
         some = (table.size[sets] == size) & (rows & ~table.has(table.hits))[row]
-        asked = torch.zeros(table.need.shape, dtype=torch.bool)
-        asked[row[some], sets[some]] = True
-        return self.solver.others(asked) if bool(some.any()) else []
+        wanted = torch.zeros(table.need.shape, dtype=torch.bool)
+        wanted[row[some], sets[some]] = True
+        return self.solver.others(wanted) if bool(some.any()) else []
 
     def _fit(self, members: Sequence[tuple[int, ...]], size: int) -> None:
         """Fit the decoders of new sets, if they are trained together: of pairs always all."""

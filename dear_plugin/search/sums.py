@@ -17,7 +17,7 @@ from dear_plugin.search.outcomes import judged
 from dear_plugin.search.table import Table
 
 # The actions of each feature, the sets of a row, and the places of a set, by predicted cost, that
-# the model is asked about.
+# the model scores.
 PARTS, SETS, PLACES = 8, 32, torch.tensor([*range(12), *range(13, 64, 4)])
 CELLS = 1 << 22
 # Keys from here on are those of sums that promise no answer.

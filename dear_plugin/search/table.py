@@ -46,7 +46,7 @@ class Table:
         hits: (q,) ascending, the lines that are accepted.
         need: (n, s) the least margin of an action whose criteria are evaluated.
         size: (s,) 1 for a given set, for others the number of features.
-        before: (n,) the margin of the factuals; 0 until it is asked for.
+        before: (n,) the margin of the factuals; 0 until it is needed.
     """
 
     def __init__(

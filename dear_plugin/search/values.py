@@ -182,10 +182,10 @@ def admitted(
 
 
 def combinations(
-    problem: SearchProblem, known: FeatureValues, asked: Tensor, count: int
+    problem: SearchProblem, known: FeatureValues, wanted: Tensor, count: int
 ) -> Actions:
-    """Well spread combinations of the values of several features; `asked`, (n, s) bool."""
-    rows, sets = (asked & ~problem.sets.single).nonzero(as_tuple=True)
+    """Well spread combinations of the values of several features; `wanted`, (n, s) bool."""
+    rows, sets = (wanted & ~problem.sets.single).nonzero(as_tuple=True)
     positions, feasible = problem.sets.positions[sets], problem.acting
     unit: Tensor = torch.quasirandom.SobolEngine(positions.shape[1]).draw(count)
     # Some are at the ends of a list; and some hold a feature at its own value.

@@ -1,6 +1,6 @@
-"""Ways: further answers on the sets of answers, for rows with fewer answers than asked for.
+"""Ways: further answers on the sets of answers, for rows with fewer answers than requested.
 
-A person would call another way: another level of a category; and, where an answer counts on what
+Another way is, for its reader: another level of a category; and, where an answer counts on what
 follows, the same levels with numbers so far that the action is enough by itself.
 """
 

@@ -1,4 +1,4 @@
-"""Several processes: the same answers as in one, whatever the model."""
+"""Several threads: the same fit and answers as in one, whatever the model."""
 
 import threading
 
@@ -32,15 +32,24 @@ def not_picklable():
     return model
 
 
-@pytest.mark.parametrize("model", [TREES, not_picklable()], ids=["processes", "threads"])
-def test_the_answers_and_alternatives_are_those_of_one_process(model):
-    dear = DEAR(model, SCHEMA, act_on=list(DATA.act_on)).fit(FRAME)
+@pytest.mark.parametrize("model", [TREES, not_picklable()], ids=["a model", "not picklable"])
+def test_the_answers_and_alternatives_are_those_of_one_thread(model):
+    dear = DEAR(model, SCHEMA, act_on=list(DATA.act_on)).fit(FRAME, n_jobs=2)
     one, two = dear.generate(REFUSED), dear.generate(REFUSED, n_jobs=2)
     pd.testing.assert_frame_equal(two.counterfactuals, one.counterfactuals, check_exact=True)
     pd.testing.assert_frame_equal(two.actions, one.actions, check_exact=True)
     pd.testing.assert_frame_equal(two.alternatives(3), one.alternatives(3), check_exact=True)
     ways = dear.ways(REFUSED, k=2, n_jobs=2)
     assert ways[0].counterfactuals.equals(one.counterfactuals)
+
+
+def test_what_is_fitted_is_what_one_thread_fits():
+    one, two = (DEAR(TREES, SCHEMA).fit(FRAME, n_jobs=jobs) for jobs in (1, 2))
+    for acted in one.sets.members:
+        x, made = one.encoder.rows(REFUSED), (one.decoders.of(acted), two.decoders.of(acted))
+        values = x[:, None, list(acted)] * 0.9
+        first, second = (each.decode(x, each.encode(x), values) for each in made)
+        assert first.equal(second)
 
 
 def test_methods_to_compare_with_take_it_as_well():
@@ -61,6 +70,8 @@ def test_another_number_is_refused(n_jobs):
     dear = DEAR(TREES, SCHEMA).fit(FRAME)
     with pytest.raises(SettingError, match="n_jobs must be a whole number from 1, or -1, got"):
         dear.generate(REFUSED, n_jobs=n_jobs)
+    with pytest.raises(SettingError, match="n_jobs must be a whole number from 1, or -1, got"):
+        dear.fit(FRAME, n_jobs=n_jobs)
 
 
 def test_an_error_of_the_model_is_raised():

@@ -134,7 +134,7 @@ class Transport(Decoder):
 
     @property
     def entries(self) -> int:
-        """The number of entries in memory, those of the resamples that were asked for included."""
+        """The number of entries in memory, those of the resamples that were needed included."""
         return self._fitted.entries
 
     @property

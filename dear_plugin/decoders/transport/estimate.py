@@ -39,7 +39,7 @@ from dear_plugin.decoders.transport.values import (
 # The number of bootstrap samples that are estimated at a time, and how many times; further draws
 # are other people in the same samples, so many in each, and from 0 down in the training rows.
 DRAWS, TIMES, PEOPLE = 16, 2, 8
-# The key of who becomes missing.
+# The key of the rows that become missing.
 LUCK = 1
 # Ranks are inside (0, 1) by so much.
 EDGE = 1e-6
@@ -119,7 +119,7 @@ class Estimate:
         not move in the training rows moves in none of them; but in groups 2 and 3, which are the
         samples of 0 and 1 for further people, smooth features follow a straight line untested,
         so that ranges have the effects that were too small to be found. A group is estimated when
-        it is first asked for: a search asks for the first, a report of what it found for the
+        it is first needed: a search needs the first, a report of what it found the
         second, ranges for the last.
         """
         if group not in self._draws:
@@ -146,7 +146,7 @@ class Estimate:
         What a counted cause does next is not sure of one row, nor is then what follows from it.
         One with the same place is taken for a cause where x_S has no effect beside it.
         """
-        # Of those with special levels a counted cause moves who is special.
+        # Of those with special levels a counted cause moves which rows are special.
         counted, smooth = self.point[0].features, self._fits[0].point.features
         schema, chains = self._sample.encoder.schema, []
         place = torch.tensor(ranks(schema.tiers, schema.names))
@@ -229,16 +229,16 @@ class Estimate:
             x: (m, p) rows.
             draws: (r,) draws of the same samples, from 1 on; None: the training rows.
             generator: breaks ties at random; None takes the middle in the training rows, and in
-                each sample another place, since nobody knows a row's own.
+                each sample another place, since a row's own is unknown.
         """
-        asked, ((tables, lines, _), draws) = draws, self._of(draws)
+        wanted, ((tables, lines, _), draws) = draws, self._of(draws)
         at = self._cell(x, draws) * len(self.axis.mix)
         at = at + self.axis.node(x.index_select(1, self.acted))
         v = torch.cat([x.expand(len(draws), -1, -1), at[..., None].to(x.dtype)], 2)
         if len(features := tables.features):
             tie = torch.full((1, 1, len(features)), 0.5)
-            if asked is not None:
-                tie = _places(asked, self._keys)[:, None]
+            if wanted is not None:
+                tie = _places(wanted, self._keys)[:, None]
             if generator is not None:
                 drawn = torch.rand((1, len(x), len(features)), generator=generator)
                 tie = drawn[..., features.argsort().argsort()]
@@ -259,9 +259,9 @@ class Estimate:
             values: (m, c, w) the new values of x_S.
             draws: (r,) draws of the same samples, from 1 on; None: the training rows.
         """
-        asked, (m, c, _) = draws, values.shape
+        wanted, (m, c, _) = draws, values.shape
         (tables, lines, chains), draws = self._of(draws)
-        luck = None if asked is None else _places(asked, [LUCK])[:, 0].numpy()
+        luck = None if wanted is None else _places(wanted, [LUCK])[:, 0].numpy()
         out = x[:, None].repeat(len(draws), 1, c, 1)
         if len(features := tables.features):
             start, node = v[..., -1].long(), self.axis.node(values.flatten(0, 1)).view(m, c)
@@ -280,11 +280,11 @@ class Estimate:
         for chain in chains:
             moved = chain.follow(x, out[:, :, 0], values[:, 0], draws)
             out.index_copy_(3, chain.features, moved[:, :, None])
-        if asked is not None and len(features):
+        if wanted is not None and len(features):
             # Nor does anybody know what a row was before it was rounded.
             keys, gaps = self._sample.shared(rounding)
             moved, keys = out[..., features], [keys[j] for j in features.tolist()]
-            within = (_places(asked, keys) - 0.5) * gaps[features]
+            within = (_places(wanted, keys) - 0.5) * gaps[features]
             moves = (moved != x[:, None, features]) & ~stays
             out[..., features] = moved + within[:, None, None].to(moved) * moves
         for j, i, slope in self._copies:

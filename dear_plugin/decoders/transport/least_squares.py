@@ -194,12 +194,12 @@ class LeastSquares:
         for block, may in zip(blocks, self._allowed, strict=True):
             wider = taken | block
             more = wider.sum(2) - taken.sum(2)
-            asked = torch.where((may | (forced & (not added))) & (more > 0), code, -1)
-            found = _solved(left + ridge[:, own, own], right, wider, asked)
+            wanted = torch.where((may | (forced & (not added))) & (more > 0), code, -1)
+            found = _solved(left + ridge[:, own, own], right, wider, wanted)
             remains = flat - (2.0 * right - left @ found).mul(found).sum(1)
             remains = remains.maximum(least)
             gain = n * (rest.maximum(least) / remains).log() - (2.0 * more if drawn else 0.0)
-            better = (asked >= 0) & ((gain > bounds[more]) | (forced & (not added)))
+            better = (wanted >= 0) & ((gain > bounds[more]) | (forced & (not added)))
             added.append(better)
             fit = torch.where(better[:, None], found, fit)
             rest, taken = torch.where(better, remains, rest), taken | (better[..., None] & block)
@@ -207,18 +207,18 @@ class LeastSquares:
         return torch.cat([by_targets - by_own @ fit, fit], 1), torch.stack(added)
 
 
-def _solved(gram: Tensor, right: Tensor, columns: Tensor, asked: Tensor) -> Tensor:
-    """(r, u, f) the coefficients of the targets that are asked for, each on some columns.
+def _solved(gram: Tensor, right: Tensor, columns: Tensor, wanted: Tensor) -> Tensor:
+    """(r, u, f) the coefficients of the targets that are wanted, each on some columns.
 
     Args:
         gram: (r, u, u) of products of columns.
         right: (r, u, f) of columns and targets.
         columns: (r, f, u) bool, the columns of each target.
-        asked: (r, f) which targets have the same columns; -1 for those that are not asked for.
+        wanted: (r, f) which targets have the same columns; -1 for those that are not wanted.
     """
     found = torch.zeros_like(right)
-    for same in asked[asked >= 0].unique():
-        of = asked == same
+    for same in wanted[wanted >= 0].unique():
+        of = wanted == same
         at, rows = columns[of][0].nonzero()[:, 0], of.any(1).nonzero()[:, 0]
         inverse = torch.linalg.inv(gram[rows[:, None, None], at[:, None], at])
         # A product of matrices, or a sum over rows, would round equal targets differently.

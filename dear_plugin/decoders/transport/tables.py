@@ -2,7 +2,7 @@
 
 A *line* is the distribution of all counted features that move with x_S, in one sample, cell and
 node: cumulative probabilities of ordered values, probabilities of categories without an order.
-Ranks are inverted exactly. Lines are computed for the cells and nodes that are asked for, or all
+Ranks are inverted exactly. Lines are computed for the cells and nodes that are needed, or all
 at once where they fit into memory.
 """
 
@@ -54,8 +54,8 @@ class Tables:
         """Lines, (u, slots), and that of each index: `(sample * k + cell) * g + node`."""
         if self._every is not None:
             return self._every, at.numpy()
-        asked, where = at.unique(return_inverse=True)
-        return self._lines(asked), where.numpy()
+        wanted, where = at.unique(return_inverse=True)
+        return self._lines(wanted), where.numpy()
 
     @property
     def entries(self) -> int:
@@ -145,7 +145,7 @@ class Tables:
             v: (r, m, f) their ranks.
             start: (r, m) their lines.
             end: (r, m, c) the lines to move to.
-            luck: (r,) in (0, 1), who becomes missing as more rows are; None: nobody.
+            luck: (r,) in (0, 1), which rows become missing as more are; None: no row.
         """
         (r, m, c), f = end.shape, len(self.base)
         lines, where = self.lines(torch.cat([start[..., None], end], 2))
@@ -181,7 +181,7 @@ class Tables:
 
         Args:
             at: all lines, and those of each row before and after, (l,).
-            luck: (l,) who becomes missing; None: nobody.
+            luck: (l,) which rows become missing; None: no row.
             slots: (l, f) the rows' slots.
             ranks: (l, f) their ranks.
         """
