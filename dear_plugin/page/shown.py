@@ -189,7 +189,7 @@ def _curve(session: Session, answer: Answer) -> Values:
 def _kinds(session: Session, answer: Answer) -> list[Values]:
     """The kinds of advice, and those that are excluded."""
     lines = [
-        (_kind(session, line), _told(session, line), True)
+        (_kind(session, line), advice_text(session, line), True)
         for line in answer.advice.itertuples(index=False)
     ]
     gone = [(list(kind), "Nobody is told this.", False) for kind in answer.choices.excluded]
@@ -212,13 +212,14 @@ def _share(share: float) -> str:
     return f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
 
 
-def _told(session: Session, line: Any) -> str:
+def advice_text(session: Session, line: Any) -> str:
     """How many get it, from where to where it usually goes, and what follows."""
     feature, n = session.features[line.feature], len(session.rows)
     parts = [f"{line.rows} of {n} applicants ({_share(line.rows / n)})"]
     if line.change in VERBS and not pd.isna(line.new):
         old, new = (text_of(feature, value) for value in (line.old, line.new))
-        by = f", by {line.goes} {feature.unit}".rstrip() if line.goes else ""
+        unit = unit_of(feature, float(line.goes == "1"))
+        by = f", by {line.goes} {unit}".rstrip() if line.goes else ""
         parts.append(f"usually from about {old} to about {new}{by}")
     if line.at_edge > 0:
         parts.append(f"{_share(line.at_edge)} of them to the end of the usual values")

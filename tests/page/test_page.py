@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,14 +16,14 @@ from dear_plugin.page import Explorer
 from dear_plugin.page.choices import ACT, FOLLOWS, STAYS
 from dear_plugin.page.explorer import Page
 from dear_plugin.page.session import Session
-from dear_plugin.page.shown import names, shown
+from dear_plugin.page.shown import advice_text, names, shown
 
 
 class Visit:
     """A person who asks one question after another, each as a case in JSON."""
 
     def __init__(self, dear, rows, target=None, within=None):
-        self.session = Session(*dear.explore(rows, target, within=within)._asked)
+        self.session = Session(*dear.explore(rows, target, within=within)._given)
         self.open(self.choices.to_json())
 
     @property
@@ -244,6 +245,12 @@ class TestAllApplicants:
         assert "thousand euros" in texts
         assert "=[" not in texts
 
+    @pytest.mark.parametrize(("goes", "by"), [("1", "by 1 year of"), ("2 (1 to 3)", "years of")])
+    def test_one_of_a_unit_has_no_plural(self, visit, goes, by):
+        one = {"feature": "education", "change": "up", "rows": 1, "old": 10, "new": 11}
+        line = SimpleNamespace(**one, goes=goes, at_edge=0.0, follows="")
+        assert f"{by} schooling" in advice_text(visit.session, line)
+
     def test_a_kind_without_its_tick_is_told_to_nobody(self, visit):
         kind = next(k for k in visit.ask(everyone=True)["kinds"] if "savings" in k["words"])
         out = visit.ask(excluded=[kind["kind"]])
@@ -322,7 +329,7 @@ class TestSavedCases:
 
     @pytest.mark.parametrize("change", WRONG)
     def test_a_case_that_was_changed_by_hand_is_one_clear_error(self, loans, change):
-        page = Page(Session(*loans[0].explore(loans[1])._asked))
+        page = Page(Session(*loans[0].explore(loans[1])._given))
         before, (spoil, message) = page.shown, WRONG[change]
         case = json.loads(page.session.answer.choices.to_json())
         spoiled = spoil(case)
