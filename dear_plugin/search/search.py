@@ -3,8 +3,8 @@
     action    new values for the features of one set
     line      an action that was tried of a row: decoded and scored once, which gives its cost and
               its margin. All lines are one `Table`; what is known of a row is read off its lines
-    round     what all rows do at a time. What they ask of the model is one call (`asking`):
-              one call for few actions; of many, one criterion asks after another
+    round     what all rows do at a time. What they ask of the model is answered together
+              (`asking`): one call for few actions; of many, one criterion asks after another
     stage     what a row tries when its lines give it nothing to do (`stages`)
     sum       two lines of a row on different features, taken as one action (`sums`)
     way       the levels of categories an action sets, and whether it succeeds alone (`ways`)
