@@ -94,7 +94,7 @@ def _add_letters(add: Add) -> None:
     add("--want", default="", help="the wanted class; by default class 1")
     add("--language", default="", help="of the letters: en (default) or de")
     add("--ways", type=int, choices=(1, 2, 3), default=1, help="the most ways in one letter")
-    add("--n-jobs", type=int, default=1, help="the number of processes, -1 for all cores")
+    add("--n-jobs", type=int, default=1, help="the threads that fit and search, -1 for all cores")
 
 
 def _names(text: str) -> tuple[str, ...]:

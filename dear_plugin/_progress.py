@@ -1,18 +1,27 @@
-"""Progress: bars of work that takes seconds, where stderr is a terminal or a notebook."""
+"""Progress: bars of work that takes seconds, and work in threads.
+
+A bar is shown where stderr is a terminal or a notebook.
+"""
 
 from __future__ import annotations
 
+import itertools
 import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Self, TypeVar
+
+from dear_plugin._threads import handed_over
 
 Step = TypeVar("Step")
 
 # Seconds before a bar appears: short work shows none.
 DELAY = 2.0
+# The number of threads that fit.
+_COUNT: ContextVar[int] = ContextVar("count", default=1)
 _WANTED: ContextVar[bool] = ContextVar("wanted", default=True)
 
 
@@ -64,6 +73,36 @@ def bar(items: Sequence[Step], what: str, *, shown: bool = False) -> Iterator[St
         for i, item in enumerate(items):
             known.at(i)
             yield item
+
+
+@contextmanager
+def fitting(count: int) -> Iterator[None]:
+    """A context in which `each_in_threads` has so many of them."""
+    token = _COUNT.set(count)
+    try:
+        yield
+    finally:
+        _COUNT.reset(token)
+
+
+def each_in_threads(call: Callable[[Step], object], items: Sequence[Step], what: str) -> None:
+    """Call a function with each item, in the threads of `fitting`, with a bar."""
+    done, lock = itertools.count(1), threading.Lock()
+    with Bar(len(items), what) as shown:
+
+        def step(item: Step) -> None:
+            call(item)
+            with lock:
+                shown.at(next(done))
+
+        if _COUNT.get() == 1 or len(items) < 2:
+            for item in items:
+                step(item)
+            return
+        import joblib
+
+        each = joblib.delayed(handed_over(step))
+        joblib.Parallel(n_jobs=_COUNT.get(), backend="threading")(map(each, items))
 
 
 def _watched() -> bool:

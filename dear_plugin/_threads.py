@@ -13,11 +13,14 @@ import ctypes
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from typing import Any
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from threadpoolctl import ThreadpoolController
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class _Thread(threading.local):
@@ -66,6 +69,19 @@ def users_threads() -> Iterator[None]:
     finally:
         if _THREAD.counts is None:
             _enter()
+
+
+def handed_over(call: Callable[P, T]) -> Callable[P, T]:
+    """A function for another thread, in `one_thread`, with the user's counts of this one."""
+    counts = _THREAD.counts
+
+    @wraps(call)
+    def own(*args: P.args, **kwargs: P.kwargs) -> T:
+        with one_thread():
+            _THREAD.counts = counts or _THREAD.counts
+            return call(*args, **kwargs)
+
+    return own
 
 
 def _enter() -> None:

@@ -55,6 +55,9 @@ def wrap_alibi(explainer: Any, schema: Schema | None = None) -> WrappedAlibi:
 class WrappedAlibi(RecourseMethod):
     """See `wrap_alibi`. The explainer's output to stdout and stderr is hidden."""
 
+    # The explainer draws from global generators.
+    in_threads = False
+
     def __init__(self, explainer: Any, schema: Schema | None = None) -> None:
         params = explainer.params
         self.explainer = explainer

@@ -49,6 +49,9 @@ class WrappedDice(RecourseMethod):
     data interface. All of that is undone, so it should run in one thread.
     """
 
+    # The explainer draws from global generators.
+    in_threads = False
+
     def __init__(
         self, explainer: Any, interface: Interface, seed: int, arguments: Mapping[str, Any]
     ) -> None:

@@ -40,7 +40,7 @@ def whole(least: int) -> Rule:
 
 
 def jobs(name: str, value: Any) -> int:
-    """A number of processes: from 1, or below 0, counted from all cores: -1 for all."""
+    """A number of threads: from 1, or below 0, counted from all cores: -1 for all."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not value:
         raise SettingError(f"{name} must be a whole number from 1, or -1, got {shown(value)}")
     return int(value)

@@ -8,15 +8,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
 from threading import RLock
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from dear_plugin._progress import Bar
-from dear_plugin._threads import one_thread
+from dear_plugin._progress import each_in_threads
 from dear_plugin.decoders.protocol import Decoder, Fit, Members
 from dear_plugin.decoders.sample import FEWER_ROWS, MOST_ROWS, Sample
 
@@ -26,6 +24,8 @@ ENTRIES, SHARE = 1 << 28, 4
 # A search takes about four times as long as to decode so many values of each set, by measurement
 # of three tables.
 DECODED, VALUES = 4.0, 32
+# What a bar says.
+WHAT = "fitting, action sets"
 
 
 class Decoders:
@@ -71,35 +71,23 @@ class Decoders:
         slow = {key: decoder for key, decoder in self._fitted.items() if decoder.tensors()}
         return {**self.__dict__, "_locks": {}, "_fitted": slow}
 
-    def fit(self, sets: Iterable[Members], n_jobs: int = 1) -> None:
-        """Fit the decoders of some sets that are not in memory, at once where that is faster.
+    def fit(self, sets: Iterable[Members]) -> None:
+        """Fit the decoders of some sets that are not in memory, together where that is faster.
 
-        Args:
-            sets: the positions of the features of each.
-            n_jobs: the number of threads that fit them, where they are not trained together.
+        Others are fitted in as many threads as `fitting` says.
         """
-        missing = tuple(s for s in self._parts_of(sets) if (s, 0) not in self._fitted)
-        if self.decoder.joint and missing:
+        parts = self._parts_of(sets)
+        if self.decoder.joint:
             with self._lock():
-                self._together |= dict.fromkeys(missing, missing)
-                self._fit_batch([(s, 0) for s in missing])
-            return
-        done = count(1)
-        with Bar(len(missing), "fitting, action sets") as shown:
+                if missing := self._missing(parts):
+                    self._together |= dict.fromkeys(missing, missing)
+                    self._fit_batch([(s, 0) for s in missing])
+        else:
+            each_in_threads(lambda acted: self._at(acted, 0), self._missing(parts), WHAT)
 
-            @one_thread()
-            def fit(acted: Members) -> None:
-                self._at(acted, 0)
-                shown.at(next(done))
-
-            if n_jobs == 1:
-                for acted in missing:
-                    fit(acted)
-                return
-            import joblib
-
-            fits = [joblib.delayed(fit)(acted) for acted in missing]
-            joblib.Parallel(n_jobs=n_jobs, backend="threading")(fits)
+    def _missing(self, parts: Iterable[Members]) -> tuple[Members, ...]:
+        """Those whose decoders are not in memory."""
+        return tuple(s for s in parts if (s, 0) not in self._fitted)
 
     def seconds(self, sets: Iterable[Members]) -> float:
         """About how long a row alone takes that is searched on some sets, without the model."""

@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin._progress import fitting
 from dear_plugin._progress import progress as showing
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import Named, jobs, one_of, require_instance
@@ -60,6 +61,8 @@ class RecourseMethod(Named, Estimator, ABC):
     """
 
     follows_margin: ClassVar[bool] = True
+    # Whether several threads may search at once.
+    in_threads: bool = True
 
     @one_thread()
     def fit(self, frame: pd.DataFrame, *, n_jobs: int = 1, progress: bool = True) -> Self:
@@ -67,17 +70,17 @@ class RecourseMethod(Named, Estimator, ABC):
 
         Args:
             frame: n rows with the schema's features, in user units.
-            n_jobs: the number of threads that fit the decoders of action sets; -1 for all cores.
-                What is fitted is the same.
+            n_jobs: the number of threads that fit the decoders of action sets, if there are any
+                that are not trained together; -1 for all cores. What is fitted is the same.
             progress: show a bar of work of more than two seconds, in a terminal or a notebook.
 
         Raises:
             InputError: rows that do not fit the schema.
             SettingError: `n_jobs` is no number of threads.
         """
-        self._jobs = jobs("n_jobs", n_jobs)
+        count = jobs("n_jobs", n_jobs)
         self.encoder.check_columns(frame)
-        with showing(progress):
+        with showing(progress), fitting(count):
             return self._fit_rows(self.encoder.rows(self._converted(frame)))
 
     def _fit_rows(self, rows: Tensor) -> Self:
@@ -115,7 +118,8 @@ class RecourseMethod(Named, Estimator, ABC):
                 the reason; "raise" raises an error. A category that no training row has cannot
                 be read where it may be acted on; elsewhere it is kept, and passed to the model.
             n_jobs: the number of threads that search the rows, and later alternatives of them;
-                -1 for all cores. The answers are the same. Each of them calls the model.
+                -1 for all cores. The answers are the same. Each of them calls the model, and ends
+                its rows after an error in another one. Wrapped explainers search in one.
             progress: see `fit`.
 
         Raises:

@@ -79,7 +79,7 @@ class DecoderMethod(RecourseMethod):
         # A copy: the decoder passed may be in use elsewhere, and an interrupt changes nothing.
         decoder, sample = self.decoder.clone_unfitted(), Sample(rows, self.encoder)
         decoders, start = Decoders(decoder, sample, self.sets.members), time.perf_counter()
-        decoders.fit(self.sets.members, self._jobs)
+        decoders.fit(self.sets.members)
         if logger.isEnabledFor(logging.INFO):
             seconds = time.perf_counter() - start, decoders.seconds(self.sets.members)
             logger.info(TIMES, len(self.sets), len(rows), *seconds)

@@ -29,8 +29,6 @@ class Estimator:
     # Its criteria are those of its answers, if it has any.
     search: Search = Search.cheapest()
     _copies: Sequence[Classifier] = ()
-    # The number of threads that fit.
-    _jobs: int = 1
 
     def __init__(
         self,

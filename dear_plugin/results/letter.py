@@ -168,7 +168,7 @@ class LetterTemplate:
     def _ends(self, feature: Feature, old: float, new: float) -> tuple[str, str]:
         """The old and the new amount with as many decimals each, the new one with its unit."""
         power, unit = self._in_full(feature.unit)
-        unit = unit if power else self._single(unit_of(feature, new), new)
+        unit = unit if power else self._single(feature, new)
         scale, precision = 10.0**power, 17 if feature.precision is None else feature.precision
         own, told = (round(each * scale, 9) for each in (old, new))
         most = max(precision - power, 0)
@@ -184,13 +184,14 @@ class LetterTemplate:
         texts = [self._amount(each, places, long=long) for each in (own, told)]
         return texts[0], f"{texts[1]} {unit}".rstrip()
 
-    def _single(self, unit: str, value: float) -> str:
-        """A unit as it is of 1."""
-        first, space, rest = unit.partition(" ")
-        known = {
-            many: one for many, _, one in (e.partition(" ") for e in self["single"].split(", "))
-        }
-        return f"{(value == 1.0 and known.get(first)) or first}{space}{rest}"
+    def _single(self, feature: Feature, value: float) -> str:
+        """The unit of a value, as it is of 1 where it is."""
+        first, space, rest = feature.unit.partition(" ")
+        words = (each.partition(" ") for each in self["single"].split(", "))
+        known = {many: one for many, _, one in words}
+        if value == 1.0 and first in known:
+            return f"{known[first]}{space}{rest}"
+        return unit_of(feature, value)
 
     def _in_full(self, unit: str) -> tuple[int, str]:
         """The power of ten that a unit starts with, and the rest: 3 and "euros"; 0 for none."""

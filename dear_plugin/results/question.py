@@ -41,6 +41,7 @@ class Method(Protocol):
 
     encoder: Encoder
     search: Search
+    in_threads: bool
 
     @property
     def _acts(self) -> Tensor: ...

@@ -91,7 +91,8 @@ def hindrance(result: Result, at: int) -> tuple[str, list[str]]:
     if not (bool(result.success[at]) and acted):
         return "nothing", []
     lacks = {CRITERIA[c] for c in result.credibility.lacks[at].nonzero()[:, 0].tolist()}
-    follow = [line.label for line in lines if line.kind == "indirect"]
+    counts = bool(result.spread.reliance[at] > 0.0)
+    follow = [line.label for line in lines if counts and line.kind == "indirect"]
     depends = [label for label in unsure_needs(result, at) or follow if label in named]
     each = {
         "rare": rare_values(result, at) or (acted if "plausibility" in lacks else []),

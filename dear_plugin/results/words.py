@@ -34,6 +34,7 @@ MULTIPLES = ("ten ", "hundred ")
 PLURAL = re.compile(
     r"([a-z ]*?(?:(?:ch|sh|ss|x)(?=es)|[a-hj-rtv-z](?=s)))e?s(?=$| (?:of|an?|per|in|for|at) )"
 )
+SHORTEST, VOWELS, IES = 3, {*"aeiou"}, re.compile("ie$")
 # Letters of a value in a figure; longer ones end in an ellipsis.
 MOST_LETTERS = 30
 
@@ -119,7 +120,10 @@ def unit_of(feature: Feature, value: Any) -> str:
     if unit.startswith(MULTIPLES):
         return f"x {unit}"
     found = PLURAL.match(unit) if float(value) == 1.0 else None
-    return f"{found[1]}{unit[found.end() :]}" if found else unit
+    word = found[1].rpartition(" ")[2] if found else ""
+    if not found or len(word) < SHORTEST or not VOWELS & {*word}:  # "ms", "gas", "mbps"
+        return unit
+    return f"{IES.sub('y', found[1])}{unit[found.end() :]}"
 
 
 def rises(feature: Feature, old: Any, new: Any) -> bool | None:

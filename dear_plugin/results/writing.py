@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._progress import progress
-from dear_plugin._threads import one_thread
+from dear_plugin._threads import handed_over
 from dear_plugin.data.columns import patch
 from dear_plugin.errors import InputError, shown
 from dear_plugin.problem.case import Case
@@ -131,7 +131,7 @@ def proposed(
 ) -> Iterator[tuple[Tensor, Sequence[Proposal]]]:
     """Positions of rows, (q,), and the proposals for these, one per rank; together all m rows.
 
-    Threads share the method, its model and its decoders: what one of them fits the others need
+    Threads share the method, its model and its decoders: one that a thread fits the others need
     not. Processes would fit it again, each in every call.
 
     Args:
@@ -142,18 +142,18 @@ def proposed(
         attempt: a search that is continued, in one thread.
     """
     every = torch.arange(len(case))
-    if n_jobs == 1 or len(case) < 2 * FEWEST_ROWS:
+    if n_jobs == 1 or not method.in_threads or len(case) < 2 * FEWEST_ROWS:
         yield every, method._alternatives(case, k, attempt)
         return
     import joblib
 
     parts = every.tensor_split(min(joblib.effective_n_jobs(n_jobs), len(case) // FEWEST_ROWS))
-    calls = [joblib.delayed(_searched)(method, case.select(at), k) for at in parts]
+    search = joblib.delayed(handed_over(_searched))
+    calls = [search(method, case.select(at), k) for at in parts]
     found = joblib.Parallel(n_jobs=len(parts), backend="threading")(calls)
     yield from zip(parts, found, strict=True)
 
 
-@one_thread()
 def _searched(method: Method, case: Case, k: int) -> Sequence[Proposal]:
     """The proposals for the rows of a case, one per rank; without a bar each."""
     with progress(False):

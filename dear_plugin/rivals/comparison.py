@@ -86,7 +86,7 @@ def compare(
         within: constraints of this call only, for every method.
         reference: the name of the method that the others are compared with; None for the first.
         seed: of the bootstrap.
-        n_jobs: the threads that search the rows, as for `generate`; `seconds` are then unknown.
+        n_jobs: the threads that search the rows, as for `generate`.
         progress: show a bar of work of more than two seconds, in a terminal or a notebook.
 
     Raises:
@@ -118,8 +118,7 @@ def compare(
         for name, method in bar([*methods.items()], "compare, methods"):
             start = time.process_time()
             results[name] = method.generate(frame, target, within=within, n_jobs=n_jobs)
-            seconds = time.process_time() - start if n_jobs == 1 else np.nan
-            parts.append(_tidy(name, method, results[name], seconds))
+            parts.append(_tidy(name, method, results[name], time.process_time() - start))
     return Comparison(pd.concat(parts, ignore_index=True), results, reference, seed)
 
 

@@ -72,7 +72,7 @@ class Vetted(RecourseMethod):
         super().__init__(
             known["model"], method.schema, output=known["output"], encode=known["encode"]
         )
-        self.method = method
+        self.method, self.in_threads = method, method.in_threads
         self.search = Search() if search is None else search
         require_instance("search", self.search, Search)
         self.encoder, self.classifier = method.encoder, method.classifier

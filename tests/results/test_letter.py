@@ -293,6 +293,9 @@ class TestAmounts:
             ("square metres", ("2.5", "1.0 square metre")),
             ("inches", ("2.5", "1.0 inch")),
             ("status", ("2.5", "1.0 status")),
+            ("companies", ("2.5", "1.0 company")),
+            ("ms", ("2.5", "1.0 ms")),
+            ("mbps", ("2.5", "1.0 mbps")),
         ],
     )
     def test_a_unit_that_is_a_number_is_said_in_full(self, unit, told):
@@ -306,6 +309,12 @@ class TestAmounts:
     def test_a_german_unit_has_its_singular(self, unit, told):
         feature = Feature("a", Kind.NUMERIC, precision=0, unit=unit)
         assert LetterTemplate.of("de")._ends(feature, 3.0, 1.0)[1] == told
+
+    def test_a_template_may_name_what_a_unit_is_of_one(self, tmp_path):
+        own, text = tmp_path / "own.toml", (FOLDER / "en.toml").read_text(encoding="utf8")
+        own.write_text(text.replace('single = ""', 'single = "buses bus"'), encoding="utf8")
+        feature = Feature("a", Kind.NUMERIC, precision=0, unit="buses a day")
+        assert LetterTemplate.of(own)._ends(feature, 3.0, 1.0)[1] == "1 bus a day"
 
     def test_no_verb_agrees_with_a_label(self, loans):
         """ "the monthly charges is at most" cannot be written."""

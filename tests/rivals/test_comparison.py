@@ -168,10 +168,9 @@ class TestArguments:
             compare({**methods, "half": other}, frame)
 
 
-def test_several_processes_give_the_same_answers_and_no_seconds(methods, frame):
+def test_several_threads_give_the_same_answers(methods, frame):
     rows = frame.head(18)
     one, two = (compare(methods, rows, progress=False, n_jobs=jobs) for jobs in (1, 2))
-    assert two.table["seconds"].isna().all() and two.summary["cpu_ms"].isna().all()
     pd.testing.assert_frame_equal(
         one.table.drop(columns="seconds"), two.table.drop(columns="seconds")
     )

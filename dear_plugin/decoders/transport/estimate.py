@@ -108,7 +108,7 @@ class Estimate:
     @property
     def entries(self) -> int:
         """The number of entries of the tables that are estimated, and of the bins."""
-        own = (each.tables for group, each in self._draws.items() if group < TIMES)
+        own = (each.tables for group, each in [*self._draws.items()] if group < TIMES)
         tables = [self.point[0], *own]
         return sum(each.entries for each in tables) + self.axis.bins.numel()
 
