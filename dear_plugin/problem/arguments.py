@@ -101,7 +101,7 @@ def interval(feature: Feature, pair: Any, n: int) -> tuple[Tensor, Tensor]:
         )
     if not np.all(low <= high):
         raise ConstraintError(f"{where}: low must not exceed high, got {shown(pair)}")
-    return torch.as_tensor(low), torch.as_tensor(high)
+    return torch.tensor(low), torch.tensor(high)  # copies: frames may be read-only
 
 
 def costs_of(name: str, given: Any, n: int) -> Tensor:

@@ -1,5 +1,7 @@
 """The model of `--model`: files and modules, and whose code may run."""
 
+from importlib.util import find_spec
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -9,6 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from dear_plugin.command import model_of
 from dear_plugin.command.models import on_its_columns
 from dear_plugin.errors import InputError
+
+NEEDS_SKOPS = pytest.mark.skipif(find_spec("skops") is None, reason="skops is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +47,7 @@ def test_a_module_of_the_present_folder(tmp_path, monkeypatch):
     ("text", "message"),
     [
         ("absent.joblib", "absent.joblib: expected a file of joblib.*No such file"),
-        ("absent.skops", "absent.skops: .*No such file"),
+        pytest.param("absent.skops", "absent.skops: .*No such file", marks=NEEDS_SKOPS),
         ("no_such_module:model", "or module:attribute; No module named"),
         ("json:nothing", "has no attribute 'nothing'"),
         ("os.path:nothing", "has no attribute 'nothing'"),

@@ -213,8 +213,11 @@ class TestRanges:
         there = fitted.decoders.resample((1,), result.x, values, torch.arange(-15, 1))
         there = result.question.case.feasible.project(result.x, there, torch.arange(8))
         middle = (there[..., j] - result.x[:, [j]]).mean(1)
-        far = np.quantile((every.mean(1) - middle[:, None]).abs(), 0.834, axis=1, method="weibull")
-        outer = np.quantile(every.flatten(1), [0.025, 0.975], axis=1, method="weibull")
+        far = np.quantile(
+            (every.mean(1) - middle[:, None]).abs().numpy(), 0.834, axis=1, method="weibull"
+        )
+        outer = np.quantile(every.flatten(1).numpy(), [0.025, 0.975], axis=1, method="weibull")
+        middle, own = middle.numpy(), own.numpy()
         expected = {
             "low": np.minimum(middle - far, own),
             "high": np.maximum(middle + far, own),

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -50,7 +51,9 @@ class Model:
     """A classifier of scikit-learn on numbers and codes of categories."""
 
     def __init__(self, frame, label, kind, seed):
-        self.levels = {n: sorted(frame[n].unique()) for n in frame if frame[n].dtype == object}
+        self.levels = {
+            n: sorted(frame[n].unique()) for n in frame if not is_numeric_dtype(frame[n])
+        }
         self.scaler = StandardScaler().fit(self._codes(frame))
         self.inner = {
             "line": LogisticRegression(max_iter=500),
