@@ -128,7 +128,7 @@ def random_table(seed):
 
 def value(text, column):
     """What a text says that a cell becomes, in the column's own kind."""
-    if column.dtype == object:
+    if not is_numeric_dtype(column):
         return text
     return float(text.replace(",", ""))
 
