@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Self, TypeVar
 
-from dear_plugin._threads import handed_over
+from dear_plugin._threads import in_threads
 
 Step = TypeVar("Step")
 
@@ -98,11 +98,8 @@ def each_in_threads(call: Callable[[Step], object], items: Sequence[Step], what:
         if _COUNT.get() == 1 or len(items) < 2:
             for item in items:
                 step(item)
-            return
-        import joblib
-
-        each = joblib.delayed(handed_over(step))
-        joblib.Parallel(n_jobs=_COUNT.get(), backend="threading")(map(each, items))
+        else:
+            in_threads(step, ((item,) for item in items), _COUNT.get())
 
 
 def _watched() -> bool:

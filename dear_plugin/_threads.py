@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from functools import cache
+from typing import Any, TypeVar, TypeVarTuple
 
 import torch
 from threadpoolctl import ThreadpoolController
 
-P = ParamSpec("P")
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class _Thread(threading.local):
@@ -71,17 +71,23 @@ def users_threads() -> Iterator[None]:
             _enter()
 
 
-def handed_over(call: Callable[P, T]) -> Callable[P, T]:
-    """A function for another thread, in `one_thread`, with the user's counts of this one."""
+def in_threads(call: Callable[[*Ts], T], items: Iterable[tuple[*Ts]], count: int) -> list[T]:
+    """What a function makes of each of some arguments, in so many threads; -1 for all cores.
+
+    Each is in `one_thread`, with the user's counts of this one.
+    """
+    import joblib
+
     counts = _THREAD.counts
 
-    @wraps(call)
-    def own(*args: P.args, **kwargs: P.kwargs) -> T:
+    def own(*args: *Ts) -> T:
         with one_thread():
             _THREAD.counts = counts or _THREAD.counts
-            return call(*args, **kwargs)
+            return call(*args)
 
-    return own
+    each = joblib.delayed(own)
+    found: list[T] = joblib.Parallel(count, backend="threading")(each(*args) for args in items)
+    return found
 
 
 def _enter() -> None:

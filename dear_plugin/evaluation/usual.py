@@ -28,7 +28,9 @@ class Usual:
 
     def ends(self, row: Tensor, j: int) -> tuple[float, float]:
         """The least and the greatest usual value of a number in a row, (p,), and in all rows."""
-        weights, fitted, values = self._fits.setdefault(j, self._fits.get(j) or self._fit(j))
+        if j not in self._fits:
+            self._fits[j] = self._fit(j)
+        weights, fitted, values = self._fits[j]
         far = (fitted - self._others(row[None], j) @ weights).abs()
         alike = values[far.argsort(stable=True)[:ALIKE]]
         low, high = alike.quantile(torch.tensor([OUTER, 1.0 - OUTER]).double()).tolist()

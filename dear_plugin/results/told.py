@@ -59,8 +59,10 @@ def moderate(result: Result, at: int) -> bool:
     """
     if not bool(result.success[at] & result.acts[at]):
         return False
-    asked = far_changes(result, at) or rare_values(result, at) or unclear_changes(result, at)
-    return not (asked and result.proposal.searched)
+    if not result.proposal.searched:
+        return True
+    unfit = far_changes(result, at) or rare_values(result, at) or unclear_changes(result, at)
+    return not unfit
 
 
 def advisable(result: Result, at: int) -> bool:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._progress import progress
-from dear_plugin._threads import handed_over
+from dear_plugin._threads import in_threads
 from dear_plugin.data.columns import patch
 from dear_plugin.errors import InputError, shown
 from dear_plugin.problem.case import Case
@@ -148,9 +148,7 @@ def proposed(
     import joblib
 
     parts = every.tensor_split(min(joblib.effective_n_jobs(n_jobs), len(case) // FEWEST_ROWS))
-    search = joblib.delayed(handed_over(_searched))
-    calls = [search(method, case.select(at), k) for at in parts]
-    found = joblib.Parallel(n_jobs=len(parts), backend="threading")(calls)
+    found = in_threads(_searched, ((method, case.select(at), k) for at in parts), len(parts))
     yield from zip(parts, found, strict=True)
 
 
