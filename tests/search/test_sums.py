@@ -1,9 +1,13 @@
 """Sums: what is tried on several features is predicted by addition."""
 
+from collections import Counter
+
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 
+from dear_plugin import DEAR, Schema
 from dear_plugin.search.asking import answered
 from dear_plugin.search.sums import offered, sums
 from dear_plugin.search.table import Table
@@ -73,3 +77,13 @@ def test_one_feature_is_added_to_what_was_tried(table):
     assert set(table.set[first].tolist()) == {1} and set(table.set[second].tolist()) == {0}
     assert set(table.row[first].tolist()) == {0, 1}
     assert torch.equal(table.row[first], table.row[second])
+
+
+def test_where_no_combination_promises_anything_few_sets_are_fitted():
+    values = np.random.default_rng(0).normal(size=(400, 8))
+    frame = pd.DataFrame(values, columns=list("abcdefgh"))
+    dear = DEAR(lambda rows: np.full(len(rows), 0.1), Schema.infer(frame)).fit(frame)
+    dear.generate(frame.head(1))
+    assert Counter(len(acted) for acted, _ in dear.decoders._fitted) == {1: 8} | dict.fromkeys(
+        (2, 3, 4, 5), 2
+    )
