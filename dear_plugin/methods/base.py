@@ -186,11 +186,11 @@ class RecourseMethod(Named, Estimator, ABC):
         target = target.for_rows(frame.index) if isinstance(target, Target) else target
         frame = self._converted(frame)
         frozen, not_acted = held_cells(within, len(frame), self.schema)
-        fixed: Tensor | None = frozen | not_acted | ~acts
-        x, bad = self.encoder.readable_rows(frame, fixed)
-        if not self._scores_new(frame, x, bad):
-            fixed = None
-            x, bad = self.encoder.readable_rows(frame)
+        identifiers = torch.tensor([f.identifier for f in self.schema]).expand_as(frozen)
+        for fixed in (frozen | not_acted | ~acts, identifiers, torch.zeros_like(frozen)):
+            x, bad = self.encoder.readable_rows(frame, fixed)
+            if self._scores_new(frame, x, bad):
+                break
         if bad and on_error == "raise":
             self.encoder.rows(frame, fixed)
         unreadable = np.full(len(x), "", dtype=object)

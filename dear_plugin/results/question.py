@@ -186,6 +186,23 @@ class Question:
         lawful = self.case.feasible.keeps_rules(seen, every, alone=True)
         return self.decided(after, seen, every)[1] & lawful
 
+    def repaired(self, rows: Tensor, direct: Tensor, told: Tensor | bool = False) -> Tensor:
+        """(n, p) the same rows, of which is set what actions, and what is told, force.
+
+        Args:
+            rows: (n, p) with the actions in place.
+            direct: (n, p) bool, what is acted on.
+            told: (n, p) bool, what else stays as it is.
+        """
+        still, order = direct.clone(), self.method.encoder.schema.causal_order
+        for acted in still.unique(dim=0) if order.is_stated else ():
+            held = list(order.held(acted.nonzero()[:, 0].tolist()))
+            still[:, held] |= (direct == acted).all(1)[:, None]
+        every, still = torch.arange(len(self.case)), still | torch.as_tensor(told)
+        return self.case.feasible.repair(self.case.x, rows[:, None], still, every, forced=True)[
+            :, 0
+        ]
+
     def decided(self, frame: pd.DataFrame, seen: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """(m, c) scores and (m,) bool, the wanted decision, of a frame of rows at positions."""
         classifier = self.method.trained.classifier

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.evaluation.costs import split
 from dear_plugin.results.changes import Line, frame, lines, only
+from dear_plugin.results.needed import needed
 from dear_plugin.results.proposal import KINDS, Proposal
 from dear_plugin.results.question import Credibility, Question
 from dear_plugin.results.reasons import complete, obstacles, reasons
@@ -160,10 +161,11 @@ class Result:
     def lines(self) -> list[list[Line]]:
         """(n,) the lines of `changes` of each row."""
         rows = self.x, self.proposal.rows, self.alone
+        least = needed(self.question, self.proposal, self.spread)
         return lines(
             *(self.encoder, rows, self.proposal.direct),
             frames=self.labelled,
-            spread=self.spread,
+            spread=replace(self.spread, least=least),
             ranges=self.ranges,
             ranking=self.ranking,
         )
@@ -179,7 +181,7 @@ class Result:
           "indirect", what is expected to follow;
         - `old` and `new`, the values in the factual and the counterfactual; `alone`, the value
           with the action alone; `least`, the value up to which an indirect change must happen,
-          `old` where it need not;
+          `old` where the answer does not need it beside the others;
         - `low` and `high`, the ends of the change of a number on average of people like the row,
           in its own unit; `low_one` and `high_one`, of the change of one person;
         - `agree`, in how many of the `redraws` it changes;
@@ -263,17 +265,8 @@ class Result:
     @lazy
     def alone(self) -> Tensor:
         """(n, p) the factuals with the action alone, and what it forces."""
-        return self.repaired(torch.where(self.proposal.direct, self.proposal.rows, self.x))
-
-    def repaired(self, rows: Tensor, told: Tensor | bool = False) -> Tensor:
-        """(n, p) the same rows, of which is set what actions, and what is told, (n, p), force."""
-        case, still = self.question.case, self.proposal.direct.clone()
-        order = self.encoder.schema.causal_order
-        for acted in still.unique(dim=0) if order.is_stated else ():
-            held = list(order.held(acted.nonzero()[:, 0].tolist()))
-            still[:, held] |= (self.proposal.direct == acted).all(1)[:, None]
-        every, still = torch.arange(len(self)), still | torch.as_tensor(told)
-        return case.feasible.repair(case.x, rows[:, None], still, every, forced=True)[:, 0]
+        direct = self.proposal.direct
+        return self.question.repaired(torch.where(direct, self.proposal.rows, self.x), direct)
 
     @property
     def changed(self) -> Tensor:

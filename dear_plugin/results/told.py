@@ -21,7 +21,7 @@ from dear_plugin.search.settings import CRITERIA
 # Significant digits of amounts, None for the exact value, and how many of the changes that must
 # follow are named: what the model accepts first is told.
 DIGITS: tuple[int | None, ...] = (2, 3, None)
-NAMED = (1, 2, 3)
+NAMED = (0, 1, 2, 3)
 MOST_USUAL = 2
 # An indirect change is named from this many standard deviations of the training rows on.
 LEAST_NAMED = 0.1
@@ -255,12 +255,13 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
     index, needed = result.encoder.schema.index, torch.zeros_like(direct)
     acts = [[(line, line.new) for line in draft if line.kind == "direct"] for draft in drafts]
     musts = [[(line, line.least) for line in draft if line.is_needed] for draft in drafts]
-    whole = result.repaired(_written(result, reached, acts))
-    least = result.repaired(_written(result, torch.where(direct, reached, x), acts))
+    repaired = result.question.repaired
+    whole = repaired(_written(result, reached, acts), direct)
+    least = repaired(_written(result, torch.where(direct, reached, x), acts), direct)
     alone = least
     for i, some in enumerate(musts):
         needed[i, list(index(line.feature for line, _ in some))] = True
-    least = result.repaired(_written(result, least, musts), needed)
+    least = repaired(_written(result, least, musts), direct, needed)
     stay = torch.where(least == alone, alone, x)
     forced = [_forced(result, i, row) for i, row in enumerate(stay)]
     good, feasible = torch.ones(len(x), dtype=torch.bool), result.question.case.feasible.limits
