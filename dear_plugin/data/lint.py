@@ -204,6 +204,7 @@ def _category(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[
         return feature
     if not_known(feature.special) and name not in marks["special"]:
         _tell_of_not_known(feature)
+    _tell_of_spellings(feature)
     if feature.circle:
         return feature
     if name not in marks["categorical"]:
@@ -233,6 +234,19 @@ def _tell_of_not_known(feature: Feature) -> None:
         " others",
         *(name, levels, name, levels, name),
     )
+
+
+def _tell_of_spellings(feature: Feature) -> None:
+    """Say which levels are most likely one, which an action must not change to another."""
+    found: dict[str, list[str]] = {}
+    for level in feature.choices:
+        found.setdefault("".join(str(level).casefold().split()), []).append(str(level))
+    if several := [own for own in found.values() if len(own) > 1]:
+        logger.warning(
+            "column %r has levels that differ only in case or spaces, %s: make one of them before"
+            " training the model; excluded={%r: %s} lets nothing change to the others",
+            *(feature.name, several[:MOST_NAMED], feature.name, several[0][1:]),
+        )
 
 
 def _tell_of_order(feature: Feature) -> None:

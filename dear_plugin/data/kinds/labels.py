@@ -24,7 +24,9 @@ from dear_plugin.data.kinds.remedies import OTHERS, line
 from dear_plugin.errors import InputError, SchemaError
 
 # Labels, in lower case, that say that a value is not known.
-NOT_KNOWN = {"", "?", "n/a", "nan", "null", "unknown", "not known", "missing", "not available"}
+NOT_KNOWN = {"", "?", "n/a", "nan", "null", "unknown", "not known", "missing", "not available"} | {
+    *("no answer", "not stated", "k.a.", "k. a.", "keine angabe", "unbekannt"),
+}
 FLAGS = {("0", "1"), ("0.0", "1.0"), ("False", "True")}
 # Row values of labels that no training row has begin here and are distinct below twice MOST_CODES.
 # The latest MOST_KEPT labels are kept.
