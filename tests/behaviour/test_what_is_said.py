@@ -239,7 +239,7 @@ class TestWhatAnActionNeeds:
             assert "visits must rise to" in text and "squared must" not in text
             if letter.startswith(NONE):
                 continue
-            told = re.search(r"it is with visits at (\d+) or more\.", letter)
+            told = re.search(r"it is with visits at (\d+) or more \(now \d+\)\.", letter)
             assert told and "squared" not in letter
             pay, visits = re.search(r"pay from \d+ to (\d+)", letter)[1], int(told[1])
             row = result.factuals.loc[[label]].assign(pay=int(pay), visits=visits)
@@ -362,7 +362,7 @@ class TestLetters:
         letters = letters[letters.str.contains("To get the decision")]
         assert len(letters) > 3
         assert letters.str.contains(
-            r"This change alone is not enough, but it is with duration at \d+ or less\."
+            r"alone is not enough, but it is with duration at \d+ or less \(now \d+\)\."
         ).all()
         assert letters.str.contains("duration will usually fall to about").any()
 

@@ -314,7 +314,7 @@ def test_levels_that_differ_only_in_case_or_spaces_are_told(caplog):
     (told,) = [line for line in caplog.messages if "differ only in case" in line]
     assert "column 'crop'" in told
     assert "[['RAPE SEED', 'rapeseed'], ['Wheat', 'wheat ']]" in told
-    assert "excluded={'crop': ['rapeseed']}" in told
+    assert "excluded={'crop': [...]}" in told
 
 
 @pytest.mark.parametrize("unknown", ["?", "Unknown", "k.A.", "keine Angabe", "not stated"])

@@ -64,7 +64,7 @@ class TestWhatItSays:
         assert re.search(r"\nTo get the decision you want, reduce the loan from [\d,]+ to", letter)
         assert re.search(r"euros\. Then the term will usually fall to about \d+ m", letter)
         assert re.search(
-            r"This change alone is not enough, but it is with the term at \d+ months or less\.",
+            r"alone is not enough, but it is with the term at \d+ months or less \(now \d+\)\.",
             letter,
         )
         assert letter.endswith(WORDS["caution"])
