@@ -10,7 +10,7 @@ import dataclasses
 import logging
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.data.kinds.labels import not_known
 from dear_plugin.data.kinds.remedies import DAYS, are_dates, as_numbers, line, parsed
 from dear_plugin.data.scales import words_in_order
+from dear_plugin.data.stated import Stated
 from dear_plugin.errors import argument
 
 # A category is not acted on by default if it has more than MANY_LEVELS levels, or more than
@@ -30,11 +31,6 @@ MANY_LEVELS, SOME_LEVELS, ROWS_A_LEVEL = 100, 12, 5
 PARSED = 0.9
 # The most rows that a message names.
 MOST_NAMED = 5
-# The arguments that say what a column is, which then is no identifier.
-STATED = (
-    *("numeric", "categorical", "ordered", "increasing", "decreasing", "ranges", "units"),
-    "cyclic",
-)
 
 # Words, or parts of words, of names in lower case with "_" around each word, and what they say.
 SENSITIVE = "have names of attributes that cannot be changed"
@@ -54,24 +50,22 @@ logger = logging.getLogger(__name__)
 names_logger = logger.getChild("names")
 
 
-def inspect(
-    frame: pd.DataFrame, features: Sequence[Feature], marks: Mapping[str, Sequence[str]]
-) -> list[Feature]:
+def inspect(frame: pd.DataFrame, features: Sequence[Feature], stated: Stated) -> list[Feature]:
     """Features with identifiers and categories of many levels marked; tells of their columns.
 
     Args:
         frame: training rows.
         features: the inferred features of its columns.
-        marks: the features that each argument of `Schema.infer` names.
+        stated: what a user says of them.
     """
     _tell_of_missing(frame, features)
     found = []
     with np.errstate(over="ignore"):  # the schema rejects a range that overflows
         for feature in features:
-            marked = _with_identifier(frame[feature.name], feature, marks)
+            marked = _with_identifier(frame[feature.name], feature, stated)
             if not marked.identifier:
                 tell = _category if feature.choices else _number
-                marked = tell(frame[feature.name], marked, marks)
+                marked = tell(frame[feature.name], marked, stated)
             found.append(marked)
     return found
 
@@ -90,13 +84,11 @@ def _tell_of_missing(frame: pd.DataFrame, features: Sequence[Feature]) -> None:
         )
 
 
-def _with_identifier(
-    column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]
-) -> Feature:
+def _with_identifier(column: pd.Series, feature: Feature, stated: Stated) -> Feature:
     """A feature marked as an identifier if it is one: stated, by its values or by its name."""
-    name, is_stated = feature.name, feature.name in marks["identifiers"]
+    name, is_stated = feature.name, feature.name in stated.names("identifiers")
     if not is_stated:
-        if feature.ranked or any(name in marks[what] for what in STATED):
+        if feature.ranked or stated.says_what(name):
             return feature
         found = identifiers.evidence(column, name, not feature.choices)
         if not found:
@@ -139,7 +131,7 @@ def _amounts_as_text(column: pd.Series) -> tuple[str, str]:
     return ("numbers", as_numbers(column)) if is_amount else ("", "")
 
 
-def _number(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]) -> Feature:
+def _number(column: pd.Series, feature: Feature, stated: Stated) -> Feature:
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     known = ~np.isnan(values) & ~np.isin(values, feature.special)
     far = np.flatnonzero(known)[gross(values[known])]
@@ -153,7 +145,7 @@ def _number(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[st
             *(feature.name, _shown(codes), feature.name, _shown(codes)),
         )
     elif feature.observed:
-        _tell_of_observed(feature, feature.name in marks["numeric"])
+        _tell_of_observed(feature, feature.name in stated.names("numeric"))
     return feature
 
 
@@ -192,21 +184,21 @@ def _shown(values: Sequence[float]) -> list[float]:
     return [int(value) if value.is_integer() else value for value in values]
 
 
-def _category(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]) -> Feature:
+def _category(column: pd.Series, feature: Feature, stated: Stated) -> Feature:
     name, levels, rows = feature.name, len(feature.choices), len(column)
     if feature.ranked:
-        if name not in marks["ordered"] and not feature.ordered:
+        if name not in stated.names("ordered") and not feature.ordered:
             logger.info(
                 "column %r holds numbers and ranges in the order %s; categorical=[%r] ignores it,"
                 " ordered= states another",
                 *(name, list(feature.levels), name),
             )
         return feature
-    if not_known(feature.special) and name not in marks["special"]:
+    if not_known(feature.special) and name not in stated.names("special"):
         _tell_of_not_known(feature)
     if feature.circle:
         return feature
-    if name not in marks["categorical"]:
+    if name not in stated.names("categorical"):
         _tell_of_order(feature)
     if _is_text_of_numbers(column, feature):
         logger.warning(

@@ -96,6 +96,11 @@ class Schema(Inferred):
         return tuple(f.name for f in self.features)
 
     @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns of frames whose cells are numbers, not labels."""
+        return tuple(column.name for column in self.columns if not column.choices)
+
+    @property
     def mutable(self) -> tuple[str, ...]:
         """The features that may change."""
         return tuple(f.name for f in self.features if not f.immutable)

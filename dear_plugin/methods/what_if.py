@@ -24,7 +24,7 @@ from dear_plugin.problem.case import Case
 from dear_plugin.problem.limits import Limits
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal, identity_proposal
-from dear_plugin.results.words import join, number
+from dear_plugin.results.words import join, number, one
 from dear_plugin.search import SearchProblem
 
 Actions: TypeAlias = Mapping[str, Any] | pd.DataFrame
@@ -191,9 +191,9 @@ def _refusal(limits: Limits, feature: Feature, row: int, j: int, wanted: float) 
         return Reason.NOT_ONE.format(feature.called)
     if bool(limits.not_actionable[row, j]):
         return Reason.NOT_ACTIONABLE.format(feature.called)
-    if feature.choices:
-        (level,) = feature.cells(np.array([wanted]))
-        return Reason.NOT_THIS_VALUE.format(feature.called, level)
+    (cell,) = feature.cells(np.array([wanted]))
+    if not feature.is_amount(cell):
+        return Reason.NOT_THIS_VALUE.format(feature.called, one(feature, cell))
     ends = float(limits.low[row, j]), float(limits.high[row, j])
     low, high, value = (number(end, feature.precision) for end in (*ends, wanted))
     if ends[0] > ends[1]:

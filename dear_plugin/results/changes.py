@@ -181,13 +181,14 @@ def only(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
 
 def is_amount(feature: Feature, value: Any) -> bool:
     """Whether a value is a number, and neither a code nor missing."""
-    return not (feature.choices or pd.isna(value) or value in feature.special)
+    return feature.is_amount(value)
 
 
 def is_exact(schema: Schema, feature: Feature) -> bool:
     """Whether what forces a feature sets its value, and not only a bound of it."""
     relations = (relation for relation in schema.relations if relation.is_definition)
-    return bool(feature.choices) or any(feature.name in each.members for each in relations)
+    bounded = feature.name in schema.numbers
+    return not bounded or any(feature.name in each.members for each in relations)
 
 
 def _same(one: Any, other: Any) -> bool:
