@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -131,25 +130,6 @@ class Host:
         with torch.no_grad(), evaluating(self.interface.model):
             x = torch.tensor(self.encode(frame)).to(parameter)
             return np.asarray(self.interface.get_output(x, out_tensor=True).cpu())
-
-    def number_of(self, wanted: Any) -> Any:
-        """A `desired_class` that is a label of the model as its number; others as DiCE has them.
-
-        An integer is a number, not a label, as in DiCE.
-        """
-        if isinstance(wanted, Integral):
-            return int(wanted)
-        labels = self.classes_.tolist() if hasattr(self, "classes_") else []
-        one = np.ndim(wanted) == 0
-        if one and wanted in labels:
-            return labels.index(wanted)
-        if one and wanted == "opposite":
-            return wanted
-        pairs = [f"{i} for {x!r}" if x != i else f"{i}" for i, x in enumerate(labels)]
-        raise UserConfigValidationException(
-            f"The target class for {wanted} could not be identified: expected 'opposite' or the"
-            f" number of a class ({', '.join(pairs) or 'the model names none'}), got {wanted!r}"
-        )
 
 
 class OheMinMax:

@@ -13,6 +13,7 @@ import pandas as pd
 from dear_plugin.data import identifiers
 from dear_plugin.data.attributes import with_infinity
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.given import Given
 from dear_plugin.data.kinds import dummies
 from dear_plugin.data.kinds import levels as in_order
 from dear_plugin.data.kinds.cyclic import Cyclic
@@ -21,7 +22,6 @@ from dear_plugin.data.kinds.levels import Levels
 from dear_plugin.data.kinds.number import Number
 from dear_plugin.data.kinds.remedies import as_numbers, complaint, line
 from dear_plugin.data.lint import inspect, warn_of_names
-from dear_plugin.data.stated import Stated
 from dear_plugin.errors import SchemaError, shown, unknown
 
 # In the order in which they are tried for a training column.
@@ -77,26 +77,26 @@ def feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
 
 
 def with_stated(
-    features: Sequence[Feature], stated: Stated, names: Sequence[str]
+    features: Sequence[Feature], given: Given, names: Sequence[str]
 ) -> tuple[Feature, ...]:
     """Features with what a user says of those of several columns, by the names of these.
 
     Args:
         features: of all columns.
-        stated: what names no column, see `Stated.apart`.
+        given: what names no column, see `Given.apart`.
         names: the columns.
 
     Raises:
         SchemaError: names of no feature, or what does not fit one.
     """
     several = [feature.name for feature in features if feature.dummies]
-    stated.check([*names, *several])
-    marked = (_marked(f, stated) if f.name in several else f for f in features)
+    given.check([*names, *several])
+    marked = (_marked(f, given) if f.name in several else f for f in features)
     return tuple(dummies.restated(feature) for feature in marked)
 
 
 def infer_features(
-    frame: pd.DataFrame, names: Sequence[str], stated: Stated, central: float
+    frame: pd.DataFrame, names: Sequence[str], given: Given, central: float
 ) -> list[Feature]:
     """The features of a frame's columns, (n, p), with what a user says of them.
 
@@ -105,7 +105,7 @@ def infer_features(
     Args:
         frame: training rows.
         names: its feature columns.
-        stated: what a user says of them.
+        given: what a user says of them.
         central: the share of the values of a number that are central.
 
     Raises:
@@ -113,23 +113,23 @@ def infer_features(
     """
     if isinstance(central, bool) or not isinstance(central, Real) or not 0.0 < central <= 1.0:
         raise SchemaError(f"central must be a share above 0, at most 1, got {shown(central)}")
-    stated.check(names)
+    given.check(names)
     features, complaints = [], []
     for name in names:
         try:
-            features.append(_infer(frame[name], name, stated))
+            features.append(_infer(frame[name], name, given))
         except SchemaError as error:
             complaints.append(str(error))
     if complaints:
         raise SchemaError("; ".join(complaints))
-    inspected = inspect(frame, features, stated)
+    inspected = inspect(frame, features, given)
     measured = [feature.with_central(frame[feature.name], central) for feature in inspected]
-    marked = [_marked(feature, stated) for feature in measured]
-    warn_of_names(marked, stated.names("immutable"))
+    marked = [_marked(feature, given) for feature in measured]
+    warn_of_names(marked, given.names("immutable"))
     return marked
 
 
-def _infer(column: pd.Series, name: str, stated: Stated) -> Feature:
+def _infer(column: pd.Series, name: str, given: Given) -> Feature:
     """The feature of a column, (n,), without the user's constraints on changes.
 
     Raises:
@@ -137,12 +137,12 @@ def _infer(column: pd.Series, name: str, stated: Stated) -> Feature:
     """
     if advice := complaint(name, column):
         raise SchemaError(advice)
-    is_amount = name in stated.names("numeric")
-    special = stated.of("special", name, () if is_amount else None)
+    is_amount = name in given.names("numeric")
+    special = given.of("special", name, () if is_amount else None)
     codes = None if special is None else tuple(special)
-    if name in stated.names("cyclic"):
-        return Cyclic.stated(column, name, stated.of("cyclic", name), codes)
-    as_category, order = name in stated.names("categorical"), stated.of("ordered", name)
+    if name in given.names("cyclic"):
+        return Cyclic.stated(column, name, given.of("cyclic", name), codes)
+    as_category, order = name in given.names("categorical"), given.of("ordered", name)
     if order is None and codes is None and not as_category:
         order = in_order.of_ranges(column)
         # "t0037" of each row is no range, although "10 t" of many rows is.
@@ -156,36 +156,36 @@ def _infer(column: pd.Series, name: str, stated: Stated) -> Feature:
     return feature if order is None else in_order.as_stored(feature, column)
 
 
-def _marked(feature: Feature, stated: Stated) -> Feature:
+def _marked(feature: Feature, given: Given) -> Feature:
     """A feature with the user's constraints on changes, and its texts."""
-    name, label = feature.name, stated.of("labels", feature.name, {})
+    name, label = feature.name, given.of("labels", feature.name, {})
     texts = label if isinstance(label, Mapping) else {"": label}
     if unnamed := [level for level in texts if level not in {"", *feature.choices}]:
         known = feature.choices or "categories (categorical= makes some of numbers)"
         raise SchemaError(f"labels[{name!r}]: expected levels among {known}, got {unnamed}")
     levels = tuple(texts.get(c, "") for c in feature.choices) if {*texts} - {""} else None
-    is_up, is_down = (name in stated.names(what) for what in ("increasing", "decreasing"))
+    is_up, is_down = (name in given.names(what) for what in ("increasing", "decreasing"))
     return dataclasses.replace(
         feature,
-        immutable=feature.immutable or name in stated.names("immutable"),
-        excluded=(*dict.fromkeys((*feature.excluded, *stated.of("excluded", name, ()))),),
+        immutable=feature.immutable or name in given.names("immutable"),
+        excluded=(*dict.fromkeys((*feature.excluded, *given.of("excluded", name, ()))),),
         direction=is_up - is_down,
-        limits=_limits_of(feature, stated.of("ranges", name)),
+        limits=_limits_of(feature, given.of("ranges", name)),
         label=texts.get("", feature.label),
         level_labels=feature.level_labels if levels is None else levels,
-        unit=stated.of("units", name, ""),
-        step=_step_of(feature, stated),
-        cost=stated.of("costs", name, feature.cost),
+        unit=given.of("units", name, ""),
+        step=_step_of(feature, given),
+        cost=given.of("costs", name, feature.cost),
     )
 
 
-def _step_of(feature: Feature, stated: Stated) -> float | None:
+def _step_of(feature: Feature, given: Given) -> float | None:
     """The step that is stated of a number; None where none is, 0 for any value."""
-    if feature.name not in stated.names("steps"):
+    if feature.name not in given.names("steps"):
         return None
     if feature.choices:
         raise SchemaError(f"steps[{feature.name!r}]: expected a numeric feature, got categories")
-    return stated.of("steps", feature.name) or 0.0
+    return given.of("steps", feature.name) or 0.0
 
 
 def _limits_of(

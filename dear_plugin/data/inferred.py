@@ -10,11 +10,11 @@ import pandas as pd
 from dear_plugin._threads import one_thread
 from dear_plugin.data import graph
 from dear_plugin.data.definitions import infer_relations
+from dear_plugin.data.given import Given
 from dear_plugin.data.inference import feature_names, infer_features, with_stated
 from dear_plugin.data.kinds import dummies
 from dear_plugin.data.relations import without_computed
 from dear_plugin.data.rule import Condition, Rule
-from dear_plugin.data.stated import Stated
 from dear_plugin.errors import SchemaError, argument, shown
 
 
@@ -107,12 +107,12 @@ class Inferred:
             SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
                 that are neither numbers nor categories; all complaints at once.
         """
-        stated = Stated(locals())
+        given = Given(locals())
         for what, some in {"orders": orders, "exactly_one": exactly_one, "rules": rules}.items():
             if some is not None and not isinstance(some, Iterable):
                 raise SchemaError(f"{argument(what)} must be a list, got {shown(some)}")
         names = feature_names(frame, target)
-        own, whole = stated.apart(names)
+        own, whole = given.apart(names)
         marked = infer_features(frame, names, own, central)
         features = dummies.together(marked, dummies.infer(frame, marked, exactly_one))
         features = with_stated(features, whole, names)

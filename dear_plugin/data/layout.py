@@ -55,6 +55,7 @@ class Layout:
         shares: (p,) what a change counts: 0 of an identifier.
         compared: (d,) bool, the encoded columns of what is no identifier.
         grid: the decimals of the features.
+        observed: the only values, (l,) ascending, of the features that take no others.
     """
 
     def __init__(self, features: Sequence[Feature]) -> None:
@@ -75,6 +76,8 @@ class Layout:
         self.shares = torch.tensor([0.0 if f.identifier else 1.0 for f in features])
         self.compared = self.shares[self.feature_of] > 0.0
         self.grid = Grid.of(0 if f.categories else f.precision for f in features)
+        few = {j: sorted(f.observed) for j, f in enumerate(features) if f.observed}
+        self.observed = {j: torch.tensor(known, dtype=torch.float64) for j, known in few.items()}
         some = {j: f.special_values for j, f in enumerate(features) if len(f.special_values)}
         # The row values of codes and missing numbers, and of labels that are missing or not known.
         self._coded = {j: values for j, values in some.items() if not features[j].categories}

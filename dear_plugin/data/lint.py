@@ -16,12 +16,13 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.data import identifiers
-from dear_plugin.data.codes import MOST_CODES, Array, gross, suspected_codes
+from dear_plugin.data.codes import MOST_CODES, gross, suspected_codes
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.given import Given
+from dear_plugin.data.kinds.cells import Array
 from dear_plugin.data.kinds.labels import not_known
 from dear_plugin.data.kinds.remedies import DAYS, are_dates, as_numbers, line, parsed
 from dear_plugin.data.scales import words_in_order
-from dear_plugin.data.stated import Stated
 from dear_plugin.errors import argument
 
 # A category is not acted on by default if it has more than MANY_LEVELS levels, or more than
@@ -50,22 +51,22 @@ logger = logging.getLogger(__name__)
 names_logger = logger.getChild("names")
 
 
-def inspect(frame: pd.DataFrame, features: Sequence[Feature], stated: Stated) -> list[Feature]:
+def inspect(frame: pd.DataFrame, features: Sequence[Feature], given: Given) -> list[Feature]:
     """Features with identifiers and categories of many levels marked; tells of their columns.
 
     Args:
         frame: training rows.
         features: the inferred features of its columns.
-        stated: what a user says of them.
+        given: what a user says of them.
     """
     _tell_of_missing(frame, features)
     found = []
     with np.errstate(over="ignore"):  # the schema rejects a range that overflows
         for feature in features:
-            marked = _with_identifier(frame[feature.name], feature, stated)
+            marked = _with_identifier(frame[feature.name], feature, given)
             if not marked.identifier:
                 tell = _category if feature.choices else _number
-                marked = tell(frame[feature.name], marked, stated)
+                marked = tell(frame[feature.name], marked, given)
             found.append(marked)
     return found
 
@@ -84,11 +85,11 @@ def _tell_of_missing(frame: pd.DataFrame, features: Sequence[Feature]) -> None:
         )
 
 
-def _with_identifier(column: pd.Series, feature: Feature, stated: Stated) -> Feature:
+def _with_identifier(column: pd.Series, feature: Feature, given: Given) -> Feature:
     """A feature marked as an identifier if it is one: stated, by its values or by its name."""
-    name, is_stated = feature.name, feature.name in stated.names("identifiers")
+    name, is_stated = feature.name, feature.name in given.names("identifiers")
     if not is_stated:
-        if feature.ranked or stated.says_what(name):
+        if feature.ranked or given.says_what(name):
             return feature
         found = identifiers.evidence(column, name, not feature.choices)
         if not found:
@@ -131,7 +132,7 @@ def _amounts_as_text(column: pd.Series) -> tuple[str, str]:
     return ("numbers", as_numbers(column)) if is_amount else ("", "")
 
 
-def _number(column: pd.Series, feature: Feature, stated: Stated) -> Feature:
+def _number(column: pd.Series, feature: Feature, given: Given) -> Feature:
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     known = ~np.isnan(values) & ~np.isin(values, feature.special)
     far = np.flatnonzero(known)[gross(values[known])]
@@ -145,7 +146,7 @@ def _number(column: pd.Series, feature: Feature, stated: Stated) -> Feature:
             *(feature.name, _shown(codes), feature.name, _shown(codes)),
         )
     elif feature.observed:
-        _tell_of_observed(feature, feature.name in stated.names("numeric"))
+        _tell_of_observed(feature, feature.name in given.names("numeric"))
     return feature
 
 
@@ -184,21 +185,21 @@ def _shown(values: Sequence[float]) -> list[float]:
     return [int(value) if value.is_integer() else value for value in values]
 
 
-def _category(column: pd.Series, feature: Feature, stated: Stated) -> Feature:
+def _category(column: pd.Series, feature: Feature, given: Given) -> Feature:
     name, levels, rows = feature.name, len(feature.choices), len(column)
     if feature.ranked:
-        if name not in stated.names("ordered") and not feature.ordered:
+        if name not in given.names("ordered") and not feature.ordered:
             logger.info(
                 "column %r holds numbers and ranges in the order %s; categorical=[%r] ignores it,"
                 " ordered= states another",
                 *(name, list(feature.levels), name),
             )
         return feature
-    if not_known(feature.special) and name not in stated.names("special"):
+    if not_known(feature.special) and name not in given.names("special"):
         _tell_of_not_known(feature)
     if feature.circle:
         return feature
-    if name not in stated.names("categorical"):
+    if name not in given.names("categorical"):
         _tell_of_order(feature)
     if _is_text_of_numbers(column, feature):
         logger.warning(

@@ -16,7 +16,7 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.inference import misfit
 from dear_plugin.data.schema import Feature
 from dear_plugin.decoders import Decoders
-from dear_plugin.errors import ConstraintError, InputError, unknown
+from dear_plugin.errors import ConstraintError, InputError
 from dear_plugin.methods.proposals import decoded
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets, why_fixed
@@ -51,10 +51,7 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
     table = _table(actions, frame)
     acted, schema = table.notna(), encoder.schema
     names = [name for name in table if bool(acted[name].any())]
-    known = dict.fromkeys([*schema.names, *schema.column_names])
-    if others := [name for name in names if name not in known]:
-        raise ConstraintError(f"actions: {unknown('features', others, known)}")
-    features = [schema.features[j] for j in schema.index(names)]
+    features = [schema.features[j] for j in schema.index(names, "actions", ConstraintError)]
     if fixed := [f for f in features if f.immutable]:
         raise ConstraintError(
             f"actions: {[f.name for f in fixed]} cannot be acted on: {why_fixed(fixed)}; leave"

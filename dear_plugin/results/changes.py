@@ -172,8 +172,7 @@ def frame(lines: Iterable[Line]) -> pd.DataFrame:
 
 def only(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
     """A frame, missing where features are not kept, (n, p) bool."""
-    of_columns = kept.numpy().T[list(schema.owner)]
-    where = dict(zip(schema.column_names, of_columns, strict=True))
+    where = dict(zip(schema.column_names, schema.of_columns(kept).T, strict=True))
     none = np.zeros(len(frame), dtype=bool)
     columns = [_only(frame[name], where.get(name, none)) for name in frame]
     return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from dear_plugin.data.definitions.numbers import Array, Rows
+from dear_plugin.data.kinds.cells import Array, Mask
 
 # The share of rows that may break a definition, also among those in which a column has not its
 # commonest value; the share if all have so few values that many rows keep it by chance.
@@ -26,7 +26,7 @@ def fitted(x: Array, t: Array) -> tuple[Array, Array, float]:
     return weights[:, 0].numpy(), residual.numpy(), float(size)
 
 
-def is_kept(off: Rows, columns: Array) -> bool:
+def is_kept(off: Mask, columns: Array) -> bool:
     """Whether rows keep a relation, also those with another than the commonest value."""
     counted = [np.unique(v, return_counts=True) for v in columns.T]
     few = all(len(distinct) <= FEW_VALUES for distinct, _ in counted)

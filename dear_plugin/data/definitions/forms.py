@@ -9,8 +9,9 @@ from fractions import Fraction
 import numpy as np
 
 from dear_plugin.data.definitions.evidence import ERRORS, is_kept
-from dear_plugin.data.definitions.numbers import Array, Indices, Rows
+from dear_plugin.data.definitions.numbers import Indices
 from dear_plugin.data.definitions.scale import Scale
+from dear_plugin.data.kinds.cells import Array, Mask
 from dear_plugin.data.relations import Relation
 
 # Factors are fractions with the first of these denominators that fits, powers are halves; a
@@ -80,7 +81,7 @@ def near_form(
 
 
 def _computed(
-    scale: Scale, here: Rows, y: int, others: Indices, weights: Array, coarse: float
+    scale: Scale, here: Mask, y: int, others: Indices, weights: Array, coarse: float
 ) -> Fit | None:
     """The relation solved for the column that is computed from the others.
 
@@ -138,7 +139,7 @@ def _simple(scale: Scale, weights: Array) -> Iterator[Array]:
 
 
 def _kept(
-    scale: Scale, here: Rows, y: int, others: Indices, weights: Array, coarse: float
+    scale: Scale, here: Mask, y: int, others: Indices, weights: Array, coarse: float
 ) -> Fit | None:
     """The relation if the rows here keep it, up to the rounding of y, or also of others."""
     t, x, raw = scale.own[here, y], scale.others[here][:, others], scale.raw[here]

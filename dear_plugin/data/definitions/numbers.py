@@ -11,14 +11,13 @@ import pandas as pd
 
 from dear_plugin.data.codes import gross
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.kinds.cells import Array
 from dear_plugin.data.kinds.number import ordinary_values
 
 # The rows that are looked at, and the least known values of a column. The largest number, and the
 # inverse of the smallest, of which squares can be summed.
 ROWS, FEWEST, LARGEST = 4000, 20, 1e100
 
-Array = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
 
 

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dear_plugin.data.definitions.numbers import Array, Numbers
+from dear_plugin.data.definitions.numbers import Numbers
+from dear_plugin.data.kinds.cells import Array
 from dear_plugin.data.relations import Relation
 
-# Rows that break an order by more than the usual distance are errors, at most this share.
+# Mask that break an order by more than the usual distance are errors, at most this share.
 ERRORS = 0.025
 # Values are near if they differ by this share of the smaller central range; the least share of
 # near rows, and if the names share a word. Values are close if they differ by this share of the

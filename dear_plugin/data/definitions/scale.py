@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.definitions.numbers import Array, Numbers, Rows
+from dear_plugin.data.definitions.numbers import Numbers
+from dear_plugin.data.kinds.cells import Array, Mask
 from dear_plugin.data.relations import Relation
 
 # The rows that are looked at.
@@ -47,18 +48,18 @@ class Scale:
         """The number of columns (m)."""
         return len(self.numbers.names)
 
-    def rows(self, columns: list[int]) -> Rows:
+    def rows(self, columns: list[int]) -> Mask:
         """(n,) bool, the rows that have the first column, and the others to explain it."""
         known = ~np.isnan(self.own[:, columns[0]])
-        out: Rows = known & ~np.isnan(self.others[:, columns[1:]]).any(1)
+        out: Mask = known & ~np.isnan(self.others[:, columns[1:]]).any(1)
         return out
 
-    def target(self, here: Rows, y: int) -> Array:
+    def target(self, here: Mask, y: int) -> Array:
         """(n,) a column less its mean; 0 in other rows."""
         out: Array = np.where(here, self.own[:, y], 0.0)
         return np.where(here, out - out.sum() / max(here.sum(), 1), 0.0)
 
-    def linked(self, target: Array, here: Rows) -> Array:
+    def linked(self, target: Array, here: Mask) -> Array:
         """(m,) the size of the correlations of columns with a target, (n,), in the rows here."""
         size = np.sqrt((target**2).sum() * _product(here.astype(np.float64), self._squares))
         sums = np.abs(_product(target, self._centred))

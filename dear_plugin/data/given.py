@@ -1,4 +1,4 @@
-"""Stated: the arguments of `Schema.infer` that name features in; what they say of each out."""
+"""Given: the arguments of `Schema.infer` that name features in; what they say of each out."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ CONTRARY = (
 )
 
 
-class Stated:
+class Given:
     """What a user says of features.
 
     Args:
@@ -89,14 +89,14 @@ class Stated:
         """Whether it says what a column is."""
         return any(name in self._given[what] for what, each in ARGUMENTS.items() if each.says_what)
 
-    def apart(self, columns: Sequence[str]) -> tuple[Stated, Stated]:
+    def apart(self, columns: Sequence[str]) -> tuple[Given, Given]:
         """What is said of columns, and of features of several columns; all, if it is wrong."""
         own, whole = dict(self._given), dict[str, Any]()
         for what, some in self._given.items():
             if ARGUMENTS[what].of_whole:
                 own[what], whole[what] = (_part(some, columns, inside) for inside in (True, False))
-        found = Stated(own)
-        return (self, Stated({})) if found.complaint(columns) else (found, Stated(whole))
+        found = Given(own)
+        return (self, Given({})) if found.complaint(columns) else (found, Given(whole))
 
     def check(self, known: Sequence[str]) -> None:
         """Raise an error unless it says what features with these names can have.
