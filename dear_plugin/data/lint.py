@@ -99,37 +99,40 @@ def _with_identifier(column: pd.Series, feature: Feature, given: Given) -> Featu
 
 
 def _tell_of_identifier(column: pd.Series, feature: Feature, found: identifiers.Evidence) -> None:
-    """Warn of an identifier by its values or its name, which may be amounts or dates as text."""
+    """Warn of an identifier by its values or its name."""
     name, other = feature.name, "categorical" if feature.choices else "numeric"
-    what, code = _amounts_as_text(column) if feature.choices else ("", "")
-    if found == "values" and what:
-        logger.warning(
-            "column %r holds %s as text, and nothing moves it or is compared by it; for a number:"
-            " %s",
-            *(name, what, line(name, code)),
-        )
+    by_values = found == "values"
+    if by_values and _tells_of_text(column, "an identifier, which nothing moves", "[.,]"):
         return
-    by, fix = {
-        "values": ("its values", f"{other}=[{name!r}] if it is none"),
-        "name": ("its name alone", f"identifiers=[{name!r}] if it is one, {other}= if not"),
-    }[found]
     logger.warning(
-        "column %r looks like an identifier by %s: nothing moves it, and nothing is compared"
+        "column %r looks like an identifier by its %s: nothing moves it, and nothing is compared"
         " by it; state %s",
-        *(name, by, fix),
+        *(name, "values" if by_values else "name alone"),
+        f"{other}=[{name!r}] if it is none"
+        if by_values
+        else f"identifiers=[{name!r}] if it is one, {other}= if not",
     )
 
 
-def _amounts_as_text(column: pd.Series) -> tuple[str, str]:
-    """What a column of text holds, and code that makes numbers of it; "" for other text.
+def _tells_of_text(column: pd.Series, read_as: str, having: str = "") -> bool:
+    """Warn of more than two texts that are dates, or numbers of which one has a pattern.
 
     Text of whole numbers alone may be that of an identifier.
     """
-    if are_dates(column):
-        return "dates", DAYS
-    has_places = column.dropna().astype(str).str.contains("[.,]").any()
-    is_amount = has_places and parsed(column).notna().mean() >= PARSED
-    return ("numbers", as_numbers(column)) if is_amount else ("", "")
+    text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
+    levels = column.dropna().drop_duplicates().astype(str)
+    if not text or len(levels) <= 2:
+        return False
+    dates, numbers = are_dates(levels), parsed(levels).notna().mean() >= PARSED
+    if not (dates or (numbers and levels.str.contains(having).any())):
+        return False
+    what, code = ("dates", DAYS) if dates else ("numbers", as_numbers(column))
+    logger.warning(
+        "column %r holds %s as text and is read as %s: in DiCE continuous_features=[..., %r]; for"
+        " a number: %s",
+        *(column.name, what, read_as, column.name, line(str(column.name), code)),
+    )
+    return True
 
 
 def _number(column: pd.Series, feature: Feature, given: Given) -> Feature:
@@ -201,12 +204,7 @@ def _category(column: pd.Series, feature: Feature, given: Given) -> Feature:
         return feature
     if name not in given.names("categorical"):
         _tell_of_order(feature)
-    if _is_text_of_numbers(column, feature):
-        logger.warning(
-            "column %r holds numbers as text and is read as a category of %d levels: %s makes it a"
-            " number, in DiCE continuous_features=[..., %r]",
-            *(name, levels, line(name, as_numbers(column)), name),
-        )
+    _tells_of_text(column, f"a category of {levels} levels")
     if levels <= MANY_LEVELS and (levels <= SOME_LEVELS or rows >= ROWS_A_LEVEL * levels):
         return feature
     logger.warning(
@@ -236,14 +234,6 @@ def _tell_of_order(feature: Feature) -> None:
             " categorical=[%r] that there is none",
             *(feature.name, feature.name, list(words), feature.name),
         )
-
-
-def _is_text_of_numbers(column: pd.Series, feature: Feature) -> bool:
-    """Whether most of the more than two levels of an object or string column are numbers."""
-    text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
-    if not text or len(feature.categories) <= 2:
-        return False
-    return bool(parsed(pd.Series(feature.categories, dtype=object)).notna().mean() >= PARSED)
 
 
 def warn_of_names(features: Sequence[Feature], immutable: Sequence[str]) -> None:

@@ -38,8 +38,8 @@ def orders(numbers: Numbers, skipped: Iterable[str]) -> list[Relation]:
     known, low = ~np.isnan(table), np.nanmin(table, 0) if table.size else np.zeros(0)
     some = np.nanquantile(table, np.linspace(0, 1, 50), 0).T if table.size else table.T
     unit = np.subtract(*np.nanquantile(table, (0.95, 0.05), 0)) if table.size else low
-    flag = np.array([set(np.unique(v[~np.isnan(v)])) == {0.0, 1.0} for v in table.T])
     words, skipped, found = [_words(name) for name in names], {*skipped}, []
+    flag = numbers.flags
     for i in [j for j, name in enumerate(names) if name not in skipped]:
         a, head = table[:, i], table[:HEAD]
         both = known[:HEAD] & known[:HEAD, [i]]

@@ -13,7 +13,7 @@ from dear_plugin.data.kinds.cells import Array, Mask
 from dear_plugin.data.relations import Relation
 
 # The rows that are looked at.
-ROWS = 1000
+FIT_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Scale:
     @classmethod
     def all(cls, numbers: Numbers) -> tuple[Scale, ...]:
         """Sums, products, and the logarithms of numbers with 0 or 1 added."""
-        raw, none = numbers.values[:ROWS], Relation("", (), weights=(), high=0.0)
+        raw, none = numbers.values[:FIT_ROWS], Relation("", (), weights=(), high=0.0)
         log, log1 = (np.log(np.where(raw + c > 0.0, raw + c, np.nan)) for c in (0.0, 1.0))
         return (
             cls(numbers, raw, raw, none),
@@ -87,7 +87,7 @@ class Scale:
     @property
     def raw(self) -> Array:
         """(n, m) the numbers."""
-        return self.numbers.values[:ROWS]
+        return self.numbers.values[:FIT_ROWS]
 
     @property
     def is_product(self) -> bool:
