@@ -18,6 +18,7 @@ from dear_plugin._progress import progress as showing
 from dear_plugin._threads import one_thread
 from dear_plugin._validation.settings import Named, jobs, one_of, require_instance
 from dear_plugin.data.columns import column_limits
+from dear_plugin.decoders import Decoders
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.estimator import Estimator
 from dear_plugin.problem.case import Case
@@ -27,7 +28,6 @@ from dear_plugin.problem.target import Label, Target, goal_of
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Attempt, Question
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.results.writing import PAST, settled
 
 __all__ = ["Case", "RecourseMethod"]
@@ -87,9 +87,7 @@ class RecourseMethod(Named, Estimator, ABC):
         """As `fit`, on rows, (n, p)."""
         self.classifier.check_fitted(rows)
         self.classifier.check_unused(rows)
-        trained = Trained(rows, self.classifier, self._copies)
-        self._learn(rows)
-        self._trained = trained
+        self._trained = Trained(rows, self.classifier, self._copies, self._learn(rows))
         return self
 
     def _converted(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -233,8 +231,12 @@ class RecourseMethod(Named, Estimator, ABC):
             )
 
     @abstractmethod
-    def _learn(self, rows: Tensor) -> None:
-        """Fit on training rows, (n, p); what is learned is assigned last, in one statement."""
+    def _learn(self, rows: Tensor) -> Decoders | None:
+        """Fit on training rows, (n, p); what is learned is assigned last, in one statement.
+
+        Returns:
+            The decoders of what follows an action, if there are any.
+        """
 
     @abstractmethod
     def _propose(self, case: Case) -> Proposal:
@@ -248,26 +250,6 @@ class RecourseMethod(Named, Estimator, ABC):
         An attempt holds what a search of the same rows has tried, if the method keeps it.
         """
         return [self._propose(case)]
-
-    def _flip_probabilities(
-        self, case: Case, proposal: Proposal, position: int
-    ) -> Mapping[int, tuple[float, float]]:
-        """Probabilities of binary features that do not flip, by feature; none by default."""
-        return {}
-
-    def _contradicted(self, acted_on: str) -> Mapping[str, str]:
-        """What held-out rows contradict after an action, in words, by feature; by default none."""
-        return {}
-
-    def _spread(self, case: Case, proposal: Proposal) -> Spread:
-        """What becomes of answers under resamples; by default there are none."""
-        none = case.x[:, None][:, :0]
-        return Spread.of(case.x, proposal.rows, none)
-
-    def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
-        """Between which ends numbers change in answers; by default those of the answers."""
-        none = case.x[:, None, None][:, :, :0]
-        return Ranges.of(case.x, proposal.rows, none, self.encoder.amounts, none[:, 0])
 
     def _of_others(
         self, case: Case, moved: Tensor, *, reasons: Sequence[str], package: str

@@ -20,7 +20,6 @@ from dear_plugin.data.rule import Condition, Rule
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError
 from dear_plugin.evaluation.report import Report, diagnose
-from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods import saving
 from dear_plugin.methods.decoder_method import DecoderMethod
 from dear_plugin.methods.what_if import Actions, curve_values, named_values, outcome
@@ -202,8 +201,9 @@ class DEAR(DecoderMethod):
             InputError: rows that do not fit the schema.
         """
         with showing(progress):
-            self._report = diagnose(self.decoders, self.encoder, self.sets, frame, seed)
-        return self._report
+            report = diagnose(self.decoders, self.encoder, self.sets, frame, seed)
+        self.trained.report = report
+        return report
 
     def save(self, folder: str | Path) -> None:
         """Write a fitted DEAR to a folder, as safetensors, without the model.
@@ -265,7 +265,7 @@ class DEAR(DecoderMethod):
             other._params["copies"] = copies
             other._copies = as_classifiers(copies, classifier, output=output, encode=encode)
         if self._trained is not None:
-            other._trained = Trained(self._trained.rows, classifier, other._copies)
+            other._trained = replace(self._trained, classifier=classifier, copies=other._copies)
         return other
 
     def with_schema(self, schema: Schema) -> DEAR:

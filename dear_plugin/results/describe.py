@@ -12,6 +12,7 @@ from dear_plugin.evaluation.consistency import CLEAR
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.changes import Line, frame
 from dear_plugin.results.result import Result
+from dear_plugin.results.spread import flip_probabilities
 from dear_plugin.results.words import (
     as_sentence,
     definition,
@@ -143,8 +144,8 @@ def _without_action(result: Result, at: int) -> str:
 
 def _answer(result: Result, at: int) -> str:
     """The action, what is expected to follow, and what is known of it."""
-    lines, schema = result.lines[at], result.encoder.schema
-    flips = result.question.method._flip_probabilities(result.question.case, result.proposal, at)
+    lines, schema, question = result.lines[at], result.encoder.schema, result.question
+    flips = flip_probabilities(question.case, result.proposal, at, question.method.trained)
     binary = {schema.features[j]: each for j, each in flips.items()}
     largest = [line for _, line in followers(result, at)]
     text = sentence(
@@ -195,7 +196,8 @@ def _certainty(result: Result, at: int) -> list[str]:
 
 def _contradicted(result: Result, at: int) -> list[str]:
     """What held-out rows contradict of the indirect changes, where they were diagnosed."""
-    known = result.question.method._contradicted(result.outcome["acted_on"].iloc[at])
+    report = result.question.method.trained.report
+    known = report.contradictions(result.outcome["acted_on"].iloc[at]) if report else {}
     names = [line.feature for line in result.lines[at] if line.kind == "indirect"]
     return [f"Held-out rows contradict {known[f]}." for f in names if f in known]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status
 from dear_plugin.results.proposal import Batch, Proposal, identity_proposal
-from dear_plugin.results.spread import Ranges, Spread
+from dear_plugin.results.spread import Spread, spread
 from dear_plugin.search.credibility import ROUNDING, Reached
 from dear_plugin.search.criteria import (
     TOLERANCE,
@@ -57,16 +57,6 @@ class Method(Protocol):
     def _alternatives(
         self, case: Case, k: int, attempt: Attempt | None = None
     ) -> Sequence[Proposal]: ...
-
-    def _spread(self, case: Case, proposal: Proposal) -> Spread: ...
-
-    def _ranges(self, case: Case, proposal: Proposal) -> Ranges: ...
-
-    def _contradicted(self, acted_on: str) -> Mapping[str, str]: ...
-
-    def _flip_probabilities(
-        self, case: Case, proposal: Proposal, position: int
-    ) -> Mapping[int, tuple[float, float]]: ...
 
 
 @dataclass(frozen=True)
@@ -206,7 +196,7 @@ class Question:
         parts = torch.arange(len(self.case)).split(ROWS_RESAMPLED)
         return Spread.joined(
             [
-                self.method._spread(self.case.select(at), proposal.select(at))
+                spread(self.case.select(at), proposal.select(at), self.method.trained)
                 for at in bar(parts, "resamples, chunks of rows")
             ]
         )

@@ -20,7 +20,7 @@ from dear_plugin.results.changes import Line, frame, lines, only
 from dear_plugin.results.proposal import KINDS, Proposal
 from dear_plugin.results.question import Credibility, Question
 from dear_plugin.results.reasons import complete, obstacles, reasons
-from dear_plugin.results.spread import Ranges, Spread
+from dear_plugin.results.spread import Ranges, Spread, ranges
 from dear_plugin.search.settings import CRITERIA
 
 TEXT_COLUMNS = ("reason", "acted_on", "kind")
@@ -198,7 +198,7 @@ class Result:
     @lazy
     def ranges(self) -> Ranges:
         """Between which ends numbers change: of people like a row, and of one person."""
-        return self.question.method._ranges(self.question.case, self.proposal)
+        return ranges(self.question.case, self.proposal, self.question.method.trained)
 
     @lazy
     def credibility(self) -> Credibility:
