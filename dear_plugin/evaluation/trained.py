@@ -20,6 +20,7 @@ from dear_plugin.decoders import Decoders
 from dear_plugin.evaluation.consistency import Consistency
 from dear_plugin.evaluation.report import Report
 from dear_plugin.evaluation.usual import Usual
+from dear_plugin.models.checks import warn_of_labels
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.models.cutoffs import cutoffs
 from dear_plugin.problem.target import Goal
@@ -216,7 +217,7 @@ class Trained:
         The spread of the scores is the unit of the margin.
         """
         scored = self.classifier.score_training_rows(_some(self.rows, SCORED_ROWS))
-        self.classifier.tell_of_labels(scored[1])
+        warn_of_labels(self.classifier, scored[1])
         return scored
 
     @lazy

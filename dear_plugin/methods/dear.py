@@ -21,6 +21,7 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError
 from dear_plugin.evaluation.report import Report, diagnose
 from dear_plugin.methods import saving
+from dear_plugin.methods.calls import question_of
 from dear_plugin.methods.decoder_method import DecoderMethod
 from dear_plugin.methods.what_if import Actions, curve_values, named_values, outcome
 from dear_plugin.models.classifier import Classifier, Output
@@ -101,7 +102,7 @@ class DEAR(DecoderMethod):
             InputError: another index, or values that a feature cannot have.
         """
         wanted = named_values(actions, frame, self.encoder)
-        question = self._question(frame, target, within, self._acts | ~wanted.isnan())
+        question = question_of(self, frame, target, within, acts=self._acts | ~wanted.isnan())
         at, accepted = question.readable, question.accepted
         part = outcome(
             question.case.select(at),

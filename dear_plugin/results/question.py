@@ -54,6 +54,8 @@ class Method(Protocol):
     def settings(self) -> dict[str, Any]:
         """What it was made with, as plain values."""
 
+    def _converted(self, frame: pd.DataFrame) -> pd.DataFrame: ...
+
     def _alternatives(
         self, case: Case, k: int, attempt: Attempt | None = None
     ) -> Sequence[Proposal]: ...

@@ -15,7 +15,6 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.evaluation.costs import split
 from dear_plugin.results.changes import Line, frame, lines, only
 from dear_plugin.results.proposal import KINDS, Proposal
 from dear_plugin.results.question import Credibility, Question
@@ -51,8 +50,8 @@ class Result:
     def outcome(self) -> pd.DataFrame:
         """The columns of `actions` that do not say what an answer is worth."""
         question, proposal = self.question, self.proposal
-        costs = question.case.feasible.limits.costs
-        direct, indirect = split(self.encoder, self.x, proposal.rows, proposal.direct, costs)
+        per_unit = question.case.feasible.limits.costs
+        direct, indirect = proposal.costs(self.x, self.encoder, per_unit)
         columns: dict[str, Any] = {
             "success": self.success.numpy(),
             "reason": reasons(question, proposal, self.success),
@@ -151,7 +150,7 @@ class Result:
         columns = {n: worth.measured[:, CRITERIA.index(n)].numpy().copy() for n in names}
         columns["reliance"] = 1.0 - columns["reliance"]
         reason = self.outcome["reason"]
-        known = worth, success, self._obstacles
+        known = worth, success, self.in_the_way
         texts = complete(reason.tolist(), self.question, *known, searched=self.proposal.searched)
         reason = pd.Series(texts, reason.index, dtype=reason.dtype)
         return self.outcome.assign(**columns, credible=worth.credible.numpy(), reason=reason)
@@ -214,13 +213,13 @@ class Result:
         """
         schema = self.encoder.schema.names
         names = [
-            " + ".join(dict.fromkeys(compress(schema, row))) for row in self._obstacles.tolist()
+            " + ".join(dict.fromkeys(compress(schema, row))) for row in self.in_the_way.tolist()
         ]
         return pd.Series(names, self.factuals.index, dtype=str, name="obstacles")
 
     @lazy
-    def _obstacles(self) -> Tensor:
-        """(n, p) bool, the same."""
+    def in_the_way(self) -> Tensor:
+        """(n, p) bool, what stands in the way, see `obstacles`."""
         return obstacles(self.question, self.proposal, self.credibility, self.ranking == 0)
 
     @lazy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import product
+from itertools import compress, product
 from typing import Any
 
 import pandas as pd
@@ -80,7 +80,7 @@ def advisable(result: Result, at: int) -> bool:
 def hindrance(result: Result, at: int) -> tuple[str, list[str]]:
     """What stands in the way of advice: the name of a sentence, and features in words."""
     schema, lines = result.encoder.schema, result.lines[at]
-    fixed = [f for f in schema if f.name in result.obstacles.iloc[at].split(" + ")]
+    fixed = [*compress(schema, result.in_the_way[at].tolist())]
     named = _named(schema)
     # What is immutable, such as an age, is no matter of advice.
     parts = {part for f in fixed for part in _determining(result, f, at)}
