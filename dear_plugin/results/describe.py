@@ -1,4 +1,4 @@
-"""Describe: rows of a result in; what an analyst is told of each of them out."""
+"""Describe: rows of a result in; their texts for an analyst out."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ UNDONE = ", but what is expected to follow may undo it."
 SURE = 0.9
 # Resamples of fewer training rows do not tell how certain an answer is.
 FEWEST = 30
-# Shares below one in two hundred would be told as 0%.
+# Shares below one in two hundred would be written as 0%.
 LEAST_SHARE = 0.005
 
 
@@ -183,7 +183,7 @@ def _certainty(result: Result, at: int) -> list[str]:
     if not bool(moved.any()) and all(line.kind == "direct" for line in lines):
         return [*[ENOUGH] * bool(spread.count), *known]
     times = round(float(spread.confidence[at]) * spread.count)
-    told = enough(
+    alone = enough(
         needs(result, at) if bool(spread.reliance[at] > 0.0) else None,
         forced=any(line.is_forced for line in lines),
         alone=bool(spread.alone[at]),
@@ -191,7 +191,7 @@ def _certainty(result: Result, at: int) -> list[str]:
         sure=times >= SURE * spread.count,
     )
     succeeded = succeeds(times, spread.count, len(trained.rows))
-    return [told, succeeded, *known, *_contradicted(result, at)]
+    return [alone, succeeded, *known, *_contradicted(result, at)]
 
 
 def _contradicted(result: Result, at: int) -> list[str]:
@@ -249,20 +249,20 @@ def enough(
         sure: whether it succeeds under nearly all resamples.
     """
     if musts is None:
-        told = ENOUGH_FORCED if forced else ENOUGH
-        return told if sure else told.replace(".", UNDONE)
+        text = ENOUGH_FORCED if forced else ENOUGH
+        return text if sure else text.replace(".", UNDONE)
     if alone:
         return DEPENDS
-    told = join([needed(line) for line in musts])
-    needs = f"It needs what is expected to follow{f': {told}' if told else ''}."
+    changes = join([needed(line) for line in musts])
+    needs = f"It needs what is expected to follow{f': {changes}' if changes else ''}."
     return needs if gain else f"{needs} {CHAIN}"
 
 
 def succeeds(times: int, count: int, rows: int) -> str:
     """A sentence on the confidence, given the resamples and the number of training rows."""
-    told = f"It succeeds in {times} of {count} resamples of the training rows"
+    text = f"It succeeds in {times} of {count} resamples of the training rows"
     few = f", of which there are too few ({rows}) to tell" if rows < FEWEST else ""
-    return f"{told}{few}."
+    return f"{text}{few}."
 
 
 def unclear(moves: Mapping[str, float]) -> str:

@@ -17,13 +17,13 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.errors import SettingError, shown, unknown
 from dear_plugin.results.changes import Line, is_amount
 from dear_plugin.results.result import Result
-from dear_plugin.results.told import advisable, hindrance, moderate, told
+from dear_plugin.results.stated import advisable, hindrance, moderate, stated
 from dear_plugin.results.words import LONGEST, number, one, rises, unit_of, with_unit
 from dear_plugin.results.writing import settled
 
 # A way has no more words, as long as labels have a few words each.
 MOST_WORDS = 80
-# The ranks among which a way is looked for that can be told.
+# The ranks among which a way is looked for that can be stated.
 LOOKED_AT = 8
 # Amounts, and numbers without a unit, have a separator between thousands from here on.
 LONG_AMOUNT, LONG = 1_000, 10_000
@@ -90,7 +90,7 @@ class LetterTemplate:
         return self.sentences[name]
 
     def write(self, ways: Sequence[Sequence[Line]], head: Mapping[str, Any]) -> str:
-        """A letter with some ways, each the lines that are told of it."""
+        """A letter with some ways, each the lines that are stated of it."""
         several = len(ways) > 1
         texts = [self._way(lines, n * several) for n, lines in enumerate(ways, 1)]
         ask = [self["ways"]] if several else []
@@ -129,7 +129,7 @@ class LetterTemplate:
         sets = parts(("sets", "sets_at_least", "sets_at_most"), "alone", forced)
         bounds = parts(("being", "at_least", "at_most"), "least", musts)
         follow = parts(("becomes", "rises", "falls"), "new", usual)
-        told = [
+        texts = [
             self["way" if place else "advice"].format(
                 number=place, actions=_capital(actions) if place else actions
             ),
@@ -138,7 +138,7 @@ class LetterTemplate:
             self["follows"].format(changes=follow) if follow else "",
             self["only_with"].format(bounds=bounds) if bounds else "",
         ]
-        return " ".join(map(_capital, filter(None, told)))
+        return " ".join(map(_capital, filter(None, texts)))
 
     def _part(self, names: tuple[str, str, str], line: Line, new: Any) -> str:
         """A change in words: names of sentences for another value, a rise and a fall."""
@@ -170,18 +170,18 @@ class LetterTemplate:
         power, unit = self._in_full(feature.unit)
         unit = unit if power else self._single(feature, new)
         scale, precision = 10.0**power, 17 if feature.precision is None else feature.precision
-        own, told = (round(each * scale, 9) for each in (old, new))
+        before, after = (round(each * scale, 9) for each in (old, new))
         most = max(precision - power, 0)
         places = next(
-            (n for n in range(most + 1) if abs(told - round(told, n)) <= 1e-9 * abs(told)), most
+            (n for n in range(most + 1) if abs(after - round(after, n)) <= 1e-9 * abs(after)), most
         )
-        close = SHOWN * abs(told - own)
+        close = SHOWN * abs(after - before)
         places = next(
-            (n for n in range(places, most + 1) if abs(own - round(own, n)) <= close), most
+            (n for n in range(places, most + 1) if abs(before - round(before, n)) <= close), most
         )
         least = LONG_AMOUNT if feature.unit else LONG
-        long = max(abs(own), abs(told)) >= least
-        texts = [self._amount(each, places, long=long) for each in (own, told)]
+        long = max(abs(before), abs(after)) >= least
+        texts = [self._amount(each, places, long=long) for each in (before, after)]
         return texts[0], f"{texts[1]} {unit}".rstrip()
 
     def _single(self, feature: Feature, value: float) -> str:
@@ -242,7 +242,7 @@ def letters(
 
 
 def ways_of(result: Result, positions: Sequence[int], most: int) -> dict[int, list[list[Line]]]:
-    """The lines of up to some ways of each row, those of the first ranks that can be told.
+    """The lines of up to some ways of each row, those of the first ranks that can be stated.
 
     A result of one rank, as on the page, has its own answers alone.
 
@@ -253,9 +253,9 @@ def ways_of(result: Result, positions: Sequence[int], most: int) -> dict[int, li
     found: dict[int, list[list[Line]]] = {at: [] for at in positions}
 
     def add(some: Result, at: Mapping[int, int]) -> None:
-        """Add what can be told to the ways of rows, by position in a result and in this one."""
+        """Add what can be stated to the ways of rows, by position in a result and in this one."""
         good = {own: whole for own, whole in at.items() if advisable(some, own)}
-        for whole, lines in zip(good.values(), told(some, list(good)), strict=True):
+        for whole, lines in zip(good.values(), stated(some, list(good)), strict=True):
             found[whole] += [lines] if lines else []
 
     add(result, {at: at for at in positions})
@@ -266,7 +266,7 @@ def ways_of(result: Result, positions: Sequence[int], most: int) -> dict[int, li
         later = settled(result.question if len(left) == len(result) else part, LOOKED_AT)
         next(later)
         for rank in later:
-            # Only of these is it asked what follows.
+            # Only of these what follows is computed.
             fit = [i for i, at in enumerate(left) if len(found[at]) < most and moderate(rank, i)]
             some = rank.select(torch.tensor(fit, dtype=torch.int64))
             add(some, {i: left[own] for i, own in enumerate(fit)})

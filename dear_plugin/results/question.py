@@ -67,7 +67,7 @@ class Credibility(Batch):
 
     Attributes:
         measured: (m, c) double, the measured values, one minus the value for reliance; NaN where
-            there is no answer, or where the criterion is not asked for.
+            there is no answer, or where the criterion is not evaluated.
         least: (m, c) double, the required values; NaN where none is.
         margin: (m,) double, how far past the boundary the score is.
         least_margin: (m,) double, the required one; NaN where none is, or where nothing is done.
@@ -98,7 +98,7 @@ class Attempt:
     Attributes:
         first: the result of the first answers; None before.
         more: at most one function, which gives the first k answers of every row by rank, and
-            continues with what it tried; whoever calls it takes it out meanwhile.
+            continues with what it tried; a caller takes it out meanwhile.
     """
 
     first: Any = None
@@ -107,7 +107,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Question:
-    """n rows, the method that is asked for recourse, and what the model says of the rows.
+    """n rows, the method that gives recourse, and what the model says of the rows.
 
     Attributes:
         method: fitted.
@@ -206,7 +206,7 @@ class Question:
     def credibility(
         self, proposal: Proposal, success: Tensor, scores: Tensor, spread: Spread
     ) -> Credibility:
-        """What the answers of a proposal, whoever made it, are worth.
+        """What the answers of a proposal of any origin are worth.
 
         Args:
             proposal: of the rows.
@@ -231,10 +231,12 @@ class Question:
             **measures_of_rows(self.case.goal, trained),
             "consistency": lambda found: (self.consistency(proposal, found.rows).amin(1), 0.0, {}),
         }
-        asked = {"plausibility", "consistency", "agreement"} | search.required.keys()
+        evaluated = {"plausibility", "consistency", "agreement"} | search.required.keys()
         # All are evaluated: of none a value is required here.
         none = torch.full((len(self.case),), -torch.inf)
-        wanted = {name: Criterion(each, none) for name, each in measures.items() if name in asked}
+        wanted = {
+            name: Criterion(each, none) for name, each in measures.items() if name in evaluated
+        }
         measured, least = torch.full((2, len(self.case), len(CRITERIA)), torch.nan).double()
         measured[rows] = scored(Reached(rows, proposal.rows[rows]), wanted, known)[2]
         own = proposal.least[rows].double()

@@ -36,7 +36,7 @@ class Result:
             failed row is its best attempt within the constraints.
         scores: (n, c) the scores of the counterfactuals.
         success: (n,) bool, whether the decision of the user's model is the wanted one.
-        rank: (n,) int64, the rank of each answer; None where no others were asked for.
+        rank: (n,) int64, the rank of each answer; None where there are no others.
     """
 
     question: Question
@@ -179,13 +179,13 @@ class Result:
         - `old` and `new`, the values in the factual and the counterfactual; `alone`, the value
           with the action alone; `least`, the value up to which an indirect change must happen,
           `old` where it need not;
-        - `low` and `high`, the ends of the change of a number on average of people like the row,
-          in its own unit; `low_one` and `high_one`, of the change of one person;
+        - `low` and `high`, the ends of the change of a number on average of rows like this one,
+          in its own unit; `low_one` and `high_one`, of the change of one individual;
         - `agree`, in how many of the `redraws` it changes;
         - `size`, the change in units of cost; `unit`, of a number; `exact`, of what is forced,
           whether it must be just that value, which an order between numbers does not ask for.
 
-        Everything that is told of an answer is made of these lines and of `actions`.
+        Everything that texts say of an answer is made of these lines and of `actions`.
         """
         return frame(line for own in self.lines for line in own)
 
@@ -196,7 +196,7 @@ class Result:
 
     @lazy
     def ranges(self) -> Ranges:
-        """Between which ends numbers change: of people like a row, and of one person."""
+        """Between which ends numbers change: of the mean and of one individual."""
         return ranges(self.question.case, self.proposal, self.question.method.trained)
 
     @lazy
@@ -264,14 +264,14 @@ class Result:
         """(n, p) the factuals with the action alone, and what it forces."""
         return self.repaired(torch.where(self.proposal.direct, self.proposal.rows, self.x))
 
-    def repaired(self, rows: Tensor, told: Tensor | bool = False) -> Tensor:
-        """(n, p) the same rows, of which is set what actions, and what is told, (n, p), force."""
+    def repaired(self, rows: Tensor, fixed: Tensor | bool = False) -> Tensor:
+        """(n, p) the same rows, of which is set what actions, and what is fixed, (n, p), force."""
         case, still = self.question.case, self.proposal.direct.clone()
         order = self.encoder.schema.causal_order
         for acted in still.unique(dim=0) if order.is_stated else ():
             held = list(order.held(acted.nonzero()[:, 0].tolist()))
             still[:, held] |= (self.proposal.direct == acted).all(1)[:, None]
-        every, still = torch.arange(len(self)), still | torch.as_tensor(told)
+        every, still = torch.arange(len(self)), still | torch.as_tensor(fixed)
         return case.feasible.repair(case.x, rows[:, None], still, every, forced=True)[:, 0]
 
     @property

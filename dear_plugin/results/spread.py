@@ -22,7 +22,7 @@ from dear_plugin.search.asking import answered, together
 from dear_plugin.search.credibility import Decoded, by_share, confidence, unseen
 
 # Resamples, of half of the rows, differ from an estimate sqrt(2) times as much as the truth does:
-# 95 % of the truths are between these quantiles of means; and 95 % of the people between those.
+# 95 % of the truths are between these quantiles of means; and 95 % of the rows between those.
 OF_MEANS, OF_PEOPLE = 0.166, 0.025
 # `describe` names the features that do not flip whose probability changes most, by how much.
 MOST_FLIPS, LEAST_FLIP = 2, 0.05
@@ -77,9 +77,9 @@ class Ranges(Batch):
     The change in the answer itself is in both ranges. Without resamples it is both of their ends.
 
     Attributes:
-        low: (m, p) of the mean change of people like this row, which 95 % of such ranges contain.
+        low: (m, p) of the mean change of rows like this one, which 95 % of such ranges contain.
         high: (m, p) likewise.
-        low_one: (m, p) of one person's change, which 95 % of such ranges contain.
+        low_one: (m, p) of one individual's change, which 95 % of such ranges contain.
         high_one: (m, p) likewise.
     """
 
@@ -92,14 +92,14 @@ class Ranges(Batch):
     def of(
         cls, x: Tensor, rows: Tensor, resampled: Tensor, amounts: Amounts, expected: Tensor
     ) -> Ranges:
-        """The ranges of answers over r resamples of q people each.
+        """The ranges of answers over r resamples of q individuals each.
 
         Args:
             x: (m, p) the factual rows.
             rows: (m, p) the answers.
             resampled: (m, q, r, p) the counterfactuals under the resamples.
             amounts: says which cells are amounts in all of some rows.
-            expected: (m, e, p) the counterfactuals of e people in the sample itself.
+            expected: (m, e, p) the counterfactuals of e individuals in the sample itself.
         """
         own = _steps(x, rows[:, None, None], amounts)[0][:, 0, 0]
         if not resampled.numel():
@@ -228,7 +228,7 @@ def ends(values: Tensor, outer: float) -> tuple[Tensor, Tensor]:
 
 
 def _mean(x: Tensor, rows: Tensor, amounts: Amounts) -> Tensor:
-    """(m, r, p) the mean changes over q people, (m, q, r, p), of those that are known."""
+    """(m, r, p) the mean changes over q individuals, (m, q, r, p), of those that are known."""
     steps, known = _steps(x, rows, amounts)
     return steps.sum(1) / known.sum(1).clamp_min(1)
 
