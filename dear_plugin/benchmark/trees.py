@@ -137,7 +137,7 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     """(n,) the least price below known ones, (n,); infinite where there is none."""
     search = dear.search
     problem = replace(
-        SearchProblem.of(case, dear.sets, decoders=dear.decoders, classifier=dear.classifier),
+        SearchProblem.of(case, dear.sets, dear.trained),
         in_steps=search.in_steps,
     )
     enough = margins(case, search, dear.trained)

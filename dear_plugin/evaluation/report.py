@@ -207,14 +207,12 @@ def diagnose(
     )
     fitted = [decoders.of(members) for members in sets.members]
     identities = fidelity.identity(random)
-    means = fidelity.dependence(random)
-    scaled = fidelity.dependence(random, standardised=True)
-    distributions = fidelity.distribution(random, seed)
     tables = {
-        "dependence_fidelity": means,
-        "standardised": scaled,
-        "distribution_fidelity": distributions,
+        "dependence_fidelity": fidelity.dependence(random),
+        "standardised": fidelity.dependence(random, standardised=True),
+        "distribution_fidelity": fidelity.distribution(random, seed),
     }
+    whole, scaled, distribution = map(fidelity.ratio, tables.values())
     by_set = {
         name: [fidelity.ratio(table[table["set"] == i]) for i in range(len(fitted))]
         for name, table in tables.items()
@@ -228,10 +226,10 @@ def diagnose(
         "misfit": largest.where([is_tested(decoders, encoder, m) for m in sets.members]).tolist(),
     }
     return Report(
-        fidelity=fidelity.ratio(means),
-        distribution_fidelity=fidelity.ratio(distributions),
+        fidelity=whole,
+        distribution_fidelity=distribution,
         shown=fidelity.ratio(fidelity.dependence(displayed)),
-        standardised=fidelity.ratio(scaled),
+        standardised=scaled,
         round_trip=random.round_trip,
         identity=float(pd.Series(identities).mean()),
         joint=fidelity.joint(random, seed),

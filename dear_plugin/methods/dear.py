@@ -103,14 +103,8 @@ class DEAR(DecoderMethod):
         """
         wanted = named_values(actions, frame, self.encoder)
         question = question_of(self, frame, target, within, acts=self._acts | ~wanted.isnan())
-        at, accepted = question.readable, question.accepted
-        part = outcome(
-            question.case.select(at),
-            wanted[at],
-            accepted=accepted[at],
-            decoders=self.decoders,
-            classifier=self.classifier,
-        )
+        at, case = question.readable, question.case
+        part = outcome(case.select(at), wanted[at], question.accepted[at], trained=self.trained)
         return Recourses.of(write(question, question.over_all(part), at))
 
     @one_thread()

@@ -87,9 +87,7 @@ class DecoderMethod(RecourseMethod):
     def _alternatives(
         self, case: Case, k: int, attempt: Attempt | None = None
     ) -> Sequence[Proposal]:
-        problem = SearchProblem.of(
-            case, self.sets, decoders=self.decoders, classifier=self.classifier
-        )
+        problem = SearchProblem.of(case, self.sets, self.trained)
         start = partial(searching, search=self.search, trained=self.trained)
         first, *others = proposals(problem, case, start=start, k=min(k, MOST), attempt=attempt)
         # Ranks that no row has are dropped.

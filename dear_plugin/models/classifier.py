@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pandas as pd
 import torch
@@ -15,6 +15,7 @@ from dear_plugin.errors import ModelError, shown
 from dear_plugin.models.backends import FrameModel, TorchModel
 
 Output = Literal["logits", "probabilities", "values"]
+OUTPUTS = get_args(Output)
 ROWS_A_CALL = 1 << 16
 CELLS_A_CALL = 1 << 23
 
@@ -51,8 +52,8 @@ class Classifier:
         # Whether it is known that a second call gives the same scores.
         self.repeats = False
         self.is_module = isinstance(model, nn.Module)
-        if output is not None and str(output) not in _TO_SCORES:
-            raise ModelError(f"output must be one of {sorted(_TO_SCORES)}, got {shown(output)}")
+        if output is not None and str(output) not in OUTPUTS:
+            raise ModelError(f"output must be one of {sorted(OUTPUTS)}, got {shown(output)}")
         self.output: Output = output or ("logits" if self.is_module else "probabilities")
         if encode is not None and not self.is_module:
             raise ModelError("encode= is for torch modules; a black box receives frames")
@@ -164,7 +165,7 @@ class Classifier:
         if not math.isfinite(raw.detach().sum()) and not bool(torch.isfinite(raw).all()):
             bad = int((~torch.isfinite(raw)).any(1).nonzero()[0, 0])
             raise ModelError(f"the model returned NaN or infinity (first in row {bad} of {m})")
-        return _TO_SCORES[self.output](raw)
+        return _from_probabilities(raw) if self.output == "probabilities" else raw
 
 
 def _from_probabilities(raw: Tensor) -> Tensor:
@@ -179,14 +180,3 @@ def _from_probabilities(raw: Tensor) -> Tensor:
     if raw.shape[1] == 1:
         return torch.logit(raw, eps=tiny)
     return raw.clamp_min(tiny).log()
-
-
-def _unchanged(raw: Tensor) -> Tensor:
-    return raw
-
-
-_TO_SCORES: dict[str, Callable[[Tensor], Tensor]] = {
-    "logits": _unchanged,
-    "values": _unchanged,
-    "probabilities": _from_probabilities,
-}

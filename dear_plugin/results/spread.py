@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from dear_plugin.decoders import Decoders
 from dear_plugin.evaluation.trained import Trained
-from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Batch, Proposal
@@ -119,14 +117,13 @@ def spread(case: Case, proposal: Proposal, trained: Trained) -> Spread:
         proposal: their answers.
         trained: the training rows, with the decoders and the model.
     """
-    decoders = trained.decoders
-    draws = torch.arange(0) if decoders is None else unseen(decoders.decoder)
+    draws = torch.arange(0) if trained.decoders is None else unseen(trained.decoders.decoder)
     still = proposal.rows[:, None].expand(-1, len(draws), -1)
     out, rows = Spread.of(case.x, proposal.rows, still), _acting(case, proposal)
-    if decoders is None or not len(rows):
+    if trained.decoders is None or not len(rows):
         return out
     with torch.inference_mode():
-        problem, actions = _problem(case, proposal, rows, decoders, trained.classifier)
+        problem, actions = _problem(case, proposal, rows, trained)
         after = problem.resample(actions.rows, actions.sets, actions.values, draws)
         asks = confidence(problem, actions.rows, after), by_share(problem, actions)
         (share, _), parts = answered(problem.scores, together(asks))
@@ -150,13 +147,12 @@ def ranges(case: Case, proposal: Proposal, trained: Trained) -> Ranges:
     out = Ranges.of(case.x, proposal.rows, none, amounts, none[:, 0])
     if trained.decoders is None:
         return out
-    decoders, rows = trained.decoders, _acting(case, proposal)
-    decoder = decoders.decoder
+    decoder, rows = trained.decoders.decoder, _acting(case, proposal)
     turns = torch.arange(1, decoder.people + 1) if decoder.people > 1 else torch.zeros(1).long()
     draws = unseen(decoder) + 2 * decoder.draws * turns[:, None]
     for at in rows.split(max(1, ROWS_AT_A_TIME // draws.numel())) if len(rows) else ():
         with torch.inference_mode():
-            problem, actions = _problem(case, proposal, at, decoders, trained.classifier)
+            problem, actions = _problem(case, proposal, at, trained)
             acts = actions.rows, actions.sets, actions.values
             after = problem.resample(*acts, draws.flatten()).unflatten(1, draws.shape)
             expected = actions.reached[:, None]
@@ -190,12 +186,12 @@ def _acting(case: Case, proposal: Proposal) -> Tensor:
 
 
 def _problem(
-    case: Case, proposal: Proposal, rows: Tensor, decoders: Decoders, classifier: Classifier
+    case: Case, proposal: Proposal, rows: Tensor, trained: Trained
 ) -> tuple[SearchProblem, Decoded]:
     """The answers at positions, (q,), as actions of a search problem."""
     part, acted = proposal.select(rows), proposal.direct[rows]
-    sets, which = ActionSets.acted_on(acted, classifier.encoder.schema)
-    problem = SearchProblem.of(case.select(rows), sets, decoders=decoders, classifier=classifier)
+    sets, which = ActionSets.acted_on(acted, trained.classifier.encoder.schema)
+    problem = SearchProblem.of(case.select(rows), sets, trained)
     values = part.rows.gather(1, sets.positions[which])
     return problem, Decoded(torch.arange(len(rows)), part.rows, which, values)
 
