@@ -194,7 +194,7 @@ def _refusal(limits: Limits, feature: Feature, row: int, j: int, wanted: float) 
         return Reason.NO_VALUE.format(feature.called, value)
     known = [v for v in sorted(feature.observed) if float(low) <= v <= float(high)]
     if known and float(low) <= float(value) <= float(high):
-        names = join([number(v, feature.precision) for v in known], "or")
+        names = join([number(v, feature.precision) for v in known], " or ")
         return Reason.NOT_OBSERVED.format(feature.called, value, names)
     return Reason.OUTSIDE.format(feature.called, value, low, high)
 

@@ -15,10 +15,10 @@ import torch
 from dear_plugin._validation.settings import one_of
 from dear_plugin.data.feature import Feature
 from dear_plugin.errors import SettingError, shown, unknown
+from dear_plugin.results import words
 from dear_plugin.results.changes import Line, is_amount
 from dear_plugin.results.result import Result
 from dear_plugin.results.stated import advisable, hindrance, moderate, stated
-from dear_plugin.results.words import LONGEST, number, one, rises, unit_of, with_unit
 from dear_plugin.results.writing import settled
 
 # A way has no more words, as long as labels have a few words each.
@@ -105,8 +105,7 @@ class LetterTemplate:
 
     def listed(self, parts: Sequence[str]) -> str:
         """Parts as "a", "a and b", or "a, b and c"."""
-        head = self["comma"].join(parts[:-1])
-        return f"{head}{self['last'] if head else ''}{parts[-1]}"
+        return words.join(parts, self["last"], self["comma"])
 
     def _way(self, lines: Sequence[Line], place: int) -> str:
         """A way, with as much of what usually follows as a letter has room for."""
@@ -120,7 +119,7 @@ class LetterTemplate:
 
         def parts(names: tuple[str, str, str], end: str, some: Iterable[Line]) -> str:
             each = [self._part(names, line, getattr(line, end)) for line in some]
-            return self.listed(each) if each else ""
+            return self.listed(each)
 
         acts = [line for line in lines if line.kind == "direct"]
         forced = [line for line in lines if line.kind == "forced"]
@@ -131,24 +130,24 @@ class LetterTemplate:
         follow = parts(("becomes", "rises", "falls"), "new", usual)
         texts = [
             self["way" if place else "advice"].format(
-                number=place, actions=_capital(actions) if place else actions
+                number=place, actions=words.capital(actions) if place else actions
             ),
             self["by_definition"].format(changes=sets) if sets else "",
             "" if sets or bounds else self["enough"],
             self["follows"].format(changes=follow) if follow else "",
             self["only_with"].format(bounds=bounds) if bounds else "",
         ]
-        return " ".join(map(_capital, filter(None, texts)))
+        return " ".join(map(words.capital, filter(None, texts)))
 
     def _part(self, names: tuple[str, str, str], line: Line, new: Any) -> str:
         """A change in words: names of sentences for another value, a rise and a fall."""
         other, up, down = names
         if is_amount(line.of, line.old) and is_amount(line.of, new):
-            name = up if rises(line.of, line.old, new) else down
+            name = up if words.rises(line.of, line.old, new) else down
             name = other if line.kind == "forced" and line.exact else name
             old, text = self._ends(line.of, float(line.old), float(new))
         else:
-            old, text = one(line.of, line.old), with_unit(line.of, line.old, new)
+            old, text = words.one(line.of, line.old), words.with_unit(line.of, line.old, new)
             name = self._of_flag(other, line.of, old, text)
         return self[name].format(feature=line.label, old=old, new=text)
 
@@ -187,11 +186,11 @@ class LetterTemplate:
     def _single(self, feature: Feature, value: float) -> str:
         """The unit of a value, as it is of 1 where it is."""
         first, space, rest = feature.unit.partition(" ")
-        words = (each.partition(" ") for each in self["single"].split(", "))
-        known = {many: one for many, _, one in words}
+        pairs = (each.partition(" ") for each in self["single"].split(", "))
+        known = {many: one for many, _, one in pairs}
         if value == 1.0 and first in known:
             return f"{known[first]}{space}{rest}"
-        return unit_of(feature, value)
+        return words.unit_of(feature, value)
 
     def _in_full(self, unit: str) -> tuple[int, str]:
         """The power of ten that a unit starts with, and the rest: 3 and "euros"; 0 for none."""
@@ -204,8 +203,8 @@ class LetterTemplate:
 
     def _amount(self, value: float, places: int, *, long: bool) -> str:
         """A number with some decimals, and with separators of thousands where it is long."""
-        if abs(value) >= LONGEST or places > 12:
-            return number(value)
+        if abs(value) >= words.LONGEST or places > 12:
+            return words.number(value)
         text = f"{value:,.{places}f}" if long else f"{value:.{places}f}"
         return text.translate({ord(","): self["separator"], ord("."): self["point"]})
 
@@ -273,21 +272,21 @@ def ways_of(result: Result, positions: Sequence[int], most: int) -> dict[int, li
     return found
 
 
-def _without_advice(result: Result, at: int, words: LetterTemplate) -> list[str]:
+def _without_advice(result: Result, at: int, template: LetterTemplate) -> list[str]:
     """The parts of the letter of a row without an action that can be recommended."""
     if result.question.unreadable[at]:
-        return [words["unreadable"]]
+        return [template["unreadable"]]
     if not result.proposal.searched:
-        return [words["unsure" if bool(result.success[at]) else "refused"]]
+        return [template["unsure" if bool(result.success[at]) else "refused"]]
     if result.question.accepted[at] and not result.acts[at]:
-        return [words["accepted"]]
-    return [words["none"], in_the_way(result, at, words), words["ask"]]
+        return [template["accepted"]]
+    return [template["none"], in_the_way(result, at, template), template["ask"]]
 
 
-def in_the_way(result: Result, at: int, words: LetterTemplate) -> str:
+def in_the_way(result: Result, at: int, template: LetterTemplate) -> str:
     """What stands in the way of telling an answer as advice, in a sentence."""
     name, some = hindrance(result, at)
-    return words[name].format(features=words.listed(some or [""]))
+    return template[name].format(features=template.listed(some))
 
 
 def _of(text: Field | None, label: Hashable) -> Any:
@@ -301,7 +300,3 @@ def _of(text: Field | None, label: Hashable) -> Any:
 def _fields(text: str) -> set[str]:
     """The names in braces."""
     return {name for _, name, *_ in Formatter().parse(text) if name is not None}
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"

@@ -190,16 +190,19 @@ def in_short(line: Line) -> str:
     return f"{text} ({low} to {high})" if low != high else text
 
 
-def join(parts: Sequence[str], last: str = "and") -> str:
+def join(parts: Sequence[str], last: str = " and ", comma: str = ", ") -> str:
     """Parts of a sentence as "a", "a and b", or "a, b and c"."""
-    if len(parts) < 2:
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
+    return last.join(filter(None, [comma.join(parts[:-1]), *parts[-1:]]))
+
+
+def capital(text: str) -> str:
+    """A text with a capital letter."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def as_sentence(text: str) -> str:
     """A text with a capital letter and a full stop."""
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+    return f"{capital(text).rstrip('.')}."
 
 
 def _change(line: Line) -> str:
