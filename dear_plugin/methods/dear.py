@@ -19,7 +19,7 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.rule import Condition, Rule
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError
-from dear_plugin.evaluation.report import Report, diagnose
+from dear_plugin.evaluation.report import Report, diagnose, readable_rows
 from dear_plugin.methods import saving
 from dear_plugin.methods.calls import question_of
 from dear_plugin.methods.decoder_method import DecoderMethod
@@ -196,7 +196,7 @@ class DEAR(DecoderMethod):
             InputError: rows that do not fit the schema.
         """
         with showing(progress):
-            report = diagnose(self.decoders, self.encoder, self.sets, frame, seed)
+            report = diagnose(self.decoders, self.sets, readable_rows(frame, self.encoder), seed)
         self.trained.report = report
         return report
 
