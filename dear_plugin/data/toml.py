@@ -35,14 +35,10 @@ LISTS = {
     ("kind", "category"): "categorical",
     ("kind", "number"): "numeric",
 }
+# What else these may be is what says nothing: false, or "".
+CHOICES = {key: [v for k, v in LISTS if k == key] for key, _ in LISTS}
 # What the kind of a column of numbers is stated as; one of two values has none.
 KINDS = {Kind.NUMERIC: "number", Kind.CATEGORICAL: "category"}
-CHOICES = {
-    "immutable": (True, False),
-    "identifier": (True, False),
-    "direction": ("increasing", "decreasing", ""),
-    "kind": ("number", "category", ""),
-}
 # The other arguments stand at the top of the file.
 WHOLE = ("target", "tiers", "causes", "orders", "exactly_one", "definitions", "central")
 # A program's own table, such as that of `dear-plugin letters`.
@@ -125,8 +121,9 @@ def _check(name: str, table: Any) -> None:
         raise SchemaError(f"features.{name} must be a table of its attributes, got {table!r}")
     if wrong := [key for key in table if key not in KEYS]:
         raise SchemaError(f"features.{name}: {unknown('keys', wrong, KEYS)}")
-    for key, choices in CHOICES.items():
-        if key in table and table[key] not in choices:
+    for key, (one, *others) in CHOICES.items():
+        choices = one, *others, type(one)()
+        if table.get(key, one) not in choices:
             raise SchemaError(f"features.{name}.{key} must be in {choices}, got {table[key]!r}")
 
 
