@@ -161,8 +161,8 @@ def check_request(frame: pd.DataFrame, request: Request, interface: Interface) -
         (
             "missing",
             missing,
-            ", where DiCE's data have none (dice_ml.Data makes missing text a"
-            " category 'None' or 'nan'; it keeps missing numbers and pandas categories)",
+            ", where DiCE's data have none (dice_ml.Data makes missing text a category 'None' or"
+            " 'nan'; it keeps missing numbers, and with pandas below 3 those of dtype category)",
         ),
     ):
         if len(names):

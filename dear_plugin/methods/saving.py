@@ -96,8 +96,8 @@ def load(
             copies=copies,
         )
         rows = _validated_rows(tensors["rows"], dear.encoder)
-        dear._decoders = _decoders(dear, Sample(rows, dear.encoder), tensors)
-        dear._trained = Trained(rows, dear.classifier, dear._copies)
+        decoders = _decoders(dear, Sample(rows, dear.encoder), tensors)
+        dear._trained = Trained(rows, dear.classifier, dear._copies, decoders)
     except (FileFormatError, ModelError):
         raise  # the model is not part of the save
     except (DearError, *_MISFITS) as error:

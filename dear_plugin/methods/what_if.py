@@ -15,10 +15,9 @@ from torch import Tensor
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.inference import misfit
 from dear_plugin.data.schema import Feature
-from dear_plugin.decoders import Decoders
 from dear_plugin.errors import ConstraintError, InputError
+from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.proposals import decoded
-from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets, why_fixed
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.limits import Limits
@@ -120,28 +119,23 @@ def _table(actions: Actions, frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({k: [v] * len(frame) for k, v in actions.items()}, index=frame.index)
 
 
-def outcome(
-    case: Case, values: Tensor, *, accepted: Tensor, decoders: Decoders, classifier: Classifier
-) -> Proposal:
+def outcome(case: Case, values: Tensor, accepted: Tensor, *, trained: Trained) -> Proposal:
     """The outcome of given actions; rows that may not act so stay, with the reason.
 
     Args:
         case: the n rows.
         values: (n, p) the new values of the features acted on, NaN elsewhere.
         accepted: (n,) bool, rows that the model accepts as they are.
-        decoders: of any sets.
-        classifier: the model.
+        trained: the training rows, with decoders and the model.
     """
-    acted, encoder = ~values.isnan(), classifier.encoder
+    acted, encoder = ~values.isnan(), trained.classifier.encoder
     proposal = identity_proposal(case.x, accepted & ~acted.any(1))
     reasons = _refusals(case, values, proposal.accepted, encoder)
     proposal = replace(proposal, reasons=reasons, searched=False)
     acting = (~proposal.failed & acted.any(1)).nonzero()[:, 0]
     for rows in acting.split(ROWS_AT_ONCE) if len(acting) else ():
         sets, which = ActionSets.acted_on(acted[rows], encoder.schema)
-        problem = SearchProblem.of(
-            case.select(rows), sets, decoders=decoders, classifier=classifier
-        )
+        problem = SearchProblem.of(case.select(rows), sets, trained)
         proposal = proposal.merged(_applied(problem, which, values[rows]), rows)
     return proposal
 
@@ -197,7 +191,7 @@ def _refusal(limits: Limits, feature: Feature, row: int, j: int, wanted: float) 
         return Reason.NO_VALUE.format(feature.called, value)
     known = [v for v in sorted(feature.observed) if float(low) <= v <= float(high)]
     if known and float(low) <= float(value) <= float(high):
-        names = join([number(v, feature.precision) for v in known], "or")
+        names = join([number(v, feature.precision) for v in known], " or ")
         return Reason.NOT_OBSERVED.format(feature.called, value, names)
     return Reason.OUTSIDE.format(feature.called, value, low, high)
 

@@ -41,10 +41,10 @@ class Line(NamedTuple):
         new: the value of the counterfactual.
         alone: the value with the action alone, and what it forces; `old` where it does nothing.
         least: the value up to which an indirect change must happen; `old` where it need not.
-        low: the least change of a number on average of people like the row, see `Ranges`; missing
-            for categories.
+        low: the least change of a number on average of rows like this one, see `Ranges`;
+            missing for categories.
         high: the largest one.
-        low_one: the least change of one person.
+        low_one: the least change of one individual.
         high_one: the largest one.
         agree: the redraws in which it changes.
         redraws: all of them; 0 for methods without any.
@@ -87,7 +87,7 @@ class Line(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether it is open if a person's number rises or falls, or if a category changes."""
+        """Whether it is open if the number of a row rises or falls, or if a category changes."""
         return self.low_one < 0.0 < self.high_one or self.is_uncertain
 
     @property

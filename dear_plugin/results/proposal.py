@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.problem.reasons import Status
 from dear_plugin.search.settings import CRITERIA
 
@@ -125,6 +126,18 @@ class Proposal(Batch):
     def clone(self) -> Proposal:
         """The same with copies of its tensors: those made in inference mode have no gradient."""
         return self.select(torch.arange(len(self.rows)))
+
+    def costs(self, x: Tensor, encoder: Encoder, per_unit: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Direct cost `sum c_j |d_j|` over S and indirect cost, (m,) each, in units of cost.
+
+        What a unit of a feature costs, (m, p), or None for 1, counts in the direct cost alone, not
+        in that of what follows. Without an order of causes, indirect costs are of associations.
+        """
+        moved = encoder.distance(self.rows, x)
+        acted = moved * self.direct
+        direct = acted.sum(1)
+        indirect = (moved.sum(1) - direct).clamp_min(0.0)
+        return direct if per_unit is None else (acted * per_unit).sum(1), indirect
 
     def acted_on(self, x: Tensor, names: Sequence[str]) -> npt.NDArray[Any]:
         """(m,) the names, (p,), of what is acted on and changed of x, (m, p), joined by " + "."""

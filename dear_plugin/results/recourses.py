@@ -185,11 +185,11 @@ class Recourses(Result):
     def letter(
         self, index: Hashable = ..., *, template: Template = "en", ways: int = 1, **above: Field
     ) -> str | pd.Series:
-        """What an applicant is told, without statistics, or what every applicant is told.
+        """The letter to an applicant, without statistics, or those to all applicants.
 
         What was decided; what to do, what then usually follows and up to where it must; and that
         the decision may change. Amounts are rounded: the model accepts the row that has just what
-        the letter says. Where the first answer cannot be told, that of a later rank is; without
+        the letter says. Where the first answer cannot be stated, that of a later rank is; without
         any, what stands in the way. A way has at most 80 words if labels have a few words each.
 
         Args:

@@ -15,12 +15,11 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.evaluation.costs import split
 from dear_plugin.results.changes import Line, frame, lines, only
 from dear_plugin.results.proposal import KINDS, Proposal
 from dear_plugin.results.question import Credibility, Question
 from dear_plugin.results.reasons import complete, obstacles, reasons
-from dear_plugin.results.spread import Ranges, Spread
+from dear_plugin.results.spread import Ranges, Spread, ranges
 from dear_plugin.search.settings import CRITERIA
 
 TEXT_COLUMNS = ("reason", "acted_on", "kind")
@@ -37,7 +36,7 @@ class Result:
             failed row is its best attempt within the constraints.
         scores: (n, c) the scores of the counterfactuals.
         success: (n,) bool, whether the decision of the user's model is the wanted one.
-        rank: (n,) int64, the rank of each answer; None where no others were asked for.
+        rank: (n,) int64, the rank of each answer; None where there are no others.
     """
 
     question: Question
@@ -51,8 +50,8 @@ class Result:
     def outcome(self) -> pd.DataFrame:
         """The columns of `actions` that do not say what an answer is worth."""
         question, proposal = self.question, self.proposal
-        costs = question.case.feasible.limits.costs
-        direct, indirect = split(self.encoder, self.x, proposal.rows, proposal.direct, costs)
+        per_unit = question.case.feasible.limits.costs
+        direct, indirect = proposal.costs(self.x, self.encoder, per_unit)
         columns: dict[str, Any] = {
             "success": self.success.numpy(),
             "reason": reasons(question, proposal, self.success),
@@ -151,7 +150,7 @@ class Result:
         columns = {n: worth.measured[:, CRITERIA.index(n)].numpy().copy() for n in names}
         columns["reliance"] = 1.0 - columns["reliance"]
         reason = self.outcome["reason"]
-        known = worth, success, self._obstacles
+        known = worth, success, self.in_the_way
         texts = complete(reason.tolist(), self.question, *known, searched=self.proposal.searched)
         reason = pd.Series(texts, reason.index, dtype=reason.dtype)
         return self.outcome.assign(**columns, credible=worth.credible.numpy(), reason=reason)
@@ -180,13 +179,13 @@ class Result:
         - `old` and `new`, the values in the factual and the counterfactual; `alone`, the value
           with the action alone; `least`, the value up to which an indirect change must happen,
           `old` where it need not;
-        - `low` and `high`, the ends of the change of a number on average of people like the row,
-          in its own unit; `low_one` and `high_one`, of the change of one person;
+        - `low` and `high`, the ends of the change of a number on average of rows like this one,
+          in its own unit; `low_one` and `high_one`, of the change of one individual;
         - `agree`, in how many of the `redraws` it changes;
         - `size`, the change in units of cost; `unit`, of a number; `exact`, of what is forced,
           whether it must be just that value, which an order between numbers does not ask for.
 
-        Everything that is told of an answer is made of these lines and of `actions`.
+        Everything that texts say of an answer is made of these lines and of `actions`.
         """
         return frame(line for own in self.lines for line in own)
 
@@ -197,8 +196,8 @@ class Result:
 
     @lazy
     def ranges(self) -> Ranges:
-        """Between which ends numbers change: of people like a row, and of one person."""
-        return self.question.method._ranges(self.question.case, self.proposal)
+        """Between which ends numbers change: of the mean and of one individual."""
+        return ranges(self.question.case, self.proposal, self.question.method.trained)
 
     @lazy
     def credibility(self) -> Credibility:
@@ -214,13 +213,13 @@ class Result:
         """
         schema = self.encoder.schema.names
         names = [
-            " + ".join(dict.fromkeys(compress(schema, row))) for row in self._obstacles.tolist()
+            " + ".join(dict.fromkeys(compress(schema, row))) for row in self.in_the_way.tolist()
         ]
         return pd.Series(names, self.factuals.index, dtype=str, name="obstacles")
 
     @lazy
-    def _obstacles(self) -> Tensor:
-        """(n, p) bool, the same."""
+    def in_the_way(self) -> Tensor:
+        """(n, p) bool, what stands in the way, see `obstacles`."""
         return obstacles(self.question, self.proposal, self.credibility, self.ranking == 0)
 
     @lazy
@@ -265,14 +264,14 @@ class Result:
         """(n, p) the factuals with the action alone, and what it forces."""
         return self.repaired(torch.where(self.proposal.direct, self.proposal.rows, self.x))
 
-    def repaired(self, rows: Tensor, told: Tensor | bool = False) -> Tensor:
-        """(n, p) the same rows, of which is set what actions, and what is told, (n, p), force."""
+    def repaired(self, rows: Tensor, fixed: Tensor | bool = False) -> Tensor:
+        """(n, p) the same rows, of which is set what actions, and what is fixed, (n, p), force."""
         case, still = self.question.case, self.proposal.direct.clone()
         order = self.encoder.schema.causal_order
         for acted in still.unique(dim=0) if order.is_stated else ():
             held = list(order.held(acted.nonzero()[:, 0].tolist()))
             still[:, held] |= (self.proposal.direct == acted).all(1)[:, None]
-        every, still = torch.arange(len(self)), still | torch.as_tensor(told)
+        every, still = torch.arange(len(self)), still | torch.as_tensor(fixed)
         return case.feasible.repair(case.x, rows[:, None], still, every, forced=True)[:, 0]
 
     @property

@@ -79,7 +79,7 @@ class TestOutcome:
         near = fitted.with_search(Search.cheapest()).generate(query).direct
         told = fitted.apply(query, near)
         goal = told.question.case.goal
-        asked = fitted.search.margin * goal.unit(fitted.trained.scores)
+        asked = fitted.search.margin * goal.unit(fitted.trained.scored[1])
         short = (told.success & told.acts & (goal.margin(told.scores) < asked)).numpy()
         assert short.any()
         assert not told.actions["credible"][short].any()

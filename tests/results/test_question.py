@@ -33,7 +33,7 @@ def model(mixed):
 @pytest.fixture(scope="module")
 def dear(model, mixed):
     dear = DEAR(model, mixed.schema, search=Search(max_features=1)).fit(mixed.frame)
-    _ = dear.trained.scores
+    _ = dear.trained.scored
     # The consistency of a kind of change is computed once for each feature.
     _ = dear.generate(mixed.refused(30)).alternatives(3)
     return dear
