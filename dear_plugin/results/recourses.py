@@ -288,7 +288,7 @@ class Recourses(Result):
         valid = [(each.success & each.acts) | (each.ranking == 0) for each in ranks]
         at = [mask.nonzero()[:, 0] for mask in valid]
         order = torch.cat(at).argsort(stable=True)
-        return Recourses.joined(ranks, at).select(order)
+        return Recourses.gathered(ranks, at).select(order)
 
     def ranks(self, k: int) -> Iterator[Recourses]:
         """Up to k results over the same rows: their first answers, their second ones, ..."""
