@@ -69,7 +69,7 @@ class ReferenceRows:
     def unseen(self, rows: Tensor) -> npt.NDArray[np.int64]:
         """(m,) the number of pairs of each row, (m, p), that occur in no training row."""
         known, codes = self._codes(self.rows), self._codes(rows)
-        categorical = [bool(feature.categories) for feature in self.encoder.schema]
+        categorical = self.encoder.labelled.tolist()
         count = np.zeros(len(rows), dtype=np.int64)
         for i, j in combinations(range(len(categorical)), 2):
             if categorical[i] or categorical[j]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
 import pandas as pd
+from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data import graph, summary, toml
@@ -23,7 +25,7 @@ from dear_plugin.data.kinds import dummies
 from dear_plugin.data.relations import Lookup, Relation, checked, from_dict
 from dear_plugin.data.rule import Condition, Rule, check_rules
 from dear_plugin.data.tiers import Tiers
-from dear_plugin.errors import SchemaError, unknown
+from dear_plugin.errors import DearError, SchemaError, unknown
 
 __all__ = ["Feature", "Kind", "Schema"]
 
@@ -96,6 +98,11 @@ class Schema(Inferred):
         return tuple(f.name for f in self.features)
 
     @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns of frames whose cells are numbers, not labels."""
+        return tuple(column.name for column in self.columns if not column.choices)
+
+    @property
     def mutable(self) -> tuple[str, ...]:
         """The features that may change."""
         return tuple(f.name for f in self.features if not f.immutable)
@@ -134,6 +141,10 @@ class Schema(Inferred):
         """(q,) the position of the feature of each column of frames."""
         return self.index(self.column_names)
 
+    def of_columns(self, features: Tensor) -> npt.NDArray[Any]:
+        """(n, q) what is known of the columns of frames, by that of their features, (n, p)."""
+        return features.numpy()[:, list(self.owner)]
+
     @property
     def exactly_one(self) -> tuple[tuple[str, ...], ...]:
         """The columns of each feature that has several, of which exactly one is 1."""
@@ -161,15 +172,22 @@ class Schema(Inferred):
         """The feature that each name stands for: its own, or that of one of its columns."""
         return {each.name: f.name for f in self for each in (f, *f.members)}
 
-    def index(self, names: Iterable[str]) -> tuple[int, ...]:
+    def index(
+        self, names: Iterable[str], where: str = "", error: type[DearError] = SchemaError
+    ) -> tuple[int, ...]:
         """The positions of some features; one of several columns stands for its feature.
 
+        Args:
+            names: of features or columns.
+            where: the argument that names them, for the error.
+            error: what is raised.
+
         Raises:
-            SchemaError: a name that is no feature.
+            DearError: a name that is no feature.
         """
         names, owners = tuple(names), self._owners
         if absent := [n for n in names if n not in owners]:
-            raise SchemaError(unknown("features", absent, owners))
+            raise error(": ".join(filter(None, [where, unknown("features", absent, owners)])))
         return tuple(self.names.index(owners[n]) for n in names)
 
     def replace(self, name: str, **changes: Any) -> Schema:

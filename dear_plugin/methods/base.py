@@ -213,12 +213,12 @@ class RecourseMethod(Named, Estimator, ABC):
         out: list[dict[str, list[Any]]] = [{} for _ in rows]
         for column, j in zip(self.schema.columns, self.schema.owner, strict=True):
             name, several = column.name, bool(self.schema.features[j].dummies)
-            levels = column.choices or (0, 1)
+            levels = column.choices or (0, 1) * several
             codes = torch.arange(len(levels), dtype=case.x.dtype).expand(len(case), -1)
             may = limits.admits(codes, rows.new_full((len(case),), j), rows) | several
             for i, values in enumerate(out):
                 values[name] = [low[name].iat[i], high[name].iat[i]]
-                if several or column.choices:
+                if levels:
                     free = [c for c, valid in zip(levels, may[i].tolist(), strict=True) if valid]
                     values[name] = [] if bool(fixed[i, j]) else free
                     values[name] = [*dict.fromkeys([*values[name], own[name].iat[i]])]

@@ -15,7 +15,7 @@ from torch import Tensor
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.inference import misfit
 from dear_plugin.data.schema import Feature
-from dear_plugin.errors import ConstraintError, InputError, unknown
+from dear_plugin.errors import ConstraintError, InputError
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.proposals import decoded
 from dear_plugin.problem.action_sets import ActionSets, why_fixed
@@ -23,7 +23,7 @@ from dear_plugin.problem.case import Case
 from dear_plugin.problem.limits import Limits
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal, identity_proposal
-from dear_plugin.results.words import join, number
+from dear_plugin.results.words import join, number, one
 from dear_plugin.search import SearchProblem
 
 Actions: TypeAlias = Mapping[str, Any] | pd.DataFrame
@@ -50,10 +50,7 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
     table = _table(actions, frame)
     acted, schema = table.notna(), encoder.schema
     names = [name for name in table if bool(acted[name].any())]
-    known = dict.fromkeys([*schema.names, *schema.column_names])
-    if others := [name for name in names if name not in known]:
-        raise ConstraintError(f"actions: {unknown('features', others, known)}")
-    features = [schema.features[j] for j in schema.index(names)]
+    features = [schema.features[j] for j in schema.index(names, "actions", ConstraintError)]
     if fixed := [f for f in features if f.immutable]:
         raise ConstraintError(
             f"actions: {[f.name for f in fixed]} cannot be acted on: {why_fixed(fixed)}; leave"
@@ -182,9 +179,9 @@ def _refusal(limits: Limits, feature: Feature, row: int, j: int, wanted: float) 
         return Reason.NOT_ONE.format(feature.called)
     if bool(limits.not_actionable[row, j]):
         return Reason.NOT_ACTIONABLE.format(feature.called)
-    if feature.choices:
-        (level,) = feature.cells(np.array([wanted]))
-        return Reason.NOT_THIS_VALUE.format(feature.called, level)
+    (cell,) = feature.cells(np.array([wanted]))
+    if not feature.is_amount(cell):
+        return Reason.NOT_THIS_VALUE.format(feature.called, one(feature, cell))
     ends = float(limits.low[row, j]), float(limits.high[row, j])
     low, high, value = (number(end, feature.precision) for end in (*ends, wanted))
     if ends[0] > ends[1]:

@@ -169,7 +169,7 @@ def _curve(session: Session, answer: Answer) -> Values:
         "name": name,
         "title": f"{feature.title} ({feature.unit})" if feature.unit else feature.title,
         "score": "Score" if session.chance else "Predicted value",
-        "number": not feature.choices,
+        "number": name in session.dear.schema.numbers,
         "value": choices.hand.get(name, None if pd.isna(own) else own),
         "own": None if pd.isna(own) else own,
         "tried": score if name in choices.hand else None,
@@ -182,7 +182,7 @@ def _curve(session: Session, answer: Answer) -> Values:
             for each in ("with_what_follows", "all_else_frozen")
         ],
         "wanted": _wanted(answer.ways[0].result),
-        "reach": None if feature.choices else session.reach(choices, name),
+        "reach": session.reach(choices, name),
     }
 
 

@@ -172,8 +172,7 @@ def frame(lines: Iterable[Line]) -> pd.DataFrame:
 
 def only(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
     """A frame, missing where features are not kept, (n, p) bool."""
-    of_columns = kept.numpy().T[list(schema.owner)]
-    where = dict(zip(schema.column_names, of_columns, strict=True))
+    where = dict(zip(schema.column_names, schema.of_columns(kept).T, strict=True))
     none = np.zeros(len(frame), dtype=bool)
     columns = [_only(frame[name], where.get(name, none)) for name in frame]
     return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
@@ -181,13 +180,14 @@ def only(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
 
 def is_amount(feature: Feature, value: Any) -> bool:
     """Whether a value is a number, and neither a code nor missing."""
-    return not (feature.choices or pd.isna(value) or value in feature.special)
+    return feature.is_amount(value)
 
 
 def is_exact(schema: Schema, feature: Feature) -> bool:
     """Whether what forces a feature sets its value, and not only a bound of it."""
     relations = (relation for relation in schema.relations if relation.is_definition)
-    return bool(feature.choices) or any(feature.name in each.members for each in relations)
+    bounded = feature.name in schema.numbers
+    return not bounded or any(feature.name in each.members for each in relations)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -13,14 +13,13 @@ from itertools import chain, takewhile
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
 
 from dear_plugin.data.attributes import Kind
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.kinds.cells import Array, Reading
+from dear_plugin.data.kinds.cells import Array, Mask, Reading
 from dear_plugin.data.kinds.labels import NEW, Labels
 from dear_plugin.errors import SchemaError, shown, unknown
 
@@ -32,7 +31,6 @@ SEPARATORS, CLOSING = "_=.:- |/[(", "])"
 MOST_NAMED = 3
 
 Names = tuple[str, ...]
-Mask = npt.NDArray[np.bool_]
 
 
 class Dummies(Labels):

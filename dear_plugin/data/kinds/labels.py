@@ -5,6 +5,7 @@ A feature of one or two labels is one encoded column; of more, or with a missing
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
 from itertools import repeat
@@ -114,6 +115,11 @@ class Labels(Feature):
     def range_in(self, dtype: Any) -> tuple[float, float, int | None]:
         """See `Column`; the first and the last position, whatever the dtype."""
         return *self.ends, 0
+
+    def place(self, cell: Any) -> Any:
+        """See `Column`; of a missing cell the position of the missing level."""
+        label = None if pd.isna(cell) is True else cell
+        return float(self.categories.index(label)) if label in self.categories else math.nan
 
     def values(self, column: Tensor) -> Tensor:
         """See `Column`; the positions of all labels, whatever those of training rows are."""

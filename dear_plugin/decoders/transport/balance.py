@@ -8,8 +8,6 @@ Dyk 2004), so that any number of them, crossed or curved, costs one dimension.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
@@ -18,7 +16,7 @@ from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.leaves import Leaves
 from dear_plugin.decoders.transport.regression import Regression
-from dear_plugin.decoders.transport.terms import Terms, phi, standardised, winsorised
+from dear_plugin.decoders.transport.terms import Terms, standardised, winsorised
 
 # Training rows that the columns are chosen on.
 ROWS = 5_000
@@ -42,13 +40,12 @@ class Balance:
 
     def __init__(self, sample: Sample, acted: Members, held: Members) -> None:
         self._at, self._scaled = torch.tensor(held), sample.encoder.scaled
-        self._terms = [sample.shared(Terms.of, j) for j in held]
+        self._terms = sample.shared(Terms, held)
         rows = sample.shared(winsorised)[:: -(-len(sample) // ROWS)]
         wanted = standardised(sample, acted, rows)
         regression = sample.shared(plain, held, 1, ROWS)
         weights, left = regression(wanted)
-        codes = _leading(weights, regression.columns, wanted)[1:]
-        self._codes = codes.split([len(each.shift) for each in self._terms])
+        self._codes = _leading(weights, regression.columns, wanted)[1:]
         factors = self._factors(rows)
         self._pairs = _products(factors, left)
         if self._pairs.shape[1]:
@@ -79,8 +76,7 @@ class Balance:
 
     def _factors(self, rows: Tensor) -> Tensor:
         """(m, h) double, one column of each held feature: of a category, what x_S is expected."""
-        own = zip(self._terms, self._codes, rows[:, self._at].T, strict=True)
-        return torch.stack([terms.factor(column, code) for terms, code, column in own], 1)
+        return self._terms.factors(rows[:, self._at], self._codes)
 
     def _in_leaves(self, factors: Tensor) -> Tensor:
         return one_hot(self._leaves(factors), len(self._leaves)).double()
@@ -96,13 +92,13 @@ def plain(sample: Sample, held: Members, step: int, most: int) -> Regression:
         most: and of these evenly spread ones, at most so many.
     """
     rows = sample.shared(winsorised)[::step]
-    terms = [sample.shared(Terms.of, j) for j in held]
+    terms = sample.shared(Terms, held)
     return Regression(_columns(terms, rows[:: -(-len(rows) // most)][:, list(held)]))
 
 
-def _columns(terms: Sequence[Terms], values: Tensor) -> Tensor:
+def _columns(terms: Terms, values: Tensor) -> Tensor:
     """(m, q) a constant, and the columns of features whose values are (m, h)."""
-    return torch.cat([values.new_ones(len(values), 1), phi(terms, values)], 1)
+    return torch.cat([values.new_ones(len(values), 1), terms(values)], 1)
 
 
 def _products(factors: Tensor, left: Tensor) -> Tensor:

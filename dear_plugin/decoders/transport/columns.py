@@ -12,7 +12,7 @@ from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.balance import Balance
 from dear_plugin.decoders.transport.modifiers import Modifiers
-from dear_plugin.decoders.transport.terms import Terms, outer, phi, straight, winsorised
+from dear_plugin.decoders.transport.terms import Terms, winsorised
 from dear_plugin.decoders.transport.values import HEAVY, value_counts
 
 # Heavy values of a number that have a column, and their least rows.
@@ -58,14 +58,13 @@ class Columns:
     ) -> None:
         self.encoder, self.acted, self.held = sample.encoder, torch.tensor(acted), held
         self.earlier, self._groups = earlier, groups
-        self._between = [(j, sample.shared(Terms.of, j)) for j in earlier]
+        self._between = Terms(sample, earlier)
         self._balance = sample.shared(Balance, acted, held) if held else None
-        self._terms = [sample.shared(Terms.of, j) for j in acted]
+        self._terms = sample.shared(Terms, acted)
         self._atoms = [sample.shared(_atoms, j) for j in acted]
-        some = [j for j in held if _levels(sample, j) <= MOST_LEVELS][:MODIFIERS]
-        self._by = [(j, sample.shared(Terms.of, j)) for j in some]
-        self._straight, self._outer = straight(self._terms), outer(self._terms)
-        of = torch.cat([each.shift * 0 + i for i, each in enumerate(self._terms)])[self._straight]
+        self._by = sample.shared(_modifiers, held)
+        self._straight, self._outer = self._terms.straight, self._terms.outer
+        of = self._terms.of[self._straight]
         self._pairs = torch.triu_indices(len(of), len(of), 1)
         self._pairs = self._pairs[:, of[self._pairs[0]] != of[self._pairs[1]]]
         first = sample.shared(winsorised)[:1]
@@ -82,7 +81,7 @@ class Columns:
 
     def between(self, rows: Tensor) -> Tensor:
         """(m, e) the columns of the earlier features in scaled rows."""
-        return torch.cat([rows[:, :0], *(terms(rows[:, j]) for j, terms in self._between)], 1)
+        return self._between(rows[:, self.earlier])
 
     def own(self, rows: Tensor, values: Tensor, most: int | None = None) -> Tensor:
         """(m, c, u) the columns of x_S.
@@ -102,13 +101,14 @@ class Columns:
 
     def _parts(self, rows: Tensor, values: Tensor) -> Iterator[Tensor]:
         """(m, c, q) the columns of each part: bends, jumps, and products."""
-        found = phi(self._terms, values)
+        found = self._terms(values)
         yield found
         for column, atoms in zip(values.unbind(-1), self._atoms, strict=True):
             yield (column[..., None] == atoms).to(values.dtype)
         own = found[..., self._straight]
-        for j, terms in self._by:
-            yield _product(own, terms(rows[:, j])[:, terms.straight])
+        by, terms, levels = self._by
+        for each in terms(rows[:, by])[:, terms.straight].split(levels, 1):
+            yield _product(own, each)
         yield own[..., self._pairs[0]] * own[..., self._pairs[1]]
         if self._groups is not None:
             group = one_hot(self._groups(rows), len(self._groups))[:, 1:].to(own)
@@ -145,5 +145,8 @@ def _heaviest(column: Tensor) -> Tensor:
     return values[heavy[counts[heavy] >= least]]
 
 
-def _levels(sample: Sample, j: int) -> int:
-    return len(sample.shared(Terms.of, j).straight.nonzero())
+def _modifiers(sample: Sample, held: Members) -> tuple[Members, Terms, list[int]]:
+    """The held features by which effects may differ; their columns, and how many each has."""
+    levels = {j: int(Terms(sample, (j,)).straight.sum()) for j in held}
+    some = tuple(j for j in held if levels[j] <= MOST_LEVELS)[:MODIFIERS]
+    return some, Terms(sample, some), [levels[j] for j in some]

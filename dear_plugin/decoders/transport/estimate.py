@@ -82,7 +82,7 @@ class Estimate:
         others = torch.ones(sample.encoder.p, dtype=torch.bool)
         others[[*acted, *still]] = False
         others &= sample.encoder.shares > 0.0
-        may_follow = others.nonzero()[:, 0].tolist()
+        may_follow = tuple(others.nonzero()[:, 0].tolist())
         self._tested = max(len(may_follow), 1)
         # Linear functions of one of S, its place in S, and the slope.
         copies = sample.shared(linear_copies)

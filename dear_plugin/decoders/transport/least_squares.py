@@ -66,10 +66,11 @@ class LeastSquares:
         # The constant and the columns of held features are in every model.
         self._held = len(self._centre) - columns.blocks.shape[1]
         self._every = rows, values, known[:, None].double()
-        fit, scale = self._estimated(torch.ones(1, BLOCKS).double())
+        every = torch.ones_like(self._features, dtype=torch.bool)
+        fit, scale = self._estimated(torch.ones(1, BLOCKS).double(), every, every)
         self._sloped, self._scaled = ((e[0, self._held :] != 0.0).any(0) for e in (fit, scale))
-        self._moves = self._sloped | self._scaled | bool(columns.earlier)
-        self.point = self._lines(fit, scale, self._moves)
+        self._moves = moves = self._sloped | self._scaled | bool(columns.earlier)
+        self.point = self._lines(fit[..., moves], scale[..., moves], moves)
 
     def lines(self, weights: Tensor, *, untested: bool = False) -> Lines:
         """The locations and scales in r bootstrap samples; slopes of zero stay zero.
@@ -78,59 +79,75 @@ class LeastSquares:
             weights: (r, 64) those of blocks of rows.
             untested: whether what does not move has a straight line all the same.
         """
-        fit, scale = self._estimated(weights, forced=~self._moves & untested)
-        fit[:, self._held :] *= self._sloped | ~self._moves
-        return self._lines(fit, scale * self._scaled, self._moves | untested)
+        kept = self._moves | untested
+        fit, scale = self._estimated(weights, kept, self._scaled, forced=~self._moves & untested)
+        fit[:, self._held :] *= (self._sloped | ~self._moves)[kept]
+        return self._lines(fit, scale, kept)
 
     def _lines(self, fit: Tensor, scale: Tensor, kept: Tensor) -> Lines:
-        """Those of some targets, (f,) bool."""
-        held, slope = fit[..., kept].split([self._held, fit.shape[1] - self._held], 1)
-        return Lines(
-            self._features[kept], self._columns, held, slope, scale[:, self._held :, kept]
-        )
+        """Those of some targets, (t,) bool."""
+        held, slope = fit.split([self._held, fit.shape[1] - self._held], 1)
+        return Lines(self._features[kept], self._columns, held, slope, scale[:, self._held :])
 
     def _estimated(
-        self, weights: Tensor, *, forced: Tensor | bool = False
+        self, weights: Tensor, some: Tensor, scaled: Tensor, *, forced: Tensor | bool = False
     ) -> tuple[Tensor, Tensor]:
-        """(r, q, f) the coefficients of locations and of scales, given (r, 64) weights."""
+        """(r, q, f) the coefficients of locations, and of scales, of f of t targets.
+
+        Args:
+            weights: (r, 64) those of blocks of rows.
+            some: (t,) bool, these targets.
+            scaled: (t,) bool, those of them whose scales are estimated; of others they are 0.
+            forced: (t,) bool, those that take the first block untested.
+        """
         part, drawn, count = lru_cache(1)(self._part), len(weights) > 1, len(weights)
-        if not len(self._features):
+        if not bool(some.any()):
             none = torch.zeros(count, len(self._centre), 0).double()
             return none, none
         # Of the sample itself also the sums of the rows that test groups.
         other = weights[:0] if drawn else (~grows(BLOCKS)).double()[None]
-        sums = self._sums(part, torch.cat([weights, other]))
+        sums = self._sums(part, torch.cat([weights, other]), some)
         if not drawn:
             self._allow([each[count:] for each in sums])
         gram, *targets = (each[:count] for each in sums)
-        fit, _ = self._selected((gram, *targets), drawn=drawn, forced=forced)
+        forced = torch.as_tensor(forced).expand_as(some)[some]
+        fit, _ = self._selected((gram, *targets), self._allowed[:, some], drawn, forced)
         if not drawn:
             self._fit = fit[0]
-        scale, _ = self._selected((gram, *self._sums(part, weights, left=True)), drawn=drawn)
+        scale = torch.zeros_like(fit)
+        if bool(scaled.any()):
+            left = self._sums(part, weights, scaled, left=True)
+            found, _ = self._selected((gram, *left), self._allowed[:, scaled], drawn)
+            scale[..., scaled[some]] = found
         fit = fit.clone()
-        fit[:, 0] += self._means - (self._centre[:, None] * fit).sum(1)
+        fit[:, 0] += self._means[some] - (self._centre[:, None] * fit).sum(1)
         return fit, scale
 
     def _allow(self, sums: Sequence[Tensor]) -> None:
-        """Find (b, f) bool, the blocks that may be taken: those of groups where other rows ask."""
+        """Find (b, t) bool, the blocks that may be taken: those of groups where other rows ask."""
         shape = len(self._columns.blocks), len(self._features)
         self._allowed = torch.ones(shape, dtype=torch.bool)
         if last := self._columns.honest:
-            self._allowed[-last:] = self._selected(sums, drawn=False)[1][-last:, 0]
+            self._allowed[-last:] = self._selected(sums, self._allowed, False)[1][-last:, 0]
 
-    def _sums(self, part: Part, weights: Tensor, *, left: bool = False) -> list[Tensor]:
+    def _sums(
+        self, part: Part, weights: Tensor, some: Tensor, *, left: bool = False
+    ) -> list[Tensor]:
         """The weighted sums of products of columns, of these with targets, and of squares.
 
         Args:
             part: of the rows.
             weights: (r, 64) of the blocks.
+            some: (t,) bool, the targets.
             left: whether, in place of targets, logarithms of residuals are meant; without the
                 products of columns.
         """
         parts = []
         for columns, values in map(part, range(self._count)):
+            values = values[:, some]
             if left:
-                values = (values - columns @ self._fit).abs_().clamp_min_(SMALLEST).log_()
+                values = values - columns @ self._fit[:, some]
+                values = values.abs_().clamp_min_(SMALLEST).log_()
                 # The constant is 0 in rows that are incomplete, or beyond the last.
                 values *= columns[:, :1]
             others = [values] if left else [columns, values]
@@ -162,13 +179,14 @@ class LeastSquares:
         return torch.cat([self._columns.always(rows), own], 1).sub_(self._centre)
 
     def _selected(
-        self, sums: Sequence[Tensor], *, drawn: bool, forced: Tensor | bool = False
+        self, sums: Sequence[Tensor], allowed: Tensor, drawn: bool, forced: Tensor | bool = False
     ) -> tuple[Tensor, Tensor]:
         """(r, q, f) the coefficients, and (b, r, f) bool, the columns of x_S that fit better.
 
         Args:
             sums: (r, q, q) of products of columns, (r, q, f) of columns and targets, and (r, f) of
                 targets.
+            allowed: (b, f) bool, the blocks that each target may take.
             drawn: whether these are bootstrap samples, see `links`.
             forced: (f,) bool, the targets that take the first block untested.
         """
@@ -191,13 +209,12 @@ class LeastSquares:
         added: list[Tensor] = []
         code = torch.zeros_like(rest, dtype=torch.int64)
         bounds = _bounds(len(left[0]), self._tested * max(len(blocks) - 2, 1))
-        for block, may in zip(blocks, self._allowed, strict=True):
+        for block, may in zip(blocks, allowed, strict=True):
             wider = taken | block
             more = wider.sum(2) - taken.sum(2)
             wanted = torch.where((may | (forced & (not added))) & (more > 0), code, -1)
-            found = _solved(left + ridge[:, own, own], right, wider, wanted)
-            remains = flat - (2.0 * right - left @ found).mul(found).sum(1)
-            remains = remains.maximum(least)
+            found, explained = _solved(left, ridge[:, own, own], right, wider, wanted)
+            remains = (flat - explained).maximum(least)
             gain = n * (rest.maximum(least) / remains).log() - (2.0 * more if drawn else 0.0)
             better = (wanted >= 0) & ((gain > bounds[more]) | (forced & (not added)))
             added.append(better)
@@ -207,25 +224,34 @@ class LeastSquares:
         return torch.cat([by_targets - by_own @ fit, fit], 1), torch.stack(added)
 
 
-def _solved(gram: Tensor, right: Tensor, columns: Tensor, wanted: Tensor) -> Tensor:
+def _solved(
+    gram: Tensor, ridge: Tensor, right: Tensor, columns: Tensor, wanted: Tensor
+) -> tuple[Tensor, Tensor]:
     """(r, u, f) the coefficients of the targets that are wanted, each on some columns.
 
     Args:
         gram: (r, u, u) of products of columns.
+        ridge: (r, u, u) what is added to them.
         right: (r, u, f) of columns and targets.
         columns: (r, f, u) bool, the columns of each target.
         wanted: (r, f) which targets have the same columns; -1 for those that are not wanted.
+
+    Returns:
+        The coefficients, and (r, f) the squares that they explain.
     """
-    found = torch.zeros_like(right)
+    found, explained = torch.zeros_like(right), torch.zeros_like(right[:, 0])
     for same in wanted[wanted >= 0].unique():
         of = wanted == same
-        at, rows = columns[of][0].nonzero()[:, 0], of.any(1).nonzero()[:, 0]
-        inverse = torch.linalg.inv(gram[rows[:, None, None], at[:, None], at])
+        first, rows, targets = of.nonzero()[0], of.any(1).nonzero(), of.any(0).nonzero()[:, 0]
+        at = columns[first[0], first[1]].nonzero()
+        own, of_targets = gram[rows[:, None], at, at[:, 0]], right[rows[:, None], at, targets]
+        inverse = torch.linalg.inv(own + ridge[rows[:, None], at, at[:, 0]])
         # A product of matrices, or a sum over rows, would round equal targets differently.
-        of_targets = right[rows[:, None], at].mT.contiguous()
-        some = (inverse[:, :, None] * of_targets[:, None]).sum(3)
-        found[rows[:, None], at] += some * of[rows, None]
-    return found
+        some = (inverse[:, :, None] * of_targets.mT.contiguous()[:, None]).sum(3)
+        some *= of[rows, targets][:, None]
+        found[rows[:, None], at, targets] += some
+        explained[rows, targets] += ((2.0 * of_targets - own @ some) * some).sum(1)
+    return found, explained
 
 
 def _targets(sample: Sample) -> tuple[Tensor, Tensor]:

@@ -8,8 +8,6 @@ effects differ between its leaves is for the other half to say.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
@@ -18,7 +16,7 @@ from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.balance import Balance, plain
 from dear_plugin.decoders.transport.leaves import Leaves
 from dear_plugin.decoders.transport.regression import Regression
-from dear_plugin.decoders.transport.terms import Terms, phi, standardised, straight, winsorised
+from dear_plugin.decoders.transport.terms import Terms, standardised, winsorised
 
 # Leaves, their least rows and share, and rows that the tree is grown on.
 LEAVES, MIN_LEAF, LEAF_SHARE, ROWS = 6, 150, 16, 10_000
@@ -41,10 +39,8 @@ class Modifiers:
         followers: the features that may follow.
     """
 
-    def __init__(
-        self, sample: Sample, acted: Members, held: Members, followers: Sequence[int]
-    ) -> None:
-        self._at, self._terms = list(held), [sample.shared(Terms.of, j) for j in held]
+    def __init__(self, sample: Sample, acted: Members, held: Members, followers: Members) -> None:
+        self._at, self._terms = list(held), sample.shared(Terms, held)
         rows = sample.shared(winsorised)[grows(len(sample))]
         rows = rows[:: -(-len(rows) // ROWS)]
         more = sample.shared(Balance, acted, held).more(rows)
@@ -66,7 +62,7 @@ class Modifiers:
         return self._leaves(self._inputs(rows))
 
     def _columns(self, rows: Tensor) -> Tensor:
-        return phi(self._terms, rows[:, self._at])[:, straight(self._terms)]
+        return self._terms(rows[:, self._at])[:, self._terms.straight]
 
     def _inputs(self, rows: Tensor) -> Tensor:
         columns = self._columns(rows)

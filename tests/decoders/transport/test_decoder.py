@@ -495,15 +495,16 @@ def test_only_complete_rows_count_where_it_is_tested_whether_spreads_follow():
     fit = LeastSquares(sample, Columns(sample, (0,), (1,), None), moves, tested=1)
     columns, values = (each[300:n] for each in fit._part(0))
     logs = (values - columns @ fit._fit).abs().log()
-    found = fit._sums(fit._part, torch.ones(1, 64).double(), left=True)[1]
+    one, every = torch.ones(1, 64).double(), torch.ones(1).bool()
+    found = fit._sums(fit._part, one, every, left=True)[1]
     torch.testing.assert_close(found, logs.square().sum(0)[None])
 
 
 def test_a_category_that_no_training_row_has_is_like_the_mean_of_those_that_they_have():
     frame = pd.DataFrame({"town": list("abbc") * 100, "x": np.arange(400.0)})
     encoder = Encoder(Schema.infer(frame))
-    terms = Terms.of(Sample(encoder.rows(frame), encoder), 0)
-    columns = terms(torch.tensor([1.0, NEW]).double())
+    terms = Terms(Sample(encoder.rows(frame), encoder), (0,))
+    columns = terms(torch.tensor([[1.0], [NEW]]).double())
     torch.testing.assert_close(columns, torch.tensor([[0, 1, 0], [1 / 3] * 3]).double())
 
 
