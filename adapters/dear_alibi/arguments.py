@@ -104,19 +104,20 @@ class AlibiConstraints:
             raise errors.ConstraintError(
                 f"C must hold one condition or one per row, n = {len(frame)}; got {len(rows)}"
             )
-        numbers = {*schema.numbers}
         # Fractions of -1, 0 and 1 are directions, which the schema has, and no limits.
         limited = {name for name, ends in self.ranges.items() if not {*ends} <= {-1.0, 0.0, 1.0}}
-        bounded = {*limited, *(name for c in rows for name in c)} & numbers
+        bounded = {*limited, *(name for c in rows for name in c)}
         fixed = [[name for name in c if not c[name]] for c in rows]
-        levels = [{n: c[n] for n in c if n not in numbers and c[n]} or None for c in rows]
+        levels = [{n: c[n] for n in c if n not in schema.numbers and c[n]} or None for c in rows]
         one = len(rows) == 1
         frozen: Any = fixed[0] if one else fixed
         categories: Any = levels[0] if one else levels
         return Constraints(
             frozen=frozen,
             ranges={
-                c.name: self._interval(c, frame, rows) for c in schema.columns if c.name in bounded
+                name: self._interval(column, frame, rows)
+                for name, column in schema.numbers.items()
+                if name in bounded
             },
             categories=categories if any(levels) else None,
         )

@@ -28,12 +28,16 @@ class Argument(NamedTuple):
     """What an argument of `Schema.infer` says of features.
 
     Attributes:
-        expected: what each value of `{feature: value}` must be; "" where it is a list of features.
+        key: what a file of `Schema.to_toml` calls it in the table of a feature.
+        value: of the key, where it is a list of features; None where it is `{feature: value}`.
+        expected: what each value of these must be.
         fits: whether a value is one.
         of_whole: whether it may also name a feature of several columns.
         says_what: whether it says what a column is, which then is no identifier.
     """
 
+    key: str
+    value: str | bool | None = None
     expected: str = ""
     fits: Callable[[Any], bool] = lambda _: True
     of_whole: bool = False
@@ -42,21 +46,21 @@ class Argument(NamedTuple):
 
 LEVELS = "a list of levels, the least first"
 ARGUMENTS = {
-    "immutable": Argument(of_whole=True),
-    "increasing": Argument(says_what=True),
-    "decreasing": Argument(says_what=True),
-    "categorical": Argument(says_what=True),
-    "numeric": Argument(says_what=True),
-    "identifiers": Argument(),
-    "ranges": Argument("(low, high)", _is_pair, says_what=True),
-    "special": Argument("a list of values", _is_list),
-    "ordered": Argument(LEVELS, _is_list, says_what=True),
-    "excluded": Argument("a list of levels", _is_list, of_whole=True),
-    "units": Argument("a text", _is_text, says_what=True),
-    "labels": Argument("a text or {level: text}", _are_texts, of_whole=True),
-    "costs": Argument("a number", of_whole=True),
-    "steps": Argument("a number, or None"),
-    "cyclic": Argument("a number, or a list of levels", says_what=True),
+    "immutable": Argument("immutable", True, of_whole=True),
+    "increasing": Argument("direction", "increasing", says_what=True),
+    "decreasing": Argument("direction", "decreasing", says_what=True),
+    "categorical": Argument("kind", "category", says_what=True),
+    "numeric": Argument("kind", "number", says_what=True),
+    "identifiers": Argument("identifier", True),
+    "ranges": Argument("range", None, "(low, high)", _is_pair, says_what=True),
+    "special": Argument("special", None, "a list of values", _is_list),
+    "ordered": Argument("ordered", None, LEVELS, _is_list, says_what=True),
+    "excluded": Argument("excluded", None, "a list of levels", _is_list, of_whole=True),
+    "units": Argument("unit", None, "a text", _is_text, says_what=True),
+    "labels": Argument("label", None, "a text or {level: text}", _are_texts, of_whole=True),
+    "costs": Argument("cost", of_whole=True),
+    "steps": Argument("step"),
+    "cyclic": Argument("cyclic", says_what=True),
 }
 CONTRARY = (
     *(("categorical", "numeric"), ("identifiers", "numeric"), ("increasing", "decreasing")),
@@ -116,7 +120,7 @@ class Given:
         wrong += [
             f"{what}[{name!r}] must be {each.expected}, got {shown(value)}"
             for what, each in ARGUMENTS.items()
-            if each.expected
+            if each.value is None
             for name, value in self._given[what].items()
             if not each.fits(value)
         ]
@@ -127,7 +131,7 @@ class Given:
 
 def _plain(what: str, given: Any) -> Any:
     """A mapping, or a list as a tuple."""
-    if ARGUMENTS[what].expected:
+    if ARGUMENTS[what].value is None:
         if given is not None and not isinstance(given, Mapping):
             raise SchemaError(f"{what} must be {{feature: ...}}, got {shown(given)}")
         return given or {}

@@ -97,10 +97,10 @@ class Schema(Inferred):
         """The feature names in frame order."""
         return tuple(f.name for f in self.features)
 
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """The columns of frames whose cells are numbers, not labels."""
-        return tuple(column.name for column in self.columns if not column.choices)
+    @lazy
+    def numbers(self) -> dict[str, Feature]:
+        """The columns of frames whose cells are numbers, not labels, by name."""
+        return {column.name: column for column in self.columns if not column.choices}
 
     @property
     def mutable(self) -> tuple[str, ...]:

@@ -11,45 +11,28 @@ import pandas as pd
 
 from dear_plugin.data.attributes import Kind
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.given import ARGUMENTS
 from dear_plugin.data.relations import Lookup, Relation
 from dear_plugin.data.summary import described, of_cost_1
 from dear_plugin.errors import SchemaError, unknown
 
-# What a feature's table may say: the argument of `Schema.infer` that is {feature: value}.
-MAPPINGS = {
-    "unit": "units",
-    "cost": "costs",
-    "step": "steps",
-    "range": "ranges",
-    "special": "special",
-    "ordered": "ordered",
-    "excluded": "excluded",
-    "cyclic": "cyclic",
-}
-# Likewise, where the argument lists features: by what the table says.
+# What a feature's table may say: the argument of `Schema.infer` that is {feature: value}, and
+# where it is a list of features the argument by what the table says.
+MAPPINGS = {each.key: name for name, each in ARGUMENTS.items() if each.value is None}
 LISTS = {
-    ("immutable", True): "immutable",
-    ("identifier", True): "identifiers",
-    ("direction", "increasing"): "increasing",
-    ("direction", "decreasing"): "decreasing",
-    ("kind", "category"): "categorical",
-    ("kind", "number"): "numeric",
+    (each.key, each.value): name for name, each in ARGUMENTS.items() if each.value is not None
 }
+# What else these may be is what says nothing: false, or "".
+CHOICES = {key: [v for k, v in LISTS if k == key] for key, _ in LISTS}
 # What the kind of a column of numbers is stated as; one of two values has none.
 KINDS = {Kind.NUMERIC: "number", Kind.CATEGORICAL: "category"}
-CHOICES = {
-    "immutable": (True, False),
-    "identifier": (True, False),
-    "direction": ("increasing", "decreasing", ""),
-    "kind": ("number", "category", ""),
-}
 # The other arguments stand at the top of the file.
 WHOLE = ("target", "tiers", "causes", "orders", "exactly_one", "definitions", "central")
 # A program's own table, such as that of `dear-plugin letters`.
 OWN = "letters"
 # Attributes of a feature that no argument of `Schema.infer` states.
 MORE = ("precision", "actionable", "enter_special", "leave_special")
-KEYS = (*CHOICES, *MAPPINGS, *MORE, "label", "levels")
+KEYS = (*CHOICES, *MAPPINGS, *MORE, "levels")
 
 HEAD = """\
 What `Schema.infer` takes, to edit; lines that start with # are not read. It is read by
@@ -132,8 +115,9 @@ def _check(name: str, table: Any) -> None:
         raise SchemaError(f"features.{name} must be a table of its attributes, got {table!r}")
     if wrong := [key for key in table if key not in KEYS]:
         raise SchemaError(f"features.{name}: {unknown('keys', wrong, KEYS)}")
-    for key, choices in CHOICES.items():
-        if key in table and table[key] not in choices:
+    for key, (one, *others) in CHOICES.items():
+        choices = one, *others, type(one)()
+        if table.get(key, one) not in choices:
             raise SchemaError(f"features.{name}.{key} must be in {choices}, got {table[key]!r}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -106,7 +106,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Question:
+class Question(Batch):
     """n rows, the method that gives recourse, and what the model says of the rows.
 
     Attributes:
@@ -133,17 +133,9 @@ class Question:
         """What was searched is searched again."""
         return {**vars(self), "attempts": {}}
 
-    def select(self, idx: Tensor) -> Question:
+    def select(self, idx: Tensor) -> Self:
         """The question of the rows at positions (q,)."""
-        return replace(
-            self,
-            case=self.case.select(idx),
-            frame=self.frame.iloc[idx.numpy()],
-            scores=self.scores[idx],
-            accepted=self.accepted[idx],
-            unreadable=self.unreadable[idx.numpy()],
-            attempts={},
-        )
+        return replace(super().select(idx), attempts={})
 
     @property
     def may_act(self) -> Tensor:

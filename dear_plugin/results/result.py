@@ -17,7 +17,7 @@ from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.results.changes import Line, frame, lines, only
 from dear_plugin.results.needed import needed
-from dear_plugin.results.proposal import KINDS, Proposal
+from dear_plugin.results.proposal import KINDS, Batch, Proposal
 from dear_plugin.results.question import Credibility, Question
 from dear_plugin.results.reasons import complete, obstacles, reasons
 from dear_plugin.results.spread import Ranges, Spread, ranges
@@ -27,7 +27,7 @@ TEXT_COLUMNS = ("reason", "acted_on", "kind")
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Batch):
     """n rows of a question with their answers, in numbers; `Recourses` shows them.
 
     Attributes:
@@ -71,7 +71,7 @@ class Result:
         return outcome.astype({name: str for name in TEXT_COLUMNS if name in columns})
 
     @classmethod
-    def joined(cls, parts: Sequence[Self], at: Sequence[Tensor]) -> Self:
+    def gathered(cls, parts: Sequence[Self], at: Sequence[Tensor]) -> Self:
         """Of results of one question, the rows at positions, (m,) of each, one after another."""
         pairs = list(zip(parts, at, strict=True))
         return cls(
@@ -104,21 +104,13 @@ class Result:
 
     def select(self, at: Tensor) -> Self:
         """The rows at positions, (m,), as a result of their own."""
-        idx = at.numpy()
-        part = type(self)(
-            self.question.select(at),
-            self.proposal.select(at),
-            self.counterfactuals.iloc[idx],
-            self.scores[at],
-            self.success[at],
-            None if self.rank is None else self.rank[at],
-        )
+        part = super().select(at)
         # What is known of the rows is not evaluated again.
         for name in ("spread", "ranges", "credibility"):
             if name in vars(self):
                 vars(part)[name] = vars(self)[name].select(at)
         if "lines" in vars(self):
-            vars(part)["lines"] = [self.lines[i] for i in idx.tolist()]
+            vars(part)["lines"] = [self.lines[i] for i in at.tolist()]
         return part
 
     @lazy

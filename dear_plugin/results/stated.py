@@ -239,7 +239,7 @@ def _usual(line: Line, digits: int, *, needed: bool) -> Line:
 
 def _bound(line: Line, digits: int | None) -> Line:
     """Up to where a change must follow."""
-    if not (is_amount(line.of, line.old) and is_amount(line.of, line.least)):
+    if not is_amount(line.of, line.old, line.least):
         return line
     old, new = float(line.old), float(line.new)
     part = rounded(line.of, old, float(line.least), digits, away=1)
@@ -290,13 +290,12 @@ def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:
 def _written(result: Result, rows: Tensor, values: Sequence[Sequence[tuple[Line, Any]]]) -> Tensor:
     """Rows, (m, p), with values; those of no amount or order as the answer has them."""
     rows, reached = rows.clone(), result.proposal.rows
-    for i, own in enumerate(values):
-        for line, new in own:
-            (j,) = result.encoder.schema.index([line.feature])
-            rows[i, j] = reached[i, j]
-            if is_amount(line.of, line.old) and is_amount(line.of, new):
-                rows[i, j] = float(line.of.read(pd.Series([new], dtype=float)).values[0])
-            elif new in line.of.ranked:
-                # What must follow may be a level on the way to that of the answer.
-                rows[i, j] = line.of.place(new)
+    for i, line, new in ((i, *each) for i, own in enumerate(values) for each in own):
+        (j,) = result.encoder.schema.index([line.feature])
+        rows[i, j] = reached[i, j]
+        if is_amount(line.of, line.old, new):
+            rows[i, j] = float(line.of.read(pd.Series([new], dtype=float)).values[0])
+        elif new in line.of.ranked:
+            # What must follow may be a level on the way to that of the answer.
+            rows[i, j] = line.of.place(new)
     return rows
