@@ -235,7 +235,7 @@ def _tell_of_spellings(feature: Feature) -> None:
     if several := [own for own in found.values() if len(own) > 1]:
         logger.warning(
             "column %r has levels that differ only in case or spaces, %s: make one of them before"
-            " training the model, or state excluded={%r: [...]} with those that nothing becomes",
+            " training the model, or state excluded={%r: [...]} with those to leave out",
             *(feature.name, several[:MOST_NAMED], feature.name),
         )
 

@@ -59,7 +59,10 @@ FEATURE = """
 # where people find it easier, state less (0.2), where harder, more (3), without the # in front.
 """
 COST = "cost = 1 # of {}"
-RULES = 'texts, and names with other characters than a to z, 0 to 9, "_" and "-", stand in quotes'
+RULES = (
+    'texts, and names with other characters than a to z, 0 to 9, "_" and "-", stand in quotes, and'
+    " a name once in a table"
+)
 
 
 def read(path: str | Path) -> dict[str, Any]:

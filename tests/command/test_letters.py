@@ -185,7 +185,7 @@ class TestWhatIsWritten:
 
 
 class TestAgain:
-    def test_an_interrupted_run_goes_on(self, files, done, tmp_path, monkeypatch):
+    def test_an_interrupted_run_goes_on(self, files, done, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(command, "ROWS_AT_ONCE", 5)
         out, written = tmp_path / "out", command._write
 
@@ -205,6 +205,7 @@ class TestAgain:
         )
         assert run(files, out) == 0
         assert starts == [5, 10]
+        assert f"out: goes on after 5 of {PEOPLE} letters" in capsys.readouterr().out
         whole = {k: v for k, v in content(out).items() if not k.startswith("parts")}
         assert whole == {k: v for k, v in content(done).items() if not k.startswith("parts")}
 
