@@ -1,8 +1,10 @@
-"""lazy: a cached property, computed at first access."""
+"""What is computed at first access: a cached property, and values by key."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Hashable
+from threading import RLock
 from typing import Any, Generic, Self, TypeVar, overload
 
 import torch
@@ -43,4 +45,34 @@ class lazy(Generic[T]):
         # outlives the caller's inference mode and must not be an inference tensor.
         with torch.inference_mode(False), one_thread():
             value: T = instance.__dict__.setdefault(self.name, self.compute(instance))
+        return value
+
+
+class Once:
+    """Values by key, each computed once, also by threads that ask for it together.
+
+    A copy, or what is read from a pickle, computes them again. A lock is of this process: the
+    threads that hold its parent's never open it in a fork.
+
+    Attributes:
+        values: those that were computed.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[Any, Any] = {}
+        self._locks: dict[Any, RLock] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing."""
+        return {"values": {}, "_locks": {}}
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The value of a key; it outlives the caller's inference mode."""
+        if key not in self.values:
+            own = os.getpid(), key
+            with self._locks.setdefault(own, RLock()), torch.inference_mode(False):
+                if key not in self.values:
+                    self.values[key] = make()
+            self._locks.pop(own, None)
+        value: T = self.values[key]
         return value

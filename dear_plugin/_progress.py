@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Self, TypeVar
 
-from dear_plugin._threads import in_threads
+from dear_plugin._threads import end_if_stopped, in_threads
 
 Step = TypeVar("Step")
 
@@ -51,7 +51,8 @@ class Bar:
         self._from = time.monotonic() + (0.0 if shown else DELAY)
 
     def at(self, done: int) -> None:
-        """So many steps are done."""
+        """So many steps are done; work in a thread whose call was interrupted ends here."""
+        end_if_stopped()
         if self._bar is None and self._wanted and time.monotonic() >= self._from:
             self._bar = _tqdm(total=self._total, desc=self._what, leave=False)
         if self._bar is not None:

@@ -24,9 +24,15 @@ Ts = TypeVarTuple("Ts")
 
 
 class _Thread(threading.local):
-    """The user's counts of a thread while its operations are DEAR's own, else None."""
+    """What is known of a thread.
+
+    Attributes:
+        counts: the user's counts, while its operations are DEAR's own; else None.
+        stopped: whether the call that started it was interrupted; None of other threads.
+    """
 
     counts: tuple[list[int], int] | None = None
+    stopped: threading.Event | None = None
 
 
 _THREAD = _Thread()
@@ -74,20 +80,35 @@ def users_threads() -> Iterator[None]:
 def in_threads(call: Callable[[*Ts], T], items: Iterable[tuple[*Ts]], count: int) -> list[T]:
     """What a function makes of each of some arguments, in so many threads; -1 for all cores.
 
-    Each is in `one_thread`, with the user's counts of this one.
+    Each is in `one_thread`, with the user's counts of this one. Where this call is interrupted, or
+    one of them fails, the others end as soon as they come to `end_if_stopped`.
     """
     import joblib
 
-    counts = _THREAD.counts
+    counts, before = _THREAD.counts, _THREAD.stopped
+    stopped = before or threading.Event()
 
     def own(*args: *Ts) -> T:
         with one_thread():
-            _THREAD.counts = counts or _THREAD.counts
+            _THREAD.counts, _THREAD.stopped = counts or _THREAD.counts, stopped
+            end_if_stopped()
             return call(*args)
 
     each = joblib.delayed(own)
-    found: list[T] = joblib.Parallel(count, backend="threading")(each(*args) for args in items)
+    try:
+        found: list[T] = joblib.Parallel(count, backend="threading")(each(*args) for args in items)
+    except BaseException:
+        stopped.set()
+        raise
+    finally:
+        _THREAD.stopped = before
     return found
+
+
+def end_if_stopped() -> None:
+    """End a thread of `in_threads` whose call was interrupted."""
+    if _THREAD.stopped is not None and _THREAD.stopped.is_set():
+        raise KeyboardInterrupt
 
 
 def _enter() -> None:

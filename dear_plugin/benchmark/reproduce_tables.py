@@ -54,7 +54,10 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
     yield "sweep", sweep(rows[rows["order"] == 0])
     yield "training", training(rows)
     yield "classifiers", classifiers(rows)
-    methods = _methods(rows)
+    groups = rows.groupby("line", sort=False)
+    # Those of the preset and of all lines but those of the sweep.
+    kept = [own for line, own in groups if line in (PRESET, _method(str(line), own))]
+    methods = pd.concat(kept)
     yield "qualitative", qualitative(methods)
     yield from figures(methods, found[mixed])
 
@@ -112,7 +115,8 @@ def sweep(rows: pd.DataFrame) -> Iterator[Row]:
     trained = rows[rows["autoencoders"].notna()] if "autoencoders" in rows else rows[:0]
     for name, runs in trained.groupby("line", sort=False):
         cells = dict(_by_cell(runs))
-        line = {" ".join(cell): _four(part) for cell, part in cells.items()}
+        values = {cell: [*_measures(part).values()] for cell, part in cells.items()}
+        line = {" ".join(c): " ".join(map(shown, (v[0], *v[2:]))) for c, v in values.items()}
         near = sum(_is_near(part, cell) for cell, part in cells.items())
         yield {"setting": name, **line, "within .1": f"{near} of {len(cells)}"}
 
@@ -158,12 +162,6 @@ def qualitative(rows: pd.DataFrame) -> Iterator[Row]:
     yield {"feature": "accepted", "factual": "no", **accepted}
 
 
-def _methods(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the preset and of all lines but those of the sweep."""
-    groups = rows.groupby("line", sort=False)
-    return pd.concat([runs for line, runs in groups if line in (PRESET, _method(str(line), runs))])
-
-
 def _method(line: str, runs: pd.DataFrame) -> str:
     """The name in the paper's table of a line: of those with autoencoders, DEAR."""
     trained = "autoencoders" in runs and runs["autoencoders"].notna().any()
@@ -187,12 +185,6 @@ def _is_near(part: pd.DataFrame, cell: tuple[str, str]) -> bool:
     """Whether the yNN of a cell, the mean over its seeds, is near the paper's."""
     found = [_measures(rows)["ynn"] for _, rows in part.groupby("seed")]
     return bool(abs(np.mean(found) - _reported(cell, 2)) <= NEAR)
-
-
-def _four(part: pd.DataFrame) -> str:
-    """Success, yNN, median cost and share of zero actions."""
-    success, _, *others = _measures(part).values()
-    return " ".join(map(shown, (success, *others)))
 
 
 def _measures(rows: pd.DataFrame) -> dict[str, float]:

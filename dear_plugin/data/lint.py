@@ -200,6 +200,7 @@ def _category(column: pd.Series, feature: Feature, given: Given) -> Feature:
         return feature
     if not_known(feature.special) and name not in given.names("special"):
         _tell_of_not_known(feature)
+    _tell_of_spellings(feature)
     if feature.circle:
         return feature
     if name not in given.names("categorical"):
@@ -224,6 +225,19 @@ def _tell_of_not_known(feature: Feature) -> None:
         " others",
         *(name, levels, name, levels, name),
     )
+
+
+def _tell_of_spellings(feature: Feature) -> None:
+    """Say which levels are most likely one, which an action must not change to another."""
+    found: dict[str, list[str]] = {}
+    for level in feature.choices:
+        found.setdefault("".join(str(level).casefold().split()), []).append(str(level))
+    if several := [own for own in found.values() if len(own) > 1]:
+        logger.warning(
+            "column %r has levels that differ only in case or spaces, %s: make one of them before"
+            " training the model, or state excluded={%r: [...]} with those that nothing becomes",
+            *(feature.name, several[:MOST_NAMED], feature.name),
+        )
 
 
 def _tell_of_order(feature: Feature) -> None:

@@ -233,8 +233,9 @@ class Schema(Inferred):
         Raises:
             SchemaError: the file cannot be read, or does not fit the frame.
         """
-        given, more = toml.arguments(toml.read(path), frame)
+        tables = toml.read(path)
         try:
+            given, more = toml.arguments(tables, frame)
             schema = cls.infer(frame, **given, rules=rules)
             for name, attributes in more.items():
                 schema = schema.replace(name, **attributes)

@@ -53,10 +53,13 @@ FEATURE = """
 # excluded = [levels that nothing changes to], identifier = true,
 # cyclic = [levels that go around] (or their number, 24 for hours),
 # levels = { "0" = "no", "1" = "yes" } (what texts call them).
+# Where the log says immutable=['a'], special={'a': [1]} or categorical=['a'], write below
+# [features.a] what is "immutable = true", "special = [1]" or 'kind = "category"' here.
 # Answers are those of the least cost. "cost = 1 # of ..." says which change of a feature costs 1:
 # where people find it easier, state less (0.2), where harder, more (3), without the # in front.
 """
 COST = "cost = 1 # of {}"
+RULES = 'texts, and names with other characters than a to z, 0 to 9, "_" and "-", stand in quotes'
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def read(path: str | Path) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf8"))
     except (OSError, ValueError) as error:
-        raise SchemaError(f"{path}: expected a TOML file, {error}") from error
+        raise SchemaError(f"{path}: expected a TOML file, {error}; {RULES}") from error
 
 
 def arguments(
@@ -88,7 +91,11 @@ def arguments(
         raise SchemaError(f"schema file: {unknown('keys', wrong, known)}")
     given: dict[str, Any] = {key: tables[key] for key in WHOLE if key in tables}
     more: dict[str, dict[str, Any]] = {}
-    for name, table in tables.get("features", {}).items():
+    named = tables.get("features", {})
+    # The feature of several dummies begins as these do.
+    if wrong := [name for name in named if not any(str(c).startswith(name) for c in frame)]:
+        raise SchemaError(f"[features]: {unknown('features', wrong, frame.columns)}")
+    for name, table in named.items():
         _check(name, table)
         for key, argument in MAPPINGS.items():
             if key in table:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
+from dear_plugin._lazy import Once, lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import known
 
@@ -43,28 +43,18 @@ class Sample:
 
     def __init__(self, rows: Tensor, encoder: Encoder) -> None:
         self.rows, self.encoder = rows.double().cpu(), encoder
-        self._shared: dict[object, Any] = {}
+        self._shared = Once()
 
     def __len__(self) -> int:
         """The number of rows (n)."""
         return len(self.rows)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What is shared is computed again."""
-        return {**self.__dict__, "_shared": {}}
 
     def shared(
         self, make: Callable[Concatenate[Sample, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """`make(sample, ...)`, computed once for the same function and arguments."""
         key = make, args, tuple(kwargs.items())
-        if key not in self._shared:
-            # It outlives the inference mode of the caller.
-            with torch.inference_mode(False):
-                made = make(self, *args, **kwargs)
-            self._shared.setdefault(key, made)
-        value: T = self._shared[key]
-        return value
+        return self._shared.get(key, lambda: make(self, *args, **kwargs))
 
     @lazy
     def known(self) -> Tensor:

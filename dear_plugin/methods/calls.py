@@ -56,11 +56,12 @@ def question_of(
     target = target.for_rows(frame.index) if isinstance(target, Target) else target
     frame = method._converted(frame)
     frozen, not_acted = held_cells(within, len(frame), encoder.schema)
-    fixed: Tensor | None = frozen | not_acted | ~(method._acts if acts is None else acts)
-    x, bad = encoder.readable_rows(frame, fixed)
-    if not _scores_new(classifier, frame, x, bad):
-        fixed = None
-        x, bad = encoder.readable_rows(frame)
+    acts = method._acts if acts is None else acts
+    identifiers = torch.tensor([f.identifier for f in encoder.schema]).expand_as(frozen)
+    for fixed in (frozen | not_acted | ~acts, identifiers, torch.zeros_like(frozen)):
+        x, bad = encoder.readable_rows(frame, fixed)
+        if _scores_new(classifier, frame, x, bad):
+            break
     if bad and on_error == "raise":
         encoder.rows(frame, fixed)
     unreadable = np.full(len(x), "", dtype=object)

@@ -254,8 +254,8 @@ class DEAR(DecoderMethod):
             copies: see `DEAR`; None keeps those that there are.
         """
         classifier = Classifier(model, self.encoder, output=output, encode=encode)
-        params = {"model": model, "output": output, "encode": encode}
-        other = self._with(classifier, self.search, params)
+        other, given = copy.copy(self), {"model": model, "output": output, "encode": encode}
+        other.classifier, other._params = classifier, {**self._params, **given}
         if copies is not None:
             other._params["copies"] = copies
             other._copies = as_classifiers(copies, classifier, output=output, encode=encode)
@@ -282,11 +282,6 @@ class DEAR(DecoderMethod):
             search: the search settings.
         """
         require_instance("search", search, Search)
-        return self._with(self.classifier, search, {"search": search})
-
-    def _with(self, classifier: Classifier, search: Search, params: Mapping[str, Any]) -> DEAR:
-        """The same decoders with another model or search; `params` are the new arguments."""
         other = copy.copy(self)
-        other.classifier, other.search = classifier, search
-        other._params = {**self._params, **params}
+        other.search, other._params = search, {**self._params, "search": search}
         return other

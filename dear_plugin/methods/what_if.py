@@ -136,15 +136,12 @@ def outcome(case: Case, values: Tensor, accepted: Tensor, *, trained: Trained) -
     for rows in acting.split(ROWS_AT_ONCE) if len(acting) else ():
         sets, which = ActionSets.acted_on(acted[rows], encoder.schema)
         problem = SearchProblem.of(case.select(rows), sets, trained)
-        proposal = proposal.merged(_applied(problem, which, values[rows]), rows)
+        wanted = values[rows].gather(1, sets.positions[which])
+        with torch.inference_mode():
+            wanted = _on_grid(problem, which, wanted)
+            part = decoded(problem, torch.arange(len(rows)), which, wanted).clone()
+        proposal = proposal.merged(part, rows)
     return proposal
-
-
-def _applied(problem: SearchProblem, sets: Tensor, values: Tensor) -> Proposal:
-    """The outcome of given actions on sets, (m,); `values`, (m, p), are admissible."""
-    with torch.inference_mode():
-        wanted = _on_grid(problem, sets, values.gather(1, problem.sets.positions[sets]))
-        return decoded(problem, torch.arange(len(problem)), sets, wanted).clone()
 
 
 def _on_grid(problem: SearchProblem, sets: Tensor, wanted: Tensor) -> Tensor:

@@ -151,7 +151,7 @@ def lines(
             kind = KINDS[code]
             # What follows may move on what is forced.
             sure = kind == "direct" or (kind == "forced" and _same(only, now))
-            amount = is_amount(feature, old) and is_amount(feature, now)
+            amount = is_amount(feature, old, now)
             known = [float(now) - float(old)] * 4 if amount and sure else found
             ends = known if amount else [math.nan] * 4
             values = old, now, only, least if kind == "indirect" else now
@@ -178,9 +178,9 @@ def only(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
     return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
 
 
-def is_amount(feature: Feature, value: Any) -> bool:
-    """Whether a value is a number, and neither a code nor missing."""
-    return feature.is_amount(value)
+def is_amount(feature: Feature, *values: Any) -> bool:
+    """Whether values are numbers, and neither codes nor missing."""
+    return all(map(feature.is_amount, values))
 
 
 def is_exact(schema: Schema, feature: Feature) -> bool:

@@ -59,7 +59,7 @@ def evidence(result: Result, at: int) -> str:
         return describe(result, [at])[0]
     if not bool(result.success[at]):
         return f"Not solved: {result.actions['reason'].iloc[at]}."
-    weak = [] if _is_credible(result, at) else [f"Weak answer: {lacks(result, at)}."]
+    weak = [] if bool(result.credibility.credible[at]) else [f"Weak answer: {lacks(result, at)}."]
     return " ".join([*_certainty(result, at), *weak])
 
 
@@ -159,13 +159,9 @@ def _answer(result: Result, at: int) -> str:
         text, more = f"{text}; {result.outcome['reason'].iloc[at]}", _contradicted(result, at)
     else:
         more = _certainty(result, at)
-        if not _is_credible(result, at):
+        if not bool(result.credibility.credible[at]):
             return " ".join([f"Weak answer: {lacks(result, at)}.", as_sentence(text), *more])
     return " ".join([f"{text}.", *more]) if more else text
-
-
-def _is_credible(result: Result, at: int) -> bool:
-    return bool(result.credibility.credible[at])
 
 
 def _certainty(result: Result, at: int) -> list[str]:
@@ -174,10 +170,10 @@ def _certainty(result: Result, at: int) -> list[str]:
     The confidence is left out where no redraw changes anything besides the action.
     """
     spread, trained, lines = result.spread, result.question.method.trained, result.lines[at]
-    share = float(result.actions["agreement"].iloc[at])
-    count = len(trained.copies)
-    agreed = f"{0 if math.isnan(share) else round(share * count)} of {count} copies of the model"
-    known = [] if math.isnan(share) else [f"{agreed} accept it, too."]
+    share, count = float(result.actions["agreement"].iloc[at]), len(trained.copies)
+    known = []
+    if not math.isnan(share):
+        known = [f"{round(share * count)} of {count} copies of the model accept it, too."]
     known += filter(None, [unclear(unclear_changes(result, at))])
     moved = (spread.moved[at] > 0) & ~result.proposal.direct[at]
     if not bool(moved.any()) and all(line.kind == "direct" for line in lines):

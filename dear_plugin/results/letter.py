@@ -118,8 +118,7 @@ class LetterTemplate:
         """The sentences of a way, given what usually follows; with its place among several."""
 
         def parts(names: tuple[str, str, str], end: str, some: Iterable[Line]) -> str:
-            each = [self._part(names, line, getattr(line, end)) for line in some]
-            return self.listed(each)
+            return self.listed([self._part(names, line, getattr(line, end)) for line in some])
 
         acts = [line for line in lines if line.kind == "direct"]
         forced = [line for line in lines if line.kind == "forced"]
@@ -142,7 +141,7 @@ class LetterTemplate:
     def _part(self, names: tuple[str, str, str], line: Line, new: Any) -> str:
         """A change in words: names of sentences for another value, a rise and a fall."""
         other, up, down = names
-        if is_amount(line.of, line.old) and is_amount(line.of, new):
+        if is_amount(line.of, line.old, new):
             name = up if words.rises(line.of, line.old, new) else down
             name = other if line.kind == "forced" and line.exact else name
             old, text = self._ends(line.of, float(line.old), float(new))
@@ -166,8 +165,7 @@ class LetterTemplate:
 
     def _ends(self, feature: Feature, old: float, new: float) -> tuple[str, str]:
         """The old and the new amount with as many decimals each, the new one with its unit."""
-        power, unit = self._in_full(feature.unit)
-        unit = unit if power else self._single(feature, new)
+        power, unit = self._unit(feature, new)
         scale, precision = 10.0**power, 17 if feature.precision is None else feature.precision
         before, after = (round(each * scale, 9) for each in (old, new))
         most = max(precision - power, 0)
@@ -183,23 +181,20 @@ class LetterTemplate:
         texts = [self._amount(each, places, long=long) for each in (before, after)]
         return texts[0], f"{texts[1]} {unit}".rstrip()
 
-    def _single(self, feature: Feature, value: float) -> str:
-        """The unit of a value, as it is of 1 where it is."""
+    def _unit(self, feature: Feature, value: float) -> tuple[int, str]:
+        """The power of ten that a unit starts with, 3 of "thousand euros", and the rest.
+
+        It is 0 for none; then the unit is that of the value, as it is of 1 where it is.
+        """
+        for power, name in enumerate(map(str.strip, self["thousand"].split(",")), 3):
+            if name and feature.unit.startswith(f"{name} "):
+                return power, feature.unit[len(name) :].strip()
         first, space, rest = feature.unit.partition(" ")
         pairs = (each.partition(" ") for each in self["single"].split(", "))
         known = {many: one for many, _, one in pairs}
         if value == 1.0 and first in known:
-            return f"{known[first]}{space}{rest}"
-        return words.unit_of(feature, value)
-
-    def _in_full(self, unit: str) -> tuple[int, str]:
-        """The power of ten that a unit starts with, and the rest: 3 and "euros"; 0 for none."""
-        names = [name.strip() for name in self["thousand"].split(",")]
-        found = [
-            (n, name) for n, name in enumerate(names, 3) if name and unit.startswith(f"{name} ")
-        ]
-        power, name = found[0] if found else (0, "")
-        return power, unit[len(name) :].strip()
+            return 0, f"{known[first]}{space}{rest}"
+        return 0, words.unit_of(feature, value)
 
     def _amount(self, value: float, places: int, *, long: bool) -> str:
         """A number with some decimals, and with separators of thousands where it is long."""

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -27,7 +28,10 @@ Column = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Batch:
-    """An entry for each of m rows: tensors and arrays are columns, all else holds for all."""
+    """An entry for each of m rows: tensors and arrays are columns, all else holds for all.
+
+    Frames, and what can select rows itself, are columns to `select`.
+    """
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -37,7 +41,8 @@ class Batch:
 
     def select(self, idx: Tensor) -> Self:
         """The rows at positions (q,)."""
-        return self._changed(lambda column: column[idx.numpy()])
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: _selected(each, idx) for name, each in values.items()})
 
     def merged(self, part: Self, idx: Tensor) -> Self:
         """This record with the rows at positions (q,) replaced by those of another."""
@@ -158,6 +163,17 @@ def _texts(texts: Iterable[str]) -> npt.NDArray[Any]:
     """Texts as an object array, from which pandas makes a column faster than from a list."""
     made = texts if isinstance(texts, np.ndarray) else list(map(str, texts))
     return np.array(made, dtype=object)
+
+
+def _selected(value: Any, idx: Tensor) -> Any:
+    """What the rows at positions (q,) have of a value of m rows; what holds for all is kept."""
+    if isinstance(value, Tensor):
+        return torch.from_numpy(_array(value)[idx.numpy()])
+    if isinstance(value, pd.DataFrame):
+        return value.iloc[idx.numpy()]
+    if isinstance(value, np.ndarray):
+        return value[idx.numpy()]
+    return value.select(idx) if hasattr(value, "select") else value
 
 
 def _put(column: Column, idx: Tensor, new: Column) -> Column:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -106,7 +106,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Question:
+class Question(Batch):
     """n rows, the method that gives recourse, and what the model says of the rows.
 
     Attributes:
@@ -133,17 +133,9 @@ class Question:
         """What was searched is searched again."""
         return {**vars(self), "attempts": {}}
 
-    def select(self, idx: Tensor) -> Question:
+    def select(self, idx: Tensor) -> Self:
         """The question of the rows at positions (q,)."""
-        return replace(
-            self,
-            case=self.case.select(idx),
-            frame=self.frame.iloc[idx.numpy()],
-            scores=self.scores[idx],
-            accepted=self.accepted[idx],
-            unreadable=self.unreadable[idx.numpy()],
-            attempts={},
-        )
+        return replace(super().select(idx), attempts={})
 
     @property
     def may_act(self) -> Tensor:
@@ -177,6 +169,22 @@ class Question:
         after, seen = patch(self.method.encoder, self.frame, self.case.x, rows=rows)
         lawful = self.case.feasible.keeps_rules(seen, every, alone=True)
         return self.decided(after, seen, every)[1] & lawful
+
+    def repaired(self, rows: Tensor, direct: Tensor, told: Tensor | bool = False) -> Tensor:
+        """(n, p) the same rows, of which is set what actions, and what is told, force.
+
+        Args:
+            rows: (n, p) with the actions in place.
+            direct: (n, p) bool, what is acted on.
+            told: (n, p) bool, what else stays as it is.
+        """
+        still, order = direct.clone(), self.method.encoder.schema.causal_order
+        for acted in still.unique(dim=0) if order.is_stated else ():
+            held = list(order.held(acted.nonzero()[:, 0].tolist()))
+            still[:, held] |= (direct == acted).all(1)[:, None]
+        every, still = torch.arange(len(self.case)), still | torch.as_tensor(told)
+        feasible, x = self.case.feasible, self.case.x
+        return feasible.repair(x, rows[:, None], still, every, forced=True)[:, 0]
 
     def decided(self, frame: pd.DataFrame, seen: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """(m, c) scores and (m,) bool, the wanted decision, of a frame of rows at positions."""

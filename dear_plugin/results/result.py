@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, Self
 
@@ -16,7 +16,8 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.results.changes import Line, frame, lines, only
-from dear_plugin.results.proposal import KINDS, Proposal
+from dear_plugin.results.needed import needed
+from dear_plugin.results.proposal import KINDS, Batch, Proposal
 from dear_plugin.results.question import Credibility, Question
 from dear_plugin.results.reasons import complete, obstacles, reasons
 from dear_plugin.results.spread import Ranges, Spread, ranges
@@ -26,7 +27,7 @@ TEXT_COLUMNS = ("reason", "acted_on", "kind")
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Batch):
     """n rows of a question with their answers, in numbers; `Recourses` shows them.
 
     Attributes:
@@ -70,7 +71,7 @@ class Result:
         return outcome.astype({name: str for name in TEXT_COLUMNS if name in columns})
 
     @classmethod
-    def joined(cls, parts: Sequence[Self], at: Sequence[Tensor]) -> Self:
+    def gathered(cls, parts: Sequence[Self], at: Sequence[Tensor]) -> Self:
         """Of results of one question, the rows at positions, (m,) of each, one after another."""
         pairs = list(zip(parts, at, strict=True))
         return cls(
@@ -103,21 +104,13 @@ class Result:
 
     def select(self, at: Tensor) -> Self:
         """The rows at positions, (m,), as a result of their own."""
-        idx = at.numpy()
-        part = type(self)(
-            self.question.select(at),
-            self.proposal.select(at),
-            self.counterfactuals.iloc[idx],
-            self.scores[at],
-            self.success[at],
-            None if self.rank is None else self.rank[at],
-        )
+        part = super().select(at)
         # What is known of the rows is not evaluated again.
         for name in ("spread", "ranges", "credibility"):
             if name in vars(self):
                 vars(part)[name] = vars(self)[name].select(at)
         if "lines" in vars(self):
-            vars(part)["lines"] = [self.lines[i] for i in idx.tolist()]
+            vars(part)["lines"] = [self.lines[i] for i in at.tolist()]
         return part
 
     @lazy
@@ -159,10 +152,11 @@ class Result:
     def lines(self) -> list[list[Line]]:
         """(n,) the lines of `changes` of each row."""
         rows = self.x, self.proposal.rows, self.alone
+        least = needed(self.question, self.proposal, self.spread)
         return lines(
             *(self.encoder, rows, self.proposal.direct),
             frames=self.labelled,
-            spread=self.spread,
+            spread=replace(self.spread, least=least),
             ranges=self.ranges,
             ranking=self.ranking,
         )
@@ -178,7 +172,7 @@ class Result:
           "indirect", what is expected to follow;
         - `old` and `new`, the values in the factual and the counterfactual; `alone`, the value
           with the action alone; `least`, the value up to which an indirect change must happen,
-          `old` where it need not;
+          `old` where the answer does not need it beside the others;
         - `low` and `high`, the ends of the change of a number on average of rows like this one,
           in its own unit; `low_one` and `high_one`, of the change of one individual;
         - `agree`, in how many of the `redraws` it changes;
@@ -262,17 +256,8 @@ class Result:
     @lazy
     def alone(self) -> Tensor:
         """(n, p) the factuals with the action alone, and what it forces."""
-        return self.repaired(torch.where(self.proposal.direct, self.proposal.rows, self.x))
-
-    def repaired(self, rows: Tensor, fixed: Tensor | bool = False) -> Tensor:
-        """(n, p) the same rows, of which is set what actions, and what is fixed, (n, p), force."""
-        case, still = self.question.case, self.proposal.direct.clone()
-        order = self.encoder.schema.causal_order
-        for acted in still.unique(dim=0) if order.is_stated else ():
-            held = list(order.held(acted.nonzero()[:, 0].tolist()))
-            still[:, held] |= (self.proposal.direct == acted).all(1)[:, None]
-        every, still = torch.arange(len(self)), still | torch.as_tensor(fixed)
-        return case.feasible.repair(case.x, rows[:, None], still, every, forced=True)[:, 0]
+        direct = self.proposal.direct
+        return self.question.repaired(torch.where(direct, self.proposal.rows, self.x), direct)
 
     @property
     def changed(self) -> Tensor:

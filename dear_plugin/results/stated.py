@@ -21,7 +21,7 @@ from dear_plugin.search.settings import CRITERIA
 # Significant digits of amounts, None for the exact value, and how many of the changes that must
 # follow are named: what the model accepts first is stated.
 DIGITS: tuple[int | None, ...] = (2, 3, None)
-NAMED = (1, 2, 3)
+NAMED = (0, 1, 2, 3)
 MOST_USUAL = 2
 # An indirect change is named from this many standard deviations of the training rows on.
 LEAST_NAMED = 0.1
@@ -239,7 +239,7 @@ def _usual(line: Line, digits: int, *, needed: bool) -> Line:
 
 def _bound(line: Line, digits: int | None) -> Line:
     """Up to where a change must follow."""
-    if not (is_amount(line.of, line.old) and is_amount(line.of, line.least)):
+    if not is_amount(line.of, line.old, line.least):
         return line
     old, new = float(line.old), float(line.new)
     part = rounded(line.of, old, float(line.least), digits, away=1)
@@ -255,12 +255,13 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
     index, needed = result.encoder.schema.index, torch.zeros_like(direct)
     acts = [[(line, line.new) for line in draft if line.kind == "direct"] for draft in drafts]
     musts = [[(line, line.least) for line in draft if line.is_needed] for draft in drafts]
-    whole = result.repaired(_written(result, reached, acts))
-    least = result.repaired(_written(result, torch.where(direct, reached, x), acts))
+    repaired = result.question.repaired
+    whole = repaired(_written(result, reached, acts), direct)
+    least = repaired(_written(result, torch.where(direct, reached, x), acts), direct)
     alone = least
     for i, some in enumerate(musts):
         needed[i, list(index(line.feature for line, _ in some))] = True
-    least = result.repaired(_written(result, least, musts), needed)
+    least = repaired(_written(result, least, musts), direct, needed)
     stay = torch.where(least == alone, alone, x)
     forced = [_forced(result, i, row) for i, row in enumerate(stay)]
     good, feasible = torch.ones(len(x), dtype=torch.bool), result.question.case.feasible.limits
@@ -289,13 +290,12 @@ def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:
 def _written(result: Result, rows: Tensor, values: Sequence[Sequence[tuple[Line, Any]]]) -> Tensor:
     """Rows, (m, p), with values; those of no amount or order as the answer has them."""
     rows, reached = rows.clone(), result.proposal.rows
-    for i, own in enumerate(values):
-        for line, new in own:
-            (j,) = result.encoder.schema.index([line.feature])
-            rows[i, j] = reached[i, j]
-            if is_amount(line.of, line.old) and is_amount(line.of, new):
-                rows[i, j] = float(line.of.read(pd.Series([new], dtype=float)).values[0])
-            elif new in line.of.ranked:
-                # What must follow may be a level on the way to that of the answer.
-                rows[i, j] = line.of.place(new)
+    for i, line, new in ((i, *each) for i, own in enumerate(values) for each in own):
+        (j,) = result.encoder.schema.index([line.feature])
+        rows[i, j] = reached[i, j]
+        if is_amount(line.of, line.old, new):
+            rows[i, j] = float(line.of.read(pd.Series([new], dtype=float)).values[0])
+        elif new in line.of.ranked:
+            # What must follow may be a level on the way to that of the answer.
+            rows[i, j] = line.of.place(new)
     return rows

@@ -92,7 +92,7 @@ def one(feature: Feature, value: Any) -> str:
 
 def ends(feature: Feature, old: Any, new: Any) -> tuple[str, str]:
     """The old and the new value as text, numbers with enough digits to show their difference."""
-    if not (is_amount(feature, old) and is_amount(feature, new)):
+    if not is_amount(feature, old, new):
         return one(feature, old), one(feature, new)
     before = after = ""
     for digits in range(DIGITS, MOST_DIGITS + 1):
@@ -128,16 +128,16 @@ def unit_of(feature: Feature, value: Any) -> str:
 
 def rises(feature: Feature, old: Any, new: Any) -> bool | None:
     """Whether a number, or a level that has an order, rises; None for other changes."""
-    known, amounts = feature.ranked, is_amount(feature, old) and is_amount(feature, new)
-    has_order = amounts or (old in known and new in known)
+    known = feature.ranked
+    has_order = is_amount(feature, old, new) or (old in known and new in known)
     return bool(feature.place(new) > feature.place(old)) if has_order else None
 
 
 def with_unit(feature: Feature, old: Any, new: Any) -> str:
     """The new value of a change with its unit, in as many digits as tell it from the old one."""
     real = isinstance(new, Real) and not isinstance(new, bool | np.bool_)
-    amounts = is_amount(feature, old) and is_amount(feature, new)
-    has_unit = feature.unit and (amounts or (real and new in feature.categories))
+    is_level = real and new in feature.categories
+    has_unit = feature.unit and (is_level or is_amount(feature, old, new))
     return ends(feature, old, new)[1] + (f" {unit_of(feature, new)}" if has_unit else "")
 
 

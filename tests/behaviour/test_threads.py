@@ -1,7 +1,10 @@
 """Threads: one for DEAR's own operations; the user's count for the user's code, and afterwards."""
 
+import _thread
+import contextlib
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -9,7 +12,9 @@ import pytest
 import torch
 from torch import nn
 
-from dear_plugin import DEAR, Recourses, Schema, compare
+from dear_plugin import DEAR, Encoder, Recourses, Schema, compare
+from dear_plugin.datasets import load_loan
+from dear_plugin.decoders import Sample
 from dear_plugin.rivals import Wachter, WachterConfig
 from tests.still import Still
 
@@ -209,6 +214,50 @@ class TestOtherThreads:
         asker.join()
         assert seen[-1] == {USERS}
         assert_each_its_own(watch)
+
+
+class Interrupted:
+    """A model that counts its calls; Ctrl-C may come at the first one of another thread."""
+
+    def __init__(self, comes):
+        self.calls, self.comes = 0, comes
+
+    def __call__(self, rows):
+        self.calls += 1
+        if self.comes and threading.current_thread() is not threading.main_thread():
+            self.comes = _thread.interrupt_main()
+        return (rows["income"] > 5000).to_numpy(float)
+
+
+def test_threads_end_soon_after_an_interrupt():
+    frame, calls = load_loan(300).features, []
+    for comes in (False, True):
+        model, others = Interrupted(comes), {*threading.enumerate()}
+        dear = DEAR(model, Schema.infer(frame)).fit(frame)
+        with pytest.raises(KeyboardInterrupt) if comes else contextlib.nullcontext():
+            dear.generate(frame.head(200), n_jobs=2)
+        for each in {*threading.enumerate()} - others:
+            each.join(timeout=60)
+        calls.append(model.calls)
+    assert calls[1] < calls[0] / 4
+
+
+def test_what_decoders_share_is_computed_once_by_threads_that_start_together(frame):
+    encoder = Encoder(Schema.infer(frame))
+    sample, started, computed = Sample(encoder.rows(frame), encoder), threading.Barrier(4), []
+
+    def share(_):
+        started.wait()
+        return sample.shared(slow)
+
+    def slow(sample):
+        computed.append(sample)
+        threading.Event().wait(0.05)
+        return object()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len({*pool.map(share, range(4))}) == 1
+    assert len(computed) == 1
 
 
 def test_the_answers_do_not_depend_on_them(dear, query):

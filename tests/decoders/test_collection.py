@@ -36,7 +36,7 @@ def _in_memory(dear: DEAR) -> int:
         assert isinstance(decoder, Transport)
         estimate = decoder._fitted
         total += estimate.axis.bins.numel()
-        for tables, *_ in [estimate.point, *estimate._draws.values()]:
+        for tables, *_ in [estimate.point, *estimate._draws.values.values()]:
             total += sum(each.numel() for each in (*tables.base, *tables.ratio))
             total += 0 if tables._every is None else tables._every.size
     return total

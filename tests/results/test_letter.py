@@ -63,7 +63,10 @@ class TestWhatItSays:
         assert letter.startswith(WORDS["decided"])
         assert re.search(r"\nTo get the decision you want, reduce the loan from [\d,]+ to", letter)
         assert re.search(r"euros\. Then the term will usually fall to about \d+ m", letter)
-        assert re.search(r"This is enough only with the term at \d+ months or less\.", letter)
+        assert re.search(
+            r"alone is not enough, but it is with the term at \d+ months or less \(now \d+\)\.",
+            letter,
+        )
         assert letter.endswith(WORDS["caution"])
 
     def test_one_of_two_numbers_has_its_unit(self):

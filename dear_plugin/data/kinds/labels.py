@@ -25,7 +25,9 @@ from dear_plugin.data.kinds.remedies import OTHERS, line
 from dear_plugin.errors import InputError, SchemaError
 
 # Labels, in lower case, that say that a value is not known.
-NOT_KNOWN = {"", "?", "n/a", "nan", "null", "unknown", "not known", "missing", "not available"}
+NOT_KNOWN = {"", "?", "n/a", "nan", "null", "unknown", "not known", "missing", "not available"} | {
+    *("no answer", "not stated", "k.a.", "k. a.", "keine angabe", "unbekannt"),
+}
 FLAGS = {("0", "1"), ("0.0", "1.0"), ("False", "True")}
 # Row values of labels that no training row has begin here and are distinct below twice MOST_CODES.
 # The latest MOST_KEPT labels are kept.
@@ -194,7 +196,10 @@ class Labels(Feature):
 def never_seen(feature: Feature, column: pd.Series, values: Array, bad: Array) -> Reading:
     """The reading of a column, (n,), where `bad`, (n,) bool, are labels that are unknown."""
     got, where = named(dict.fromkeys(map(repr, column[bad].astype(object)))), column.index[bad]
-    expected = f"one of {named(map(repr, feature.choices))}"
+    known = (
+        "those of the training rows" if feature.identifier else named(map(repr, feature.choices))
+    )
+    expected = f"one of {known}"
     complaint = (
         f"column {feature.name!r} has values never seen: {got} (first rows"
         f" {where[:3].tolist()}); expected {expected}"

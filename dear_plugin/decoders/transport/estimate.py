@@ -14,7 +14,7 @@ from zlib import crc32
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
+from dear_plugin._lazy import Once, lazy
 from dear_plugin.data.special_values import known
 from dear_plugin.data.tiers import ranks
 from dear_plugin.decoders.protocol import Members
@@ -103,13 +103,13 @@ class Estimate:
         self._fits = [fit(some & smooth) for some in sample.shared(_alike)]
         lines = Lines.joined([each.point for each in self._fits])
         self.point = self._tables(WHOLE, self._counted, known), lines
-        self._draws: dict[int, Moving] = {}
+        self._draws = Once()
 
     @property
     def entries(self) -> int:
         """The number of entries of the tables that are estimated, and of the bins."""
-        own = (each.tables for group, each in [*self._draws.items()] if group < TIMES)
-        tables = [self.point[0], *own]
+        own = (each.tables for group, each in [*self._draws.values.items()] if group < TIMES)
+        tables: list[Tables] = [self.point[0], *own]
         return sum(each.entries for each in tables) + self.axis.bins.numel()
 
     def drawn(self, group: int) -> Moving:
@@ -122,10 +122,7 @@ class Estimate:
         it is first needed: a search needs the first, a report of what it found the
         second, ranges for the last.
         """
-        if group not in self._draws:
-            with torch.inference_mode(False):
-                self._draws.setdefault(group, self._draw(group))
-        return self._draws[group]
+        return self._draws.get(group, partial(self._draw, group))
 
     def _draw(self, group: int) -> Moving:
         first, untested = group % TIMES, group >= TIMES
