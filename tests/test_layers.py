@@ -297,6 +297,8 @@ GROUPS = {
     *("with_whole_groups", "_with_whole_groups", "infer_groups"),
 }
 FOLDED_FILES = {
+    "data": {"evidence", "switched"},
+    "problem": {"range_goal"},
     "search": {"actions", "closer", "grow", "ranks", "waves"},
     "evaluation": {"agreement", "neighbours", "plausibility", "support"},
     "methods": {"optimizer", "trying"},

@@ -14,7 +14,6 @@ from dear_plugin.data import identifiers
 from dear_plugin.data.attributes import with_infinity
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.given import Given
-from dear_plugin.data.kinds import dummies
 from dear_plugin.data.kinds import levels as in_order
 from dear_plugin.data.kinds.cyclic import Cyclic
 from dear_plugin.data.kinds.labels import Labels
@@ -91,8 +90,7 @@ def with_stated(
     """
     several = [feature.name for feature in features if feature.dummies]
     given.check([*names, *several])
-    marked = (_marked(f, given) if f.name in several else f for f in features)
-    return tuple(dummies.restated(feature) for feature in marked)
+    return tuple(_marked(f, given) if f.name in several else f for f in features)
 
 
 def infer_features(

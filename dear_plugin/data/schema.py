@@ -194,7 +194,7 @@ class Schema(Inferred):
         """A copy in which one feature has other attributes (see `Feature`)."""
         (i,) = self.index([name])
         features = list(self.features)
-        features[i] = dummies.restated(dataclasses.replace(features[i], **changes))
+        features[i] = dataclasses.replace(features[i], **changes)
         return dataclasses.replace(self, features=tuple(features))
 
     def excluding(self, kinds: pd.DataFrame) -> Schema:
@@ -251,7 +251,7 @@ class Schema(Inferred):
         """
         causes = {name: [*causes] for name, causes in self.causes}
         text = toml.written(
-            [each for f in self for each in (*dummies.stated(f), *[f] * bool(f.dummies))],
+            [each for f in self for each in (*f.members, *[f] * bool(f.dummies))],
             self.relations,
             {"causes": causes} if causes else {"tiers": [[*tier] for tier in self.tiers]},
             target=self.target,
