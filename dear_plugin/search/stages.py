@@ -12,15 +12,15 @@ from torch import Tensor
 
 from dear_plugin.search.asking import answered
 from dear_plugin.search.settings import Search
-from dear_plugin.search.sums import Sums, offered
-from dear_plugin.search.table import Actions, Table
+from dear_plugin.search.sums import CELLS, Sums, hopeful, offered
+from dear_plugin.search.table import Actions, Table, part_of
 
 logger = logging.getLogger(__name__)
 
 # The sets and places of sums that are tried first and next: of pairs, and of larger sets.
 TRIED = ((6, 8), (32, 32)), ((2, 16), (6, 32))
-# Of the sets of a row that promise no answer, those that are tried all the same, and then those
-# where nothing is accepted.
+# Of the sets of a row that promise no answer, those that are tried all the same; and those where
+# nothing is accepted, if another action is expected to be nearly accepted.
 BEST, NEXT = 2, 6
 
 
@@ -113,7 +113,27 @@ class Stages:
         ((sets, most),) = later
         nothing = ~self.table.has(self.table.hits)[row] & (sums.rank < NEXT)
         more = (sums.rank < sets) & (sums.place < most)
-        return rows[row] & ~tried & more & (sums.promises | (sums.rank < BEST) | nothing)
+        wanted = rows[row] & ~tried & more & (sums.promises | (sums.rank < BEST) | nothing)
+        unsure = wanted & ~sums.promises & (sums.rank >= BEST)
+        if bool(unsure.any()):
+            wanted[unsure] = self._hopeful(sums.part(unsure), size)
+        return wanted
+
+    def _hopeful(self, sums: Sums, size: int) -> Tensor:
+        """(m,) bool, the sums on sets with an action that is expected to be nearly accepted."""
+        table, row = self.table, self.table.row[sums.first]
+        members, which = sums.members(table)
+        sets = table.sets_of(members, size)[which]
+        wanted = torch.zeros(table.need.shape, dtype=torch.bool)
+        wanted[row, sets] = True
+        if not (others := self.solver.others(wanted)):
+            return torch.ones_like(row, dtype=torch.bool)
+        actions, most = table.joined(others), CELLS // (size * table.problem.x.shape[1])
+        found = torch.zeros_like(wanted)
+        for at in torch.arange(len(actions[0])).split(max(1, most)):
+            ask = hopeful(table, part_of(actions, at), size)
+            found |= answered(table.problem.scores, ask)
+        return found[row, sets]
 
     def _tried(self, sums: Sums, size: int) -> list[Actions]:
         """The actions of sums, on sets that join the table, and are fitted if need be."""

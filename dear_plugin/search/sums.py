@@ -6,6 +6,7 @@ expected rows, and no decoder is fitted for that: decoders are fitted of promisi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 from dear_plugin.search.asking import Asking
 from dear_plugin.search.order import order, places
 from dear_plugin.search.outcomes import judged
-from dear_plugin.search.table import Table
+from dear_plugin.search.table import Actions, Table
 
 # The actions of each feature, the sets of a row, and the places of a set, by predicted cost, that
 # the model scores.
@@ -22,6 +23,8 @@ PARTS, SETS, PLACES = 8, 32, torch.tensor([*range(12), *range(13, 64, 4)])
 CELLS = 1 << 22
 # Keys from here on are those of sums that promise no answer.
 FAILS = 8e5
+# The share of the way from the factual's margin to the least of a success that gives hope.
+NEAR = 0.75
 
 
 @dataclass(frozen=True)
@@ -94,23 +97,61 @@ def offered(table: Table, rows: Tensor, single: Tensor, size: int) -> Asking[Sum
 
 def _predicted(table: Table, sums: Sums) -> Asking[tuple[Tensor, Tensor]]:
     """(m,) the prices and (m,) the margins of the expected rows of sums."""
-    problem, row = table.problem, table.row[sums.first]
+    row = table.row[sums.first]
     at, which = torch.cat([sums.first, sums.second]).unique(return_inverse=True)
-    one, other = table.decoded(at).reached[which].chunk(2)
-    x, sets = problem.x[row], (table.set[sums.first], table.set[sums.second])
-    acted = problem.sets.masks[sets[0]] | problem.sets.masks[sets[1]]
-    number = problem.classifier.encoder.amounts(one, other, x)
-    moved = torch.where(number, one + other - x, torch.where(one != x, one, other))
-    wanted = sums.values(table)
+    parts, sets = table.decoded(at).reached[which], table.set[at][which]
+    found = yield from _expected(table, row, sets.view(2, -1), parts.chunk(2), sums.values(table))
+    cost, margin, enough = found
+    return torch.where(enough, cost / (1.0 + table.discount), cost), margin
+
+
+def hopeful(table: Table, actions: Actions, size: int) -> Asking[Tensor]:
+    """(n, s) bool, the rows and sets of which an action is expected to be nearly accepted.
+
+    Args:
+        table: what was tried.
+        actions: on sets of a size.
+        size: the number of their features, each of which is a set, too.
+    """
+    problem, (row, sets, values) = table.problem, actions
+    features = problem.sets.positions[sets][:, :size]
+    place = {members: i for i, members in enumerate(problem.sets.members)}
+    single = torch.tensor([place.get((j,), -1) for j in range(problem.x.shape[1])])
+    each = [(single[features[:, i]], values[:, i : i + 1]) for i in range(size)]
+    parts = [problem.decode_actions(row, one, own[:, None])[:, 0] for one, own in each]
+    wanted = problem.x.new_zeros(len(row), problem.x.shape[1]).scatter_(1, features, values)
+    members = torch.stack([one for one, _ in each])
+    _, margin, _ = yield from _expected(table, row, members, parts, wanted)
+    least = torch.lerp(table.before, table.aim, NEAR)[row]
+    out, at = torch.zeros(table.need.shape, dtype=torch.bool), margin >= least
+    out[row[at], sets[at]] = True
+    return out
+
+
+def _expected(
+    table: Table, row: Tensor, sets: Tensor, parts: Sequence[Tensor], wanted: Tensor
+) -> Asking[tuple[Tensor, Tensor, Tensor]]:
+    """(m,) each, the cost and the margin of all parts together, and whether they alone suffice.
+
+    Args:
+        table: what was tried.
+        row: (m,) the row.
+        sets: (w, m) the sets of the parts.
+        parts: (m, p) each, the rows that they lead to.
+        wanted: (m, p) the new values of what is acted on.
+    """
+    problem, x = table.problem, table.problem.x[row]
+    number, (moved, *others) = problem.classifier.encoder.amounts(*parts, x), parts
+    for part in others:
+        moved = torch.where(number, moved + part - x, torch.where(moved != x, moved, part))
+    acted = problem.sets.masks[sets].any(0)
     moved = torch.where(acted, wanted, moved)[:, None]
-    held = problem.held[sets[0]] & problem.held[sets[1]] if problem.has_order else None
+    held = problem.held[sets].all(0) if problem.has_order else None
     reached = problem.feasible.project(x, moved, row, acted, held)[:, 0]
     still = acted, acted if held is None else acted | held
     least = (table.aim, table.enough) if table.discount else None
     alone = torch.where(acted, wanted, x)
-    found = yield from judged(problem, row, reached, alone, still=still, least=least)
-    cost, margin, enough = found
-    return torch.where(enough, cost / (1.0 + table.discount), cost), margin
+    return (yield from judged(problem, row, reached, alone, still=still, least=least))
 
 
 def sums(table: Table, rows: Tensor, single: Tensor, size: int) -> tuple[Tensor, Tensor]:

@@ -51,7 +51,11 @@ class Cut(NamedTuple):
 
     def digits(self, rows: Tensor) -> Tensor:
         """(n,) the interval between cuts of each of some rows, (n, p)."""
-        return torch.bucketize(self.of(rows).contiguous(), self.at)
+        return self.between(self.of(rows))
+
+    def between(self, values: Tensor) -> Tensor:
+        """(n,) the interval between cuts of each of some values, (n,)."""
+        return torch.bucketize(values.contiguous(), self.at)
 
 
 class Cells:
@@ -78,15 +82,18 @@ class Cells:
 
     def __init__(self, sample: Sample, grouped: Members, held: Members) -> None:
         self._cuts = sorted((sample.shared(_by_feature, j) for j in held), key=_has_quintiles)
+        digits = [cut.digits(sample.rows) for cut in self._cuts]
         if grouped:
-            self._cuts.insert(0, _by_expectation(sample, grouped, held))
+            cut, expected = _by_expectation(sample, grouped, held)
+            self._cuts.insert(0, cut)
+            digits.insert(0, cut.between(expected))
         self.uncut_shares: dict[int, float] = {}
         least = max(MIN_ROWS, len(sample) // MAX_CELLS)
         # The codes of the cells that may be cut further, and which of them a row is in, or -1.
         codes, places = torch.zeros(1).long(), torch.zeros(len(sample)).long()
         finest = torch.zeros(len(sample)).long()
-        for cut in self._cuts:
-            key = torch.where(places < 0, 0, places * BASE + cut.digits(sample.rows) + 1)
+        for cut, digit in zip(self._cuts, digits, strict=True):
+            key = torch.where(places < 0, 0, places * BASE + digit + 1)
             counts = torch.bincount(key, minlength=len(codes) * BASE)
             counts[0] = 0
             frequent = (counts >= (1 if cut.feature is None else least)).nonzero()[:, 0]
@@ -166,14 +173,15 @@ def _ranked(rank: Tensor, j: int, rows: Tensor) -> Tensor:
     return rank[rows[:, j].clamp(0, len(rank) - 1).long()]
 
 
-def _by_expectation(sample: Sample, acted: Members, held: Members) -> Cut:
-    """Up to ten groups of equal size by E[x_S | held]."""
+def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut, Tensor]:
+    """Up to ten groups of equal size by E[x_S | held], which is (n,)."""
     balance = sample.shared(Balance, acted, held)
-    ordered = sorted_values(balance.score(sample.rows[:: -(-len(sample) // ROWS)]))
+    expected = balance.score(sample.rows)
+    ordered = sorted_values(expected[:: -(-len(sample) // ROWS)])
     count = max(min(GROUPS, len(sample) // GROUP_ROWS), 1)
     wanted = ordered[torch.arange(1, count) * len(ordered) // count]
     # Middles of gaps, so that rounding moves no row: many rows may have equal expectations.
     gap = EQUAL * (ordered[-1] - ordered[0])
     above = torch.searchsorted(ordered, wanted - gap)
     above = above[above > 0].unique()
-    return Cut(balance.score, (ordered[above - 1] + ordered[above]) / 2.0, None)
+    return Cut(balance.score, (ordered[above - 1] + ordered[above]) / 2.0, None), expected

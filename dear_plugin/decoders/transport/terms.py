@@ -114,10 +114,11 @@ class Terms:
 
     def __call__(self, values: Tensor) -> Tensor:
         """(..., q) double, the columns of scaled values, (..., w)."""
-        wide = self._ordinary(values).index_select(-1, self.of)
-        out = torch.maximum(wide - self._shift, self._least)
+        own = self._ordinary(values)
+        out = own.index_select(-1, self.of).sub_(self._shift)
+        torch.maximum(out, self._least, out=out)
         if len(at := self._labels):
-            own = wide.index_select(-1, at)
+            own = own.index_select(-1, self.of[at])
             is_own = (own == self._shift[at]).to(out)
             # One that no training row has is like their mean.
             out.index_copy_(-1, at, torch.where(own < NEW, is_own, self._share))
