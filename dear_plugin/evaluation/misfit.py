@@ -100,7 +100,8 @@ def _visible(tests: pd.DataFrame, count: int) -> float:
 
     if tests.empty:
         return float("nan")
-    freedom, tolerated = tests["freedom"], (TOLERANCE / tests["unit"]) ** 2
+    freedom, unit = tests[["freedom", "unit"]].to_numpy().T
+    tolerated = (TOLERANCE / unit) ** 2
     least = chndtrinc(chndtrix(1.0 - ERROR / count, freedom, tolerated), freedom, 1.0 - POWER)
     return float((least**0.5 * tests["unit"]).median())
 
