@@ -258,6 +258,7 @@ class Reader:
         needed = told(ends, only[1], frame) if only else {}
         needed |= told(r"{name} being (?P<new>\w+)", only[1], frame) if only else {}
         yield "what the letter says is refused", not self.accepted(acts, forced, needed)
+        yield "alone is not enough, and accepted", only and self.accepted(acts, forced)
         if "Nothing else has to change" in letter:
             yield "something else has to change", bool(forced or needed)
             yield "nothing else, and refused", not self.accepted(acts)
