@@ -157,7 +157,8 @@ class Report:
                 f"round trip {self.round_trip:.2g}, identity {_text(self.identity)},"
                 f" joint AUC {_text(self.joint, 3)} (0.5 is perfect, independent moves"
                 f" {_text(self.joint_independent, 3)})",
-                "0: features move independently; 1: they move as in the data; below 0: worse than 0.",
+                "0: features move independently; 1: they move as in the data; below 0: worse than"
+                " 0.",
                 "Fidelity is of associations, not causal effects.",
             ]
         )
