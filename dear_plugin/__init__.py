@@ -19,8 +19,7 @@ from dear_plugin.models.foreign import evaluating, isolated, logits_of
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints
-from dear_plugin.problem.goals import ClassGoal
-from dear_plugin.problem.range_goal import RangeGoal
+from dear_plugin.problem.goals import ClassGoal, RangeGoal
 from dear_plugin.problem.target import Target
 from dear_plugin.results.letter import LetterTemplate
 from dear_plugin.results.proposal import Proposal

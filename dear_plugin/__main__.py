@@ -108,6 +108,7 @@ def _add_explore(add: Add) -> None:
     add("--trust", action="store_true", help="the model's file may run code: I trust its source")
     add("--applicants", type=Path, default=None, help="a CSV file of its applicants")
     add("--index", default="", help="the column of case numbers")
+    add("--want", default="", help="the wanted class; by default class 1")
     add("--rows", type=int, default=200, help="the largest number of applicants")
     add("--port", type=int, default=0, help="0 takes a free one")
     add("--no-browser", action="store_false", dest="browser", help="opens none")

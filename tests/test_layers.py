@@ -297,6 +297,8 @@ GROUPS = {
     *("with_whole_groups", "_with_whole_groups", "infer_groups"),
 }
 FOLDED_FILES = {
+    "data": {"evidence", "switched"},
+    "problem": {"range_goal"},
     "search": {"actions", "closer", "grow", "ranks", "waves"},
     "evaluation": {"agreement", "neighbours", "plausibility", "support"},
     "methods": {"optimizer", "trying"},
@@ -330,6 +332,38 @@ def test_no_column_is_asked_whether_it_is_a_number():
     assert not asked
 
 
+# Likewise whether it has labels: what differs is a method of its kind, `Feature.either`, or a mask
+# of `Layout`. Of a user's `Constraints`, and of options of a command, they are something else.
+LABELS, OTHERS = {"choices", "categories"}, {"within", "option"}
+
+
+def truth_tested(found: ast.AST) -> Iterator[ast.AST]:
+    """What a node asks to be true."""
+    if isinstance(found, ast.If | ast.IfExp | ast.While):
+        yield found.test
+    elif isinstance(found, ast.comprehension):
+        yield from found.ifs
+    elif isinstance(found, ast.UnaryOp) and isinstance(found.op, ast.Not):
+        yield found.operand
+    elif isinstance(found, ast.BoolOp) and isinstance(found.op, ast.And):
+        yield from found.values
+    elif isinstance(found, ast.Call) and ast.unparse(found.func) == "bool":
+        yield from found.args
+
+
+def test_no_column_is_asked_whether_it_has_labels():
+    asked = {
+        (name(path), ast.unparse(each))
+        for path in [*sources(ENGINE), *sources(ADAPTERS)]
+        if not path.is_relative_to(ENGINE / "data")
+        for found in ast.walk(tree(path))
+        for each in truth_tested(found)
+        if isinstance(each, ast.Attribute) and each.attr in LABELS
+        if ast.unparse(each.value) not in OTHERS
+    }
+    assert not asked
+
+
 # What became a smaller idea under another name.
 GONE = {
     "Between",
@@ -347,6 +381,8 @@ GONE = {
 GONE |= {"ColumnKind", "Codes", "SpecialLevels", "NewLabels"}
 # Its negation is `known`.
 GONE |= {"is_special"}
+# What follows an action is known to `Trained`, not to private functions of a method.
+GONE |= {"_flip_probabilities", "Neighbourhood", "Store"}
 
 
 def test_removed_classes_do_not_come_back():

@@ -85,7 +85,12 @@ class AlibiConstraints:
     @classmethod
     def of(cls, declared: Schema, ranges: Ranges | None) -> AlibiConstraints:
         """The constraints of a user's arguments."""
-        return cls(declared, {f.name: _fraction(f, v) for f, v in _of(declared, ranges or {})})
+        given = _of(declared, ranges or {})
+        if wrong := [f.name for f, _ in given if f.name not in declared.numbers]:
+            raise errors.ConstraintError(
+                f"ranges: {wrong[0]!r} has categories; use C or immutable_features"
+            )
+        return cls(declared, {f.name: _pair(f, v, "ranges", 1.0) for f, v in given})
 
     def call(
         self, schema: Schema, frame: pd.DataFrame, C: Sequence[Condition] | None
@@ -99,19 +104,20 @@ class AlibiConstraints:
             raise errors.ConstraintError(
                 f"C must hold one condition or one per row, n = {len(frame)}; got {len(rows)}"
             )
-        numbers = {c.name for c in schema.columns if not c.choices}
         # Fractions of -1, 0 and 1 are directions, which the schema has, and no limits.
         limited = {name for name, ends in self.ranges.items() if not {*ends} <= {-1.0, 0.0, 1.0}}
-        bounded = {*limited, *(name for c in rows for name in c)} & numbers
+        bounded = {*limited, *(name for c in rows for name in c)}
         fixed = [[name for name in c if not c[name]] for c in rows]
-        levels = [{n: c[n] for n in c if n not in numbers and c[n]} or None for c in rows]
+        levels = [{n: c[n] for n in c if n not in schema.numbers and c[n]} or None for c in rows]
         one = len(rows) == 1
         frozen: Any = fixed[0] if one else fixed
         categories: Any = levels[0] if one else levels
         return Constraints(
             frozen=frozen,
             ranges={
-                c.name: self._interval(c, frame, rows) for c in schema.columns if c.name in bounded
+                name: self._interval(column, frame, rows)
+                for name, column in schema.numbers.items()
+                if name in bounded
             },
             categories=categories if any(levels) else None,
         )
@@ -136,17 +142,11 @@ def _of(declared: Schema, given: Any) -> list[tuple[Feature, Any]]:
 
 
 def _condition(feature: Feature, value: Any) -> Sequence[Any]:
-    if feature.categories:
-        return [value] if isinstance(value, str) else [str(v) for v in value]
-    return _pair(feature, value, "C", math.inf)
+    return feature.either(_pair, _labels, feature, value, "C", math.inf)
 
 
-def _fraction(feature: Feature, value: Any) -> tuple[float, float]:
-    if feature.categories:
-        raise errors.ConstraintError(
-            f"ranges: {feature.name!r} has categories; use C or immutable_features"
-        )
-    return _pair(feature, value, "ranges", 1.0)
+def _labels(_: Feature, value: Any, *__: Any) -> Sequence[Any]:
+    return [value] if isinstance(value, str) else [str(v) for v in value]
 
 
 def _pair(feature: Feature, value: Any, argument: str, most: float) -> tuple[float, float]:

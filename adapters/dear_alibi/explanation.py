@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from dear_alibi.predictor import Prediction
@@ -89,7 +88,7 @@ def data_of(
     X, (n, p), and what belongs to it may be one row, of which there are n answers.
     """
     written = table.array(recourses.counterfactuals, X.dtype)
-    X_cf = np.where(_of_columns(recourses, recourses.changed), written, X)
+    X_cf = np.where(recourses.encoder.schema.of_columns(recourses.changed), written, X)
     worth = {
         name: recourses.actions[name].fillna(worst).to_numpy(dtype=np.float64)[:, None]
         for name, worst in WORST.items()
@@ -105,9 +104,10 @@ def data_of(
 
 
 def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:
-    direct = _of_columns(recourses, recourses.proposal.direct) & (moved != 0.0)
-    forced = ~direct & _of_columns(recourses, recourses.proposal.rows == recourses.alone)
-    names = np.array(recourses.encoder.schema.column_names, dtype=object)
+    schema = recourses.encoder.schema
+    direct = schema.of_columns(recourses.proposal.direct) & (moved != 0.0)
+    forced = ~direct & schema.of_columns(recourses.proposal.rows == recourses.alone)
+    names = np.array(schema.column_names, dtype=object)
     costs = recourses.actions[list(_COSTS)].to_numpy(dtype=np.float64)
     return {
         "direct_features": [names[row].tolist() for row in direct],
@@ -117,9 +117,3 @@ def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:
         **{name: costs[:, [i]] for i, name in enumerate(_COSTS)},
         "reason": recourses.actions["reason"].tolist(),
     }
-
-
-def _of_columns(recourses: Recourses, features: torch.Tensor) -> Array:
-    """(n, q) bool of columns, by that of their features, (n, p)."""
-    mask: Array = features.numpy()[:, list(recourses.encoder.schema.owner)]
-    return mask

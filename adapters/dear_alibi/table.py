@@ -64,7 +64,7 @@ class Table:
             raise errors.InputError("ordered: names, whose codes have the order; got a mapping")
         for j in declared.index(ordered):
             name = declared.names[j]
-            if not declared.features[j].categories:
+            if name in declared.numbers:
                 raise errors.InputError(
                     f"ordered: {name!r} is not in category_map: it is a number"
                 )
@@ -74,8 +74,8 @@ class Table:
     @property
     def category_map(self) -> dict[int, list[str]]:
         """The category map, as plain values."""
-        features = enumerate(self.declared)
-        return {j: list(map(str, f.categories)) for j, f in features if f.categories}
+        levels = {j: list(map(str, f.choices)) for j, f in enumerate(self.declared)}
+        return {j: own for j, own in levels.items() if own}
 
     def schema(
         self, frame: pd.DataFrame, ranges: Mapping[str, tuple[float, float]], **marks: Any
@@ -84,19 +84,18 @@ class Table:
 
         `marks` are what `Schema.infer` takes of features.
         """
-        numbers = [feature.name for feature in self.declared if not feature.categories]
         inferred = Schema.infer(
             frame,
             increasing=[name for name, (low, high) in ranges.items() if low == 0.0 < high],
             decreasing=[name for name, (low, high) in ranges.items() if low < 0.0 == high],
             # A number with two values stays one.
-            numeric=[name for name in numbers if frame[name].nunique() == 2],
+            numeric=[name for name in self.declared.numbers if frame[name].nunique() == 2],
             **marks,
         )
         # A category without training rows is in the category map.
         pairs = zip(self.declared, inferred.columns, strict=True)
         return inferred.with_columns(
-            _with_marks(own, seen) if seen.categories else seen for own, seen in pairs
+            seen.either(lambda _, seen: seen, _with_marks, own, seen) for own, seen in pairs
         )
 
     def array_of(self, X: Any) -> Array:
@@ -120,22 +119,22 @@ class Table:
         the columns that are `passed` to the predictor as they are.
         """
         array = self.array_of(X)
-        numbers = [(f, array[:, j]) for j, f in enumerate(self.declared) if not f.categories]
-        complaints = [text for f, values in numbers if (text := _not_finite(f, values))]
-        if complaints:
+        columns = zip(self.declared, array.T, strict=True)
+        numbers = [(f.name, values) for f, values in columns if f.name in self.declared.numbers]
+        if complaints := [text for each in numbers if (text := _not_finite(*each))]:
             raise errors.InputError("; ".join(complaints))
-        columns = {
-            f.name: _column(f, array[:, j], f.name in passed) for j, f in enumerate(self.declared)
-        }
-        return pd.DataFrame(columns)
+        cells = (pd.Series(values).infer_objects() for values in array.T)
+        each = zip(self.declared, cells, strict=True)
+        return pd.DataFrame(
+            {f.name: f.either(_as_is, _labels, c, f, f.name in passed) for f, c in each}
+        )
 
     def array(self, frame: pd.DataFrame, dtype: np.dtype[Any]) -> Array:
         """The inverse, (n, p), in a wider dtype where a number requires it."""
-        numbers = [frame[f.name].dtype for f in self.declared if not f.categories]
+        numbers = [frame[name].dtype for name in self.declared.numbers]
         out = np.empty((len(frame), len(self.declared)), np.result_type(dtype, *numbers))
         for j, f in enumerate(self.declared):
-            column = frame[f.name]
-            out[:, j] = _codes(f, column) if f.categories else column
+            out[:, j] = f.either(_as_is, _codes, frame[f.name], f)
         return out
 
 
@@ -161,31 +160,33 @@ def _with_marks(declared: Feature, seen: Feature) -> Feature:
     return dataclasses.replace(declared, dtype=dtype, **known)
 
 
-def _not_finite(feature: Feature, values: Array) -> str:
+def _not_finite(name: str, values: Array) -> str:
     """A message on the values, (n,), of a number that are not finite; "" if all are."""
     bad = ~np.isfinite(pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=float))
     at = np.flatnonzero(bad)[:3].tolist()
     if not at:
         return ""
     return (
-        f"column {feature.name!r} must hold finite numbers; got {values[at].tolist()} in rows"
+        f"column {name!r} must hold finite numbers; got {values[at].tolist()} in rows"
         f" {at}: drop or impute them"
     )
 
 
-def _codes(feature: Feature, column: pd.Series) -> Array:
-    """(n,) the codes of categories, and of those that `_column` passed."""
+def _as_is(column: pd.Series, *_: Any) -> pd.Series:
+    """The column, (n,), of numbers."""
+    return column
+
+
+def _codes(column: pd.Series, feature: Feature) -> Array:
+    """(n,) the codes of categories, and of those that `_labels` passed."""
     codes: Array = pd.Categorical(column, list(feature.categories)).codes.astype(np.int64)
     new = np.flatnonzero(codes < 0)
     codes[new] = [int(str(column.iloc[i]).removeprefix(CODE)) for i in new]
     return codes
 
 
-def _column(feature: Feature, values: Array, passed: bool) -> pd.Series:
-    """The column of a feature: numbers, or strings of codes, (n,)."""
-    codes = pd.Series(values).infer_objects()
-    if not feature.categories:
-        return codes
+def _labels(codes: pd.Series, feature: Feature, passed: bool) -> pd.Series:
+    """The strings of codes, (n,); new ones as they are, if they are passed."""
     known = codes.isin(range(len(feature.categories)))
     whole = pd.to_numeric(codes[~known], errors="coerce") % 1 == 0
     if passed and not known.all() and whole.all():

@@ -98,7 +98,9 @@ class WrappedAlibi(RecourseMethod):
         free = (limits.low <= low) & (limits.high >= high) & ~limits.not_actionable
         if bool(free.all()) and limits.allowed is None:
             return []
-        numbers = {f.name: X[:, k] for k, f in enumerate(self.table.declared) if not f.categories}
+        numbers = {
+            n: X[:, self.table.declared.names.index(n)] for n in self.table.declared.numbers
+        }
         return [
             {
                 # Of numbers a change, which must include 0: a row outside its range excludes it.
@@ -119,7 +121,9 @@ def _schema(params: Mapping[str, Any], table: Table) -> Schema:
     # By Alibi's convention the numeric columns come first.
     ends[:, : len(stats)] = [[pair[end] for pair in stats] for end in ("min", "max")]
     features = zip(table.declared, *decode(ends), strict=True)
-    return Schema(tuple(_feature(f, low, high, f.name in fixed) for f, low, high in features))
+    return Schema(
+        tuple(f.either(_number, _category, f, f.name in fixed, *ends) for f, *ends in features)
+    )
 
 
 def _with_costs(own: Schema, stated: Schema) -> Schema:
@@ -131,9 +135,11 @@ def _with_costs(own: Schema, stated: Schema) -> Schema:
     return bare.with_columns(own.features)
 
 
-def _feature(declared: Feature, low: Any, high: Any, fixed: bool) -> Feature:
-    if declared.categories:
-        return dataclasses.replace(declared, immutable=fixed or len(declared.categories) == 1)
+def _category(declared: Feature, fixed: bool, *_: Any) -> Feature:
+    return dataclasses.replace(declared, immutable=fixed or len(declared.choices) == 1)
+
+
+def _number(declared: Feature, fixed: bool, low: Any, high: Any) -> Feature:
     integer = isinstance(low, int)
     return dataclasses.replace(
         declared,

@@ -23,6 +23,7 @@ from dear_dice.query import (
     check_request,
     check_vary,
     least_probability,
+    number_of,
 )
 from dear_dice.results import Examples, Explanations, Found
 from dear_plugin import DEAR, Encoder, Search, Target, errors
@@ -239,7 +240,7 @@ class DiceDEAR(Importances):
         if decided is None:  # DiCE's decision: the most likely class, the first of a tie
             decided = scores.argmax(1) if columns > 1 else (scores[:, 0] > 0.0).long()
         outcomes = decided.numpy()
-        number = self._host.number_of(request.desired_class)
+        number = number_of(request.desired_class, self._host)
         # DiCE infers the present class from scores: these encode the model's decision.
         each: Any = np.eye(columns)[outcomes] if columns > 1 else outcomes.astype(float).tolist()
         wanted = np.array([int(self.infer_target_cfs_class(number, i, columns)) for i in each])

@@ -61,7 +61,8 @@ class Interface:
         if lost := [name for name, levels in self.levels.items() if MISSING & {*levels}]:
             logger.warning(
                 "columns %s have a category 'None' or 'nan', which dice_ml.Data makes of missing"
-                " text: the model gets text; in columns of dtype category they stay missing",
+                " text: the model gets text; with pandas below 3, they stay missing in columns of"
+                " dtype category",
                 lost,
             )
 

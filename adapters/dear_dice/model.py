@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,8 @@ from dear_plugin import DEAR, Encoder, Feature, errors, evaluating
 
 Scores = npt.NDArray[np.float64]
 Outcomes = npt.NDArray[Any]
+# The engine's column, a factor and an offset that make one of DiCE's columns of it.
+Source = tuple[int, float, float]
 
 
 class Host:
@@ -130,25 +131,6 @@ class Host:
             x = torch.tensor(self.encode(frame)).to(parameter)
             return np.asarray(self.interface.get_output(x, out_tensor=True).cpu())
 
-    def number_of(self, wanted: Any) -> Any:
-        """A `desired_class` that is a label of the model as its number; others as DiCE has them.
-
-        An integer is a number, not a label, as in DiCE.
-        """
-        if isinstance(wanted, Integral):
-            return int(wanted)
-        labels = self.classes_.tolist() if hasattr(self, "classes_") else []
-        one = np.ndim(wanted) == 0
-        if one and wanted in labels:
-            return labels.index(wanted)
-        if one and wanted == "opposite":
-            return wanted
-        pairs = [f"{i} for {x!r}" if x != i else f"{i}" for i, x in enumerate(labels)]
-        raise UserConfigValidationException(
-            f"The target class for {wanted} could not be identified: expected 'opposite' or the"
-            f" number of a class ({', '.join(pairs) or 'the model names none'}), got {wanted!r}"
-        )
-
 
 class OheMinMax:
     """The vector of DiCE's `func="ohe-min-max"`, built from names and levels, not from prefixes.
@@ -168,7 +150,8 @@ class OheMinMax:
         }
         columns = dict(zip(names, schema.columns, strict=True))
         order = [*continuous, *(name for name in names if name not in continuous)]
-        sources = [s for name in order for s in _sources(columns[name], starts[name])]
+        each = ((columns[name], starts[name]) for name in order)
+        sources = [s for f, start in each for s in f.either(_number, _category, f, start)]
         column, factor, offset = zip(*sources, strict=True)
         self.column, self.factor, self.offset = map(torch.tensor, (column, factor, offset))
 
@@ -178,16 +161,18 @@ class OheMinMax:
         return x[..., column] * factor.to(x.dtype) + offset.to(x.dtype)
 
 
-def _sources(feature: Feature, start: int) -> list[tuple[int, float, float]]:
-    """(engine's column, factor, offset) of each of DiCE's columns of a feature."""
-    if not feature.categories:
-        constant = feature.bounds[0] == feature.bounds[1]
-        return [(start, 0.0 if constant else 1.0, 0.0)]
+def _number(feature: Feature, start: int) -> list[Source]:
+    """Of DiCE's column of a number."""
+    return [(start, float(feature.bounds[0] < feature.bounds[1]), 0.0)]
+
+
+def _category(feature: Feature, start: int) -> list[Source]:
+    """Of each of DiCE's columns of a category; of one or two levels the engine has one."""
     if feature.columns > 1:
         return [(start + level, 1.0, 0.0) for level in range(feature.columns)]
-    if len(feature.categories) == 1:
-        return [(start, 0.0, 1.0)]
-    return [(start, -1.0, 1.0), (start, 1.0, 0.0)]
+    return {1: [(start, 0.0, 1.0)], 2: [(start, -1.0, 1.0), (start, 1.0, 0.0)]}[
+        len(feature.choices)
+    ]
 
 
 def model_arguments(host: Host, interface: Interface) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.interface import Interface, is_real
-from dear_dice.model import Outcomes
+from dear_dice.model import Host, Outcomes
 from dear_plugin import DEAR, Target
 
 # DiCE accepts a threshold of exactly 1, which no log-odds reach.
@@ -83,6 +84,26 @@ def least_probability(wanted: Collection[int], threshold: float, columns: int) -
     return least if least > 0.5 else None
 
 
+def number_of(wanted: Any, host: Host) -> Any:
+    """A `desired_class` that is a label of the model as its number; others as DiCE has them.
+
+    An integer is a number, not a label, as in DiCE.
+    """
+    if isinstance(wanted, Integral):
+        return int(wanted)
+    labels = host.classes_.tolist() if hasattr(host, "classes_") else []
+    one = np.ndim(wanted) == 0
+    if one and wanted in labels:
+        return labels.index(wanted)
+    if one and wanted == "opposite":
+        return wanted
+    pairs = [f"{i} for {x!r}" if x != i else f"{i}" for i, x in enumerate(labels)]
+    raise UserConfigValidationException(
+        f"The target class for {wanted} could not be identified: expected 'opposite' or the"
+        f" number of a class ({', '.join(pairs) or 'the model names none'}), got {wanted!r}"
+    )
+
+
 def as_frame(query: Any, data: Any) -> pd.DataFrame:
     """A query as one frame: it may be a frame, a list of frames, a dict or a list of dicts."""
     if isinstance(query, np.ndarray) and query.ndim > 1:
@@ -140,8 +161,8 @@ def check_request(frame: pd.DataFrame, request: Request, interface: Interface) -
         (
             "missing",
             missing,
-            ", where DiCE's data have none (dice_ml.Data makes missing text a"
-            " category 'None' or 'nan'; it keeps missing numbers and pandas categories)",
+            ", where DiCE's data have none (dice_ml.Data makes missing text a category 'None' or"
+            " 'nan'; it keeps missing numbers, and with pandas below 3 those of dtype category)",
         ),
     ):
         if len(names):
@@ -154,8 +175,7 @@ def check_request(frame: pd.DataFrame, request: Request, interface: Interface) -
 def check_vary(vary: Sequence[str], interface: Interface) -> None:
     """Refuse columns to vary of which the schema lets none change."""
     schema = interface.schema
-    owned = zip(schema.column_names, schema.owner, strict=True)
-    if not set(vary) & {name for name, j in owned if not schema.features[j].immutable}:
+    if all(schema.features[j].immutable for j in schema.index(vary)):
         raise UserConfigValidationException(
             f"Some features need to be varied for generating counterfactuals, but {list(vary)} are"
             " immutable: vary another feature, or leave one out of immutable=."

@@ -169,8 +169,8 @@ class Found:
         every = Recourses.of_ranks(ranks)
         rows = (every.ranking == 0).cumsum(0).numpy() - 1
         found, rows = every.select(every.success.nonzero()[:, 0]), rows[every.success.numpy()]
-        owner, encoder = list(found.encoder.schema.owner), found.encoder
-        acted = (found.proposal.direct & found.changed).numpy()[:, owner]
+        encoder = found.encoder
+        acted = encoder.schema.of_columns(found.proposal.direct & found.changed)
         acted &= encoder.cells(found.proposal.rows) != encoder.cells(found.x)
         return cls(
             found,

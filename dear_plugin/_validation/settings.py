@@ -124,5 +124,15 @@ class Named:
         """
         _, *known = inspect.signature(cls.__init__).parameters
         if absent := [name for name in options if name not in known]:
-            raise ArgumentError(f"{cls.__name__}: {unknown('arguments', absent, known)}")
+            own = unknown("arguments", absent, known)
+            raise ArgumentError(f"{cls.__name__}: {own}{_of_a_call(cls, absent[0])}")
         return super().__new__(cls)
+
+
+def _of_a_call(cls: type, name: str) -> str:
+    """Which methods of a class have an argument of that name, in words; "" for none."""
+    methods = inspect.getmembers(cls, inspect.isfunction)
+    calls = [
+        n for n, each in methods if n[0] != "_" and name in inspect.signature(each).parameters
+    ]
+    return f"; {name!r} is an argument of {', '.join(calls)}" if calls else ""

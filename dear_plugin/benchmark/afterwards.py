@@ -9,27 +9,23 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dear_plugin.benchmark.systems import Equation, Values
+from dear_plugin.benchmark.systems import Equation, Values, itself
 
 AFTERWARDS_COLUMNS = "afterwards"
-
-
-def _noise(x: Mapping[str, Values], u: Values) -> Values:
-    return u
 
 
 def _flag(x: Mapping[str, Values], u: Values) -> Values:
     return 1.0 * (u > 0.2)
 
 
-START: Mapping[str, Equation] = {"h": _noise, "x": lambda x, u: 0.6 * x["h"] + u}
+START: Mapping[str, Equation] = {"h": itself, "x": lambda x, u: 0.6 * x["h"] + u}
 AFTERWARDS: Mapping[str, Mapping[str, Equation]] = {
     "a dose that turns": {
         **START,
         "y": lambda x, u: 0.5 * x["h"] - 0.3 * (x["x"] - 1) ** 2 + 0.8 * u,
     },
     "effect by two groups and a number": {
-        "h": _noise,
+        "h": itself,
         "g": _flag,
         "k": _flag,
         "x": lambda x, u: 0.5 * x["h"] + 0.5 * x["g"] + u,
@@ -38,7 +34,7 @@ AFTERWARDS: Mapping[str, Mapping[str, Equation]] = {
     "skewed noise": {**START, "y": lambda x, u: 0.6 * x["x"] + 0.5 * x["h"] + np.exp(0.7 * u)},
     "a floor": {**START, "y": lambda x, u: np.floor(np.exp(0.4 + 0.35 * x["x"] + 0.5 * u))},
     "missing and counted": {
-        "hidden": _noise,
+        "hidden": itself,
         **START,
         "y": lambda x, u: np.where(
             x["hidden"] > 1.2 - 0.4 * x["x"],
@@ -54,12 +50,12 @@ AFTERWARDS: Mapping[str, Mapping[str, Equation]] = {
     },
     "saturation by group": {
         "g": _flag,
-        "h": _noise,
+        "h": itself,
         "x": lambda x, u: 0.5 * x["h"] + u,
         "y": lambda x, u: (0.5 + 1.5 * x["g"]) * np.tanh(x["x"]) + 0.5 * x["h"] + u,
     },
     "held and missing by group": {
-        "hidden": _noise,
+        "hidden": itself,
         "g": _flag,
         "h": lambda x, u: np.where(u > 1, np.nan, x["hidden"]),
         "x": lambda x, u: 0.6 * x["hidden"] + u,

@@ -17,7 +17,7 @@ from scipy.special import expit
 from dear_plugin.benchmark.afterwards import AFTERWARDS_COLUMNS
 from dear_plugin.benchmark.metrics import solved
 from dear_plugin.benchmark.runner import Option, Spec, grid
-from dear_plugin.benchmark.systems import System, Values
+from dear_plugin.benchmark.systems import Values
 from dear_plugin.benchmark.tables import Table
 from dear_plugin.benchmark.traits import UNKNOWABLE_COLUMNS, WITH_TRAITS
 from dear_plugin.data.schema import Schema
@@ -31,27 +31,23 @@ MEASURES = ["refused", "credible", "said", "true", "said of all", "true of all"]
 
 
 def measure(folder: Path, *, system: str, seed: int, refused: int) -> pd.DataFrame:
-    """A line for each refused row: whether there is an answer, what it says, what is true."""
-    return answers(WITH_TRAITS[system], seed, refused)
-
-
-def answers(system: System, seed: int, refused: int) -> pd.DataFrame:
     """The answers of one draw: `follower, solved, credible, said, true` by refused row."""
+    of = WITH_TRAITS[system]
     rng = np.random.default_rng(seed)
-    train = system.solve(system.noise(system.rows, rng), {})
-    noise = system.noise(ROWS, rng)
-    rows, parts = system.solve(noise, {}), []
-    schema = Schema.infer(train, immutable=system.immutable, tiers=system.tiers)
-    for name in system.tiers[-1]:
+    train = of.solve(of.noise(of.rows, rng), {})
+    noise = of.noise(ROWS, rng)
+    rows, parts = of.solve(noise, {}), []
+    schema = Schema.infer(train, immutable=of.immutable, tiers=of.tiers)
+    for name in of.tiers[-1]:
         if not pd.api.types.is_numeric_dtype(train[name]):
             continue
         model = _above(train[name])
         at = np.flatnonzero(model(rows) < 0.5)[:refused]
-        dear = DEAR(model, schema, act_on=[system.acted]).fit(train)
+        dear = DEAR(model, schema, act_on=[of.acted]).fit(train)
         found = dear.generate(rows.iloc[at])
         values = found.counterfactuals
         own = {key: each[at] for key, each in noise.items()}
-        after = system.solve(own, {each: values[each] for each in system.acted})
+        after = of.solve(own, {each: values[each] for each in of.acted})
         lines = {
             "solved": solved(found),
             "credible": found.actions["credible"].fillna(False).to_numpy(dtype=bool),

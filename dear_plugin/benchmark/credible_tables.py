@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.benchmark.requirements_tables import calibration_error, requirements
-from dear_plugin.benchmark.tables import Row, Table, with_ends
+from dear_plugin.benchmark.tables import Row, Table, shown, with_ends
 from dear_plugin.rivals.intervals import estimate, paired
 
 REFERENCE, DEFAULT, WITHOUT_TIERS = "cheapest", "default", "without tiers"
@@ -55,7 +54,7 @@ def table(answers: pd.DataFrame, real: pd.DataFrame) -> Iterator[Row]:
         rows = real[(real["cell"] == cell) & (real["line"] == line)]
         # Few splits: the mean of each.
         joint, independent, dependence, distribution = (
-            _text(own.groupby("split")[name].first().mean()) for name in FIDELITIES
+            shown(own.groupby("split")[name].first().mean(), 3) for name in FIDELITIES
         )
         yield {
             "cell": cell,
@@ -63,11 +62,11 @@ def table(answers: pd.DataFrame, real: pd.DataFrame) -> Iterator[Row]:
             "splits": own["split"].nunique(),
             "rows": len(own),
             "success": f"{solved.mean():.3f}",
-            "cost": _median(own["cost"].where(solved)),
-            "effort": _median(own["direct_cost"].where(solved)),
+            "cost": shown(own["cost"].where(solved).median(), 3),
+            "effort": shown(own["direct_cost"].where(solved).median(), 3),
             **shares,
             "calibration error": f"{calibration_error(own):.3f}",
-            "reliance": _median(own["reliance"]),
+            "reliance": shown(own["reliance"].median(), 3),
             **{heading: _three(own, rows, *of) for heading, of in COMPARED.items()},
             "outliers, answers - factuals": _outliers(own, groups),
             "of credible answers": _outliers(good, splits),
@@ -151,12 +150,3 @@ def _three(own: pd.DataFrame, real: pd.DataFrame, column: str, group: str) -> st
 def _outliers(own: pd.DataFrame, groups: npt.ArrayLike) -> str:
     """The share of outliers among answers minus that among their factuals."""
     return with_ends(paired(own["outlier"], own["outlier_before"], groups))
-
-
-def _median(column: pd.Series) -> str:
-    return _text(column.median())
-
-
-def _text(value: float) -> str:
-    """A number, "-" where nothing was measured."""
-    return "-" if np.isnan(value) else f"{value:.3f}"

@@ -73,14 +73,15 @@ class Fits:
     @cached_property
     def noisy(self) -> Mapping[int, DEAR]:
         """Fits on samples of training rows with independent features added, by their number."""
-        return {n: self._noisy(n) for n in NOISE_ROWS}
-
-    def _noisy(self, n: int) -> DEAR:
         schema, train = self.data.schema, self.data.parts[0]
-        sample = train.sample(n, replace=n > len(train), random_state=self.data.split)
-        frame = with_noise(sample[list(schema.names)], seed=self.data.split)
-        features = Schema.infer(frame.drop(columns=list(schema.names))).features
-        return self._fitted(frame, Schema((*schema.features, *features), tiers=schema.tiers))
+        found, names, seed = {}, list(schema.names), self.data.split
+        for n in NOISE_ROWS:
+            sample = train.sample(n, replace=n > len(train), random_state=seed)
+            frame = with_noise(sample[names], seed=seed)
+            features = Schema.infer(frame.drop(columns=names)).features
+            more = Schema((*schema.features, *features), tiers=schema.tiers)
+            found[n] = self._fitted(frame, more)
+        return found
 
     def _fitted(self, frame: pd.DataFrame, schema: Schema) -> DEAR:
         names = list(self.data.act_on or self.data.schema.mutable)

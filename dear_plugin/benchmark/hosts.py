@@ -11,7 +11,7 @@ import time
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from functools import lru_cache
 from importlib.util import find_spec
 from io import StringIO
@@ -84,7 +84,9 @@ def measure(folder: Path, *, data: str, method: str, rows: int, steps: int) -> p
     """One line per rejected row: the answer of a method, as `compare` evaluates it."""
     split = _split(folder, data)
     model, within = scored_model(split, DATA[data][1]), Constraints(act_on=split.act_on)
-    with silent():
+    # Without the warnings, progress bars and messages of a host.
+    quiet = redirect_stdout(StringIO()), redirect_stderr(StringIO())
+    with warnings.catch_warnings(action="ignore"), quiet[0], quiet[1]:
         start = time.process_time()
         fitted = _method(split, model, method, steps)
         fit_cpu_s = time.process_time() - start
@@ -108,15 +110,6 @@ def _method(data: DataSplit, model: ScoredModel, name: str, steps: int) -> Recou
     if name in OF_DICE:
         return of_dice(OF_DICE[name], model.model, data.schema, train, target=target)
     return of_alibi(model.model, data.schema, train, steps=steps)
-
-
-@contextmanager
-def silent() -> Iterator[None]:
-    """Suppress the warnings, progress bars and messages of a host."""
-    quiet = redirect_stdout(StringIO()), redirect_stderr(StringIO())
-    with warnings.catch_warnings(), quiet[0], quiet[1]:
-        warnings.simplefilter("ignore")
-        yield
 
 
 HOSTS = Spec(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dear_plugin.benchmark.meter import Meter, median_s
+from dear_plugin.benchmark.meter import Meter, median_s, one_row_ms, repeated
 from dear_plugin.benchmark.metrics import decision
 from dear_plugin.benchmark.splits import (
     NETWORKS,
@@ -57,12 +57,11 @@ def of_kind(folder: Path, name: str, rows: int, cell: str) -> Row:
     """A later call of many rows, and calls of one row, with a model of a kind."""
     data = DataSplit(FRAMES[cell], 0, folder)
     model, refused = _model(data, KINDS[name])
-    frame = refused.iloc[np.resize(np.arange(len(refused)), rows)].reset_index(drop=True)
+    frame = repeated(refused, rows)
     dear = DEAR(model, data.schema, act_on=data.act_on).fit(data.parts[0])
     with Meter() as first:
         found = dear.generate(frame)
     many = median_s(lambda: dear.generate(frame), REPEATS)
-    single = [median_s(partial(dear.generate, frame.iloc[[i]]), 1) for i in range(SINGLE_ROWS)]
     return {
         "data": cell,
         "columns": len(data.schema),
@@ -70,7 +69,7 @@ def of_kind(folder: Path, name: str, rows: int, cell: str) -> Row:
         "success": float(found.outcome["success"].mean()),
         "first call CPU-s": first.cpu_s,
         "CPU-ms a row": 1000.0 * many / rows,
-        "one row CPU-ms": 1000.0 * float(np.median(single)),
+        "one row CPU-ms": one_row_ms(dear, frame.iloc[:SINGLE_ROWS]),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 import os
 import statistics
 import subprocess
@@ -13,9 +14,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import ParamSpec, Self, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from dear_plugin.methods.base import RecourseMethod
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -67,6 +74,17 @@ def median_s(
         work()
         seconds.append(clock() - start)
     return statistics.median(seconds[1:])
+
+
+def one_row_ms(method: RecourseMethod, rows: pd.DataFrame) -> float:
+    """The median CPU time of explaining a row in a call of its own; NaN for no rows."""
+    calls = [partial(method.generate, rows.iloc[[i]]) for i in range(len(rows))]
+    return 1000.0 * statistics.median([median_s(call, 1) for call in calls] or [math.nan])
+
+
+def repeated(refused: pd.DataFrame, count: int) -> pd.DataFrame:
+    """Rejected rows, repeated if there are too few."""
+    return refused.iloc[np.resize(np.arange(len(refused)), count)].reset_index(drop=True)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pandas as pd
@@ -16,6 +17,17 @@ from torch import Tensor, nn
 
 from dear_plugin.demo.classifiers import HIDDEN, Kind, Recipe, trained
 from dear_plugin.paper.autoencoder.networks import StackedLinear, StackedMLP
+
+# The class of each ensemble, and its arguments besides the seed.
+FORESTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "RandomForest": ("sklearn.ensemble:RandomForestClassifier", {}),
+    "HistGradientBoosting": (
+        "sklearn.ensemble:HistGradientBoostingClassifier",
+        {"early_stopping": False},
+    ),
+    "XGBoost": ("xgboost:XGBClassifier", {"n_jobs": 1}),
+    "LightGBM": ("lightgbm:LGBMClassifier", {"n_jobs": 1, "verbose": -1}),
+}
 
 
 def network(
@@ -124,7 +136,11 @@ def forest(kind: str, frame: pd.DataFrame, labels: pd.Series, seed: int) -> Any:
     columns = make_column_transformer((codes, categorical), remainder="passthrough")
     # LightGBM requires the column names of the fit.
     columns.set_output(transform="pandas")
-    return make_pipeline(columns, FORESTS[kind](seed, len(categorical))).fit(frame, labels)
+    name, options = FORESTS[kind]
+    trees = resolve_name(name)(random_state=seed, **options)
+    if "categorical_features" in trees.get_params():
+        trees.set_params(categorical_features=[*range(len(categorical))])
+    return make_pipeline(columns, trees).fit(frame, labels)
 
 
 def boosted_again(frame: pd.DataFrame, labels: pd.Series, seed: int, count: int) -> list[Any]:
@@ -132,38 +148,3 @@ def boosted_again(frame: pd.DataFrame, labels: pd.Series, seed: int, count: int)
     states = range(1000 * (1 + seed), 1000 * (1 + seed) + count)
     samples = [frame.sample(len(frame), replace=True, random_state=state) for state in states]
     return [forest("HistGradientBoosting", x, labels.loc[x.index], seed) for x in samples]
-
-
-def _random(seed: int, categorical: int) -> Any:
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(random_state=seed)
-
-
-def _histogram(seed: int, categorical: int) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(
-        categorical_features=list(range(categorical)), early_stopping=False, random_state=seed
-    )
-
-
-def _xgboost(seed: int, categorical: int) -> Any:
-    from xgboost import XGBClassifier
-
-    return XGBClassifier(random_state=seed, n_jobs=1)
-
-
-def _lightgbm(seed: int, categorical: int) -> Any:
-    from lightgbm import LGBMClassifier
-
-    return LGBMClassifier(random_state=seed, n_jobs=1, verbose=-1)
-
-
-# Each takes the seed and the number of leading categorical columns.
-FORESTS: Mapping[str, Callable[[int, int], Any]] = {
-    "RandomForest": _random,
-    "HistGradientBoosting": _histogram,
-    "XGBoost": _xgboost,
-    "LightGBM": _lightgbm,
-}

@@ -25,104 +25,35 @@ TENTHS = 10
 
 
 @dataclass(frozen=True)
-class Neighbourhood:
-    """Reference rows, with Euclidean distances on the encoding.
+class ReferenceRows:
+    """The training rows that answers are compared with; the measures use no labels.
 
-    It uses no labels, unlike support, which is the share of accepted neighbours.
-
-    Attributes:
-        encoder: the encoder of the rows.
-        rows: (n, p) the reference rows; a random sample of `MOST_ROWS` of them if there are more.
-    """
-
-    encoder: Encoder
-    rows: Tensor
-
-    def outliers(self, rows: Tensor) -> Truths:
-        """(m,) bool, rows, (m, p), that are outliers by scikit-learn's `LocalOutlierFactor`.
-
-        With `novelty=True` and its default threshold, a factor above 1.5 (Breunig et al. 2000).
-        """
-        found: Truths = self._factor.predict(self._points(rows)) < 0
-        return found
-
-    def distance(self, rows: Tensor) -> Floats:
-        """(m,) the mean distance of rows, (m, p), to their 5 nearest, in scaled units."""
-        distances, _ = self._factor.kneighbors(self._points(rows), NEIGHBOURS)
-        mean: Floats = distances.mean(1)
-        return mean
-
-    @cached_property
-    def _factor(self) -> Any:
-        from sklearn.neighbors import LocalOutlierFactor
-
-        rng = torch.Generator().manual_seed(0)
-        some = self.rows[torch.randperm(len(self.rows), generator=rng)[:MOST_ROWS]]
-        return LocalOutlierFactor(n_neighbors=LOCAL, novelty=True).fit(self._points(some))
-
-    def _points(self, rows: Tensor) -> Floats:
-        points: Floats = self.encoder.expand(rows).double().numpy().astype(np.float64)
-        return points
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """The pairs of values that occur in training rows.
-
-    A pair is two categories, or a category and a decile bin of a number; equal deciles of the
-    training rows are merged.
+    A pair of values is two categories, or a category and a decile bin of a number; equal deciles
+    of the training rows are merged.
 
     Attributes:
         encoder: the encoder of the rows.
         rows: (n, p) the training rows.
+        accepted: (n,) bool, those that the model accepts.
     """
 
     encoder: Encoder
     rows: Tensor
-
-    def unseen(self, rows: Tensor) -> npt.NDArray[np.int64]:
-        """(m,) the number of pairs of each row, (m, p), that occur in no training row."""
-        known, codes = self._codes(self.rows), self._codes(rows)
-        categorical = [bool(feature.categories) for feature in self.encoder.schema]
-        count = np.zeros(len(rows), dtype=np.int64)
-        for i, j in combinations(range(len(categorical)), 2):
-            if categorical[i] or categorical[j]:
-                width = 1 + max(int(known[:, j].max()), int(codes[:, j].max()))
-                seen, pairs = (each[:, i] * width + each[:, j] for each in (known, codes))
-                count += ~np.isin(pairs, np.unique(seen))
-        return count
-
-    def _codes(self, rows: Tensor) -> npt.NDArray[np.int64]:
-        """(m, p) category codes and decile bins."""
-        columns, shares = [], torch.arange(1, TENTHS, dtype=torch.float64) / TENTHS
-        for j, feature in enumerate(self.encoder.schema):
-            edges = np.unique(np.quantile(self.rows[:, j].double().numpy(), shares.numpy()))
-            tenth = partial(torch.bucketize, boundaries=torch.from_numpy(edges), right=True)
-            columns.append(feature.coarser(rows[:, j].double().contiguous(), tenth))
-        return torch.stack(columns, 1).round().long().numpy()
-
-
-@dataclass(frozen=True)
-class ReferenceRows:
-    """The training rows that answers are compared with.
-
-    Attributes:
-        all_rows: all training rows.
-        accepted: those that the model accepts.
-        pairs: the pairs of values that occur in training rows.
-    """
-
-    all_rows: Neighbourhood
-    accepted: Neighbourhood
-    pairs: Pairs
+    accepted: Truths
 
     def measure(self, rows: Tensor) -> dict[str, Floats]:
-        """Of rows, (m, p): outliers, distances, and whether a pair is unseen; (m,) each."""
+        """Of rows, (m, p): outliers, distances, and whether a pair is unseen; (m,) each.
+
+        Outliers are those of scikit-learn's `LocalOutlierFactor` with `novelty=True` and its
+        default threshold, a factor above 1.5 (Breunig et al. 2000), among all rows and among the
+        accepted ones; distances the mean Euclidean ones to the 5 nearest, on the encoding.
+        """
+        points, (every, accepted) = self._points(rows), self._factors
         return {
-            "outlier": self.all_rows.outliers(rows).astype(float),
-            "outlier_accepted": self.accepted.outliers(rows).astype(float),
-            "distance": self.all_rows.distance(rows),
-            "unseen": (self.pairs.unseen(rows) > 0).astype(float),
+            "outlier": (every.predict(points) < 0).astype(float),
+            "outlier_accepted": (accepted.predict(points) < 0).astype(float),
+            "distance": every.kneighbors(points, NEIGHBOURS)[0].mean(1),
+            "unseen": (self.unseen(rows) > 0).astype(float),
         }
 
     def of_answers(self, answers: Recourses) -> dict[str, Floats]:
@@ -135,12 +66,45 @@ class ReferenceRows:
             for name, values in self.measure(rows).items()
         }
 
+    def unseen(self, rows: Tensor) -> npt.NDArray[np.int64]:
+        """(m,) the number of pairs of each row, (m, p), that occur in no training row."""
+        known, codes = self._codes(self.rows), self._codes(rows)
+        categorical = self.encoder.labelled.tolist()
+        count = np.zeros(len(rows), dtype=np.int64)
+        for i, j in combinations(range(len(categorical)), 2):
+            if categorical[i] or categorical[j]:
+                width = 1 + max(int(known[:, j].max()), int(codes[:, j].max()))
+                seen, pairs = (each[:, i] * width + each[:, j] for each in (known, codes))
+                count += ~np.isin(pairs, np.unique(seen))
+        return count
+
+    @cached_property
+    def _factors(self) -> tuple[Any, Any]:
+        """Of all rows and of the accepted ones; of `MOST_ROWS` of them if there are more."""
+        from sklearn.neighbors import LocalOutlierFactor
+
+        rng, factors = torch.Generator(), []
+        for rows in (self.rows, self.rows[torch.from_numpy(self.accepted)]):
+            some = rows[torch.randperm(len(rows), generator=rng.manual_seed(0))[:MOST_ROWS]]
+            factor = LocalOutlierFactor(n_neighbors=LOCAL, novelty=True)
+            factors.append(factor.fit(self._points(some)))
+        return factors[0], factors[1]
+
+    def _points(self, rows: Tensor) -> Floats:
+        points: Floats = self.encoder.expand(rows).double().numpy().astype(np.float64)
+        return points
+
+    def _codes(self, rows: Tensor) -> npt.NDArray[np.int64]:
+        """(m, p) category codes and decile bins."""
+        columns, shares = [], torch.arange(1, TENTHS, dtype=torch.float64) / TENTHS
+        for j, feature in enumerate(self.encoder.schema):
+            edges = np.unique(np.quantile(self.rows[:, j].double().numpy(), shares.numpy()))
+            tenth = partial(torch.bucketize, boundaries=torch.from_numpy(edges), right=True)
+            columns.append(feature.coarser(rows[:, j].double().contiguous(), tenth))
+        return torch.stack(columns, 1).round().long().numpy()
+
 
 @lru_cache(maxsize=2)
 def reference_rows(data: DataSplit, model: ScoredModel) -> ReferenceRows:
     """The reference rows of a data split and a model."""
-    encoder, rows = data.encoder, data.rows
-    accepted = rows[torch.from_numpy(model.accepts(data.parts[0]))]
-    return ReferenceRows(
-        Neighbourhood(encoder, rows), Neighbourhood(encoder, accepted), Pairs(encoder, rows)
-    )
+    return ReferenceRows(data.encoder, data.rows, model.accepts(data.parts[0]))

@@ -110,7 +110,7 @@ def _autoencoder(
     data: DataSplit, seed: int, training: Training | None
 ) -> tuple[DEAR, Mapping[str, Any]]:
     """The paper's autoencoders on a data split, and how they were trained."""
-    decoder = Autoencoder.paper(PAPER_LAYERS[data.name], seed=seed)
+    decoder = Autoencoder.paper(PAPER_LAYERS[data.setting.name], seed=seed)
     decoder.training = training or decoder.training
     start = time.process_time()
     dear = DEAR(reject_all, data.schema, decoder=decoder).fit(data.parts[0])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.benchmark.reproduce_figures import figures
-from dear_plugin.benchmark.tables import Row, Table
+from dear_plugin.benchmark.tables import Row, Table, shown
 
 PRESET, LINE_SEARCH, OWN = "to the letter", "line search", "DEAR"
 ENTANGLEMENT = "entanglement"
@@ -54,7 +54,10 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
     yield "sweep", sweep(rows[rows["order"] == 0])
     yield "training", training(rows)
     yield "classifiers", classifiers(rows)
-    methods = _methods(rows)
+    groups = rows.groupby("line", sort=False)
+    # Those of the preset and of all lines but those of the sweep.
+    kept = [own for line, own in groups if line in (PRESET, _method(str(line), own))]
+    methods = pd.concat(kept)
     yield "qualitative", qualitative(methods)
     yield from figures(methods, found[mixed])
 
@@ -70,15 +73,15 @@ def reliability(rows: pd.DataFrame) -> Iterator[Row]:
         name = _method(str(line), runs)
         if name != line and line not in (PRESET, LINE_SEARCH):
             continue
-        shown = {}
+        texts = {}
         for cell, part in _by_cell(runs):
             reported = (
-                " ".join(map(_shown, PAPER[name][CELLS.index(cell)])) if name in PAPER else ""
+                " ".join(map(shown, PAPER[name][CELLS.index(cell)])) if name in PAPER else ""
             )
             success, cv, ynn, *_ = _measures(part).values()
-            values = f"{success:.2f}{'*' if success < STARRED else ''} {_shown(cv)} {_shown(ynn)}"
-            shown[" ".join(cell)] = values + f" ({reported})" * bool(reported)
-        yield {"method": line, **shown}
+            values = f"{success:.2f}{'*' if success < STARRED else ''} {shown(cv)} {shown(ynn)}"
+            texts[" ".join(cell)] = values + f" ({reported})" * bool(reported)
+        yield {"method": line, **texts}
 
 
 def preset(rows: pd.DataFrame) -> Iterator[Row]:
@@ -112,7 +115,8 @@ def sweep(rows: pd.DataFrame) -> Iterator[Row]:
     trained = rows[rows["autoencoders"].notna()] if "autoencoders" in rows else rows[:0]
     for name, runs in trained.groupby("line", sort=False):
         cells = dict(_by_cell(runs))
-        line = {" ".join(cell): _four(part) for cell, part in cells.items()}
+        values = {cell: [*_measures(part).values()] for cell, part in cells.items()}
+        line = {" ".join(c): " ".join(map(shown, (v[0], *v[2:]))) for c, v in values.items()}
         near = sum(_is_near(part, cell) for cell, part in cells.items())
         yield {"setting": name, **line, "within .1": f"{near} of {len(cells)}"}
 
@@ -148,23 +152,14 @@ def qualitative(rows: pd.DataFrame) -> Iterator[Row]:
         return
     row = own.groupby("row", sort=False)["success"].mean().idxmax()
     # Whole numbers are read as floats.
-    shown = own[own["row"] == row].set_index("line").convert_dtypes()
-    for column in shown.columns[shown.columns.str.startswith("before ") & shown.notna().all()]:
+    found = own[own["row"] == row].set_index("line").convert_dtypes()
+    for column in found.columns[found.columns.str.startswith("before ") & found.notna().all()]:
         feature = column.removeprefix("before ")
-        yield {"feature": feature, "factual": shown[column].iloc[0], **shown[f"after {feature}"]}
-    yield {"feature": "acted on", "factual": "", **shown["acted_on"]}
-    yield {"feature": "cost", "factual": "", **shown["cost"].map("{:.2f}".format)}
-    yield {
-        "feature": "accepted",
-        "factual": "no",
-        **shown["success"].map({True: "yes", False: "no"}),
-    }
-
-
-def _methods(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the preset and of all lines but those of the sweep."""
-    groups = rows.groupby("line", sort=False)
-    return pd.concat([runs for line, runs in groups if line in (PRESET, _method(str(line), runs))])
+        yield {"feature": feature, "factual": found[column].iloc[0], **found[f"after {feature}"]}
+    yield {"feature": "acted on", "factual": "", **found["acted_on"]}
+    yield {"feature": "cost", "factual": "", **found["cost"].map("{:.2f}".format)}
+    accepted = found["success"].map({True: "yes", False: "no"})
+    yield {"feature": "accepted", "factual": "no", **accepted}
 
 
 def _method(line: str, runs: pd.DataFrame) -> str:
@@ -192,12 +187,6 @@ def _is_near(part: pd.DataFrame, cell: tuple[str, str]) -> bool:
     return bool(abs(np.mean(found) - _reported(cell, 2)) <= NEAR)
 
 
-def _four(part: pd.DataFrame) -> str:
-    """Success, yNN, median cost and share of zero actions."""
-    success, _, *others = _measures(part).values()
-    return " ".join(map(_shown, (success, *others)))
-
-
 def _measures(rows: pd.DataFrame) -> dict[str, float]:
     """Success, violations, yNN, median cost and share of zero actions, of solved rows."""
     solved = rows[rows["success"]]
@@ -216,7 +205,3 @@ def _over_seeds(part: pd.DataFrame) -> dict[str, str]:
     ends = {n: f" ({v.min():.2f} to {v.max():.2f})" * (len(v) > 1) for n, v in found.items()}
     known = {n: v for n, v in found.items() if v.notna().any()}
     return {n: f"{known[n].mean():.2f}{ends[n]}" if n in known else "" for n in found}
-
-
-def _shown(value: float | None) -> str:
-    return "-" if value is None or np.isnan(value) else f"{value:.2f}"

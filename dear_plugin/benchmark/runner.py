@@ -74,40 +74,31 @@ class Spec:
     packages: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class Store:
-    """What was measured, a file for each cell; a cell is measured once for the same sources.
+def stored(folder: Path, spec: Spec, cell: Cell) -> pd.DataFrame:
+    """The tidy rows of a cell, with its arguments and `TAKEN` as columns.
 
-    Attributes:
-        folder: of the files; one is complete when it has its name.
+    A cell is measured once for the same sources; its file in the folder is complete when it has
+    its name.
     """
+    path = _path(folder, spec, cell)
+    if not path.exists():
+        begun, start = _now(), _cpu_s()
+        found = spec.measure(folder / "models", **cell).assign(**cell)
+        taken = dict(zip(TAKEN, (_cpu_s() - start, begun, _now(), commit()), strict=True))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}")
+        found.assign(**taken).to_csv(part, index=False, na_rep="nan")
+        part.replace(path)
+    texts = {"dtype": {COMMIT: str}, "keep_default_na": False, "na_values": ["nan"]}
+    return pd.read_csv(path, float_precision="round_trip", **texts)
 
-    folder: Path
 
-    def rows(self, spec: Spec, cell: Cell) -> pd.DataFrame:
-        """The tidy rows of a cell, with its arguments and `TAKEN` as columns."""
-        path = self.path(spec, cell)
-        if not path.exists():
-            begun, start = _now(), _cpu_s()
-            found = spec.measure(self.folder / "models", **cell).assign(**cell)
-            taken = dict(zip(TAKEN, (_cpu_s() - start, begun, _now(), commit()), strict=True))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_suffix(f".{os.getpid()}")
-            found.assign(**taken).to_csv(part, index=False, na_rep="nan")
-            part.replace(path)
-        return _read(path)
-
-    def path(self, spec: Spec, cell: Cell) -> Path:
-        """The file of a cell; its name has a digest of the cell and of the sources."""
-        key = json.dumps([spec.name, dict(cell), sources()])
-        words = "-".join(str(value) for value in cell.values())
-        name = "".join(c if c.isalnum() else "-" for c in words)
-        return (
-            self.folder
-            / "cells"
-            / spec.name
-            / f"{name}-{sha256(key.encode()).hexdigest()[:12]}.csv"
-        )
+def _path(folder: Path, spec: Spec, cell: Cell) -> Path:
+    """The file of a cell; its name has a digest of the cell and of the sources."""
+    digest = sha256(json.dumps([spec.name, dict(cell), sources()]).encode()).hexdigest()
+    words = "-".join(str(value) for value in cell.values())
+    name = "".join(c if c.isalnum() else "-" for c in words)
+    return folder / "cells" / spec.name / f"{name}-{digest[:12]}.csv"
 
 
 def grid(**axes: Iterable[Any]) -> Iterator[Cell]:
@@ -125,9 +116,8 @@ def run(spec: Spec, options: Namespace) -> Iterator[str]:
 
 def measured(spec: Spec, options: Namespace) -> pd.DataFrame:
     """The tidy rows of all cells, also stored as one file."""
-    store, cells = Store(options.store), list(spec.cells(options))
-    shown = tqdm(cells, desc=spec.name)
-    found = pd.concat([store.rows(spec, cell) for cell in shown], ignore_index=True)
+    shown = tqdm([*spec.cells(options)], desc=spec.name)
+    found = pd.concat([stored(options.store, spec, cell) for cell in shown], ignore_index=True)
     found = found.drop(columns=list(TAKEN))
     found.to_csv(options.store / f"{spec.name}.csv", index=False, na_rep="nan")
     return found
@@ -135,8 +125,8 @@ def measured(spec: Spec, options: Namespace) -> pd.DataFrame:
 
 def log(spec: Spec, options: Namespace) -> dict[str, Any]:
     """What measuring the cells of a command took, when it was done, and of which commit."""
-    store = Store(options.store)
-    found = pd.concat([store.rows(spec, cell).iloc[[0]] for cell in spec.cells(options)])
+    cells = spec.cells(options)
+    found = pd.concat([stored(options.store, spec, cell).iloc[[0]] for cell in cells])
     return {
         "command": spec.name,
         "cells": len(found),
@@ -155,17 +145,6 @@ def sources() -> str:
     paths = sorted(path for home in homes for path in home.rglob("*.py"))
     kept = [p for p in paths if not p.stem.endswith(AFTERWARDS) and p.parent.name != "plots"]
     return sha256(b"".join(path.read_bytes() for path in kept)).hexdigest()
-
-
-def _read(path: Path) -> pd.DataFrame:
-    """A stored frame; texts may be empty."""
-    return pd.read_csv(
-        path,
-        dtype={COMMIT: str},
-        keep_default_na=False,
-        na_values=["nan"],
-        float_precision="round_trip",
-    )
 
 
 def _now() -> str:

@@ -20,9 +20,10 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from dear_plugin.benchmark import meter
 from dear_plugin.benchmark.fits import BASELINES, baseline
 from dear_plugin.benchmark.kinds import FRAMES, KIND_ROWS, KINDS, of_kind
-from dear_plugin.benchmark.meter import Meter, busy_cores, in_fresh_process, median_s
+from dear_plugin.benchmark.meter import Meter, median_s, repeated
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
 from dear_plugin.benchmark.splits import CELLS, DataSplit, ScoredModel, case_of
 from dear_plugin.benchmark.tables import Row, Table
@@ -94,7 +95,7 @@ def cells(options: Namespace) -> Iterator[Cell]:
 def measure(folder: Path, *, part: str, method: str, rows: int, cell: str) -> pd.DataFrame:
     """One line: what a method takes."""
     work = {METHODS: _timed, SIZES: _sized, WIDE_DATA: _wide, MODELS: of_kind}[part]
-    return pd.DataFrame([in_fresh_process(work, folder, method, rows, cell)])
+    return pd.DataFrame([meter.in_fresh_process(work, folder, method, rows, cell)])
 
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
@@ -128,14 +129,12 @@ def _timed(folder: Path, name: str, rows: int, cell: str) -> Row:
         method = _method(data, model, name).fit(train)
     with Meter() as first:
         found = method.generate(frame)
-    own, box = isinstance(method, DEAR), method.classifier.model
-    before, repeats = getattr(box, "rows", 0), REPEATS if own else FEW
+    sets = len(method.sets) if isinstance(method, DEAR) else 0
+    box = method.classifier.model
+    before, repeats = getattr(box, "rows", 0), REPEATS if sets else FEW
     # Without the meter, which returns freed memory to the system.
     warm = median_s(lambda: method.generate(frame), repeats)
     evaluated = (getattr(box, "rows", 0) - before) / (repeats + 1)
-    few = frame.iloc[: SINGLE_ROWS if own else 0]
-    calls = [partial(method.generate, few.iloc[[i]]) for i in range(len(few))]
-    single = [median_s(call, 1) for call in calls]
     return {
         "success": float(found.outcome["success"].mean()),
         "fit CPU-s": fit.cpu_s,
@@ -144,8 +143,8 @@ def _timed(folder: Path, name: str, rows: int, cell: str) -> Row:
         "later calls CPU-ms": 1000.0 * warm,
         "CPU-ms a row": 1000.0 * warm / rows,
         "peak MiB": first.peak_mib,
-        "one row CPU-ms": 1000.0 * float(np.median(single)) if single else np.nan,
-        "model rows a row and feature": _share(evaluated, rows, method),
+        "one row CPU-ms": meter.one_row_ms(method, frame.iloc[: SINGLE_ROWS if sets else 0]),
+        "model rows a row and feature": evaluated / (rows * sets) if evaluated else np.nan,
         "threads, beside busy cores": (
             _beside(partial(method.generate, frame.iloc[:BESIDE_ROWS]))
             if name == USUAL
@@ -157,18 +156,11 @@ def _timed(folder: Path, name: str, rows: int, cell: str) -> Row:
 def _beside(call: Callable[[], object]) -> float:
     """The wall time of a call with a thread for each core over that with one, all cores busy."""
     seconds = []
-    with busy_cores():
+    with meter.busy_cores():
         for count in (os.cpu_count() or 1, 1):
             torch.set_num_threads(count)
             seconds.append(median_s(call, REPEATS, clock=time.perf_counter))
     return seconds[0] / seconds[1]
-
-
-def _share(evaluated: float, rows: int, method: RecourseMethod) -> float:
-    """Evaluations of a black box per row and action set, NaN where none is counted."""
-    return (
-        evaluated / (rows * len(method.sets)) if evaluated and isinstance(method, DEAR) else np.nan
-    )
 
 
 def _sized(folder: Path, name: str, rows: int, cell: str) -> Row:
@@ -227,11 +219,6 @@ def _wide(folder: Path, name: str, rows: int, cell: str) -> Row:
 def _above(frame: pd.DataFrame) -> Any:
     """A black box that uses one feature."""
     return (frame["x0"] > 1.0).to_numpy(dtype=float)
-
-
-def repeated(refused: pd.DataFrame, count: int) -> pd.DataFrame:
-    """Rejected rows, repeated if there are too few."""
-    return refused.iloc[np.resize(np.arange(len(refused)), count)].reset_index(drop=True)
 
 
 ALL = (*LINES, *BASELINES)

@@ -134,11 +134,6 @@ class DataSplit:
     split: int
     cache: Path
 
-    @property
-    def name(self) -> str:
-        """The name of the setting."""
-        return self.setting.name
-
     @cached_property
     def data(self) -> Dataset:
         """The data set."""
@@ -221,8 +216,8 @@ def scored_model(data: DataSplit, kind: str, order: int = 0) -> ScoredModel:
     for model in islice(data.models(kind), order, None):
         return model
     raise DataError(
-        f"{data.name}: {order + 1} {kind} classifiers that reject {LEAST_REFUSED} test rows are"
-        f" needed, got fewer among {MOST_SEEDS} seeds; use fewer seeds"
+        f"{data.setting.name}: {order + 1} {kind} classifiers that reject {LEAST_REFUSED} test"
+        f" rows are needed, got fewer among {MOST_SEEDS} seeds; use fewer seeds"
     )
 
 

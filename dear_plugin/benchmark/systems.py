@@ -87,6 +87,11 @@ class Equations:
         return np.asarray(self.labels[name], dtype=object)[values.astype(np.int64)]
 
 
+def itself(x: Mapping[str, Values], u: Values) -> Values:
+    """The noise alone."""
+    return u
+
+
 def of_codes(codes: Values, *values: float) -> Values:
     """The value of each code."""
     return np.asarray(values, dtype=np.float64)[codes.astype(np.int64)]
@@ -137,7 +142,7 @@ HEALTH = Equations(
 # Talent, which no frame has, is a cause of both schooling and wage.
 HIDDEN = Equations(
     {
-        "talent": lambda x, u: u,
+        "talent": itself,
         "school": lambda x, u: 12 + 1.5 * x["talent"] + 1.5 * u,
         "wage": lambda x, u: 20 + 0.8 * (x["school"] - 12) + 3 * x["talent"] + 3 * u,
         "savings": lambda x, u: 5 + 0.9 * x["wage"] + 4 * u,

@@ -90,6 +90,11 @@ def with_ends(found: Sequence[float]) -> str:
     return "" if np.isnan(value) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
+def shown(value: float | None, places: int = 2) -> str:
+    """A number, "-" where nothing was measured."""
+    return "-" if value is None or np.isnan(value) else f"{value:.{places}f}"
+
+
 @cache
 def commit() -> str:
     """The commit of a checkout when it is first needed, empty elsewhere."""
@@ -111,8 +116,8 @@ def _draw(figure: Any, path: Path) -> None:
 
 def _markdown(table: pd.DataFrame) -> str:
     """A Markdown table with numbers to three decimals or digits, empty for NaN."""
-    shown = table.astype(object).map(_cell)
-    lines = [list(table.columns), ["---"] * len(table.columns), *shown.to_numpy().tolist()]
+    cells = table.astype(object).map(_cell).to_numpy().tolist()
+    lines = [list(table.columns), ["---"] * len(table.columns), *cells]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 

@@ -19,13 +19,10 @@ from dear_plugin.benchmark.systems import (
     Equations,
     System,
     Values,
+    itself,
     levels,
     of_codes,
 )
-
-
-def _noise(x: Mapping[str, Values], u: Values) -> Values:
-    return u
 
 
 def _group(x: Mapping[str, Values], u: Values) -> Values:
@@ -39,11 +36,13 @@ def _count(rate: Values, u: Values) -> Values:
 
 
 MANY = [f"h{i}" for i in range(10)]
-HELD: Mapping[str, Equation] = {"h": _noise, "x": lambda x, u: 0.7 * x["h"] + u}
-LINEAR: Mapping[str, Equation] = {
-    **HELD,
-    "y": lambda x, u: 0.6 * x["x"] + 0.7 * x["h"] + u,
-}
+HELD: Mapping[str, Equation] = {"h": itself, "x": lambda x, u: 0.7 * x["h"] + u}
+LINEAR: Mapping[str, Equation] = {**HELD, "y": lambda x, u: 0.6 * x["x"] + 0.7 * x["h"] + u}
+# Less of what is held in what is acted on; a group in it; two groups beside it.
+HALF: Mapping[str, Equation] = {"h": itself, "x": lambda x, u: 0.5 * x["h"] + u}
+GROUPED: Mapping[str, Equation] = {"g": _group, "x": lambda x, u: x["g"] + u}
+CROSSED: Mapping[str, Equation] = {"p": _group, "q": _group, "x": itself}
+TWO: Mapping[str, Equation] = {"h": itself, "k": itself}
 # With a smooth and with rounded columns.
 OLDER: Mapping[str, Mapping[str, Equation]] = {
     "linear": LINEAR,
@@ -59,7 +58,7 @@ OLDER: Mapping[str, Mapping[str, Equation]] = {
         "y": lambda x, u: 3 * (x["x"] == 0) + u,
     },
     "zero inflation": {
-        "h": _noise,
+        "h": itself,
         "x": lambda x, u: np.maximum(0.7 * x["h"] + u, 0),
         "y": lambda x, u: 0.8 * (x["x"] > 0) + 0.4 * x["x"] + 0.7 * x["h"] + u,
         "z": lambda x, u: np.maximum(0.6 * x["x"] - 0.5 + u, 0),
@@ -71,35 +70,26 @@ OLDER: Mapping[str, Mapping[str, Equation]] = {
         "y": lambda x, u: 2 * (x["p"] != x["q"]) + u,
     },
     "curved confounding": {
-        "h": _noise,
+        "h": itself,
         "x": lambda x, u: x["h"] ** 2 + u,
         "y": lambda x, u: 0.5 * x["x"] + x["h"] ** 2 + u,
     },
     "product confounding": {
-        "h": _noise,
-        "k": _noise,
+        **TWO,
         "x": lambda x, u: x["h"] * x["k"] + u,
         "y": lambda x, u: 0.5 * x["x"] + x["h"] * x["k"] + u,
     },
     "many held numbers": {
-        **dict.fromkeys(MANY, _noise),
+        **dict.fromkeys(MANY, itself),
         "x": lambda x, u: 0.4 * sum(x[h] for h in MANY) + u,
         "y": lambda x, u: x["x"] + 0.4 * sum(x[h] for h in MANY) + u,
     },
-    "effect by group": {
-        "g": _group,
-        "x": lambda x, u: x["g"] + u,
-        "y": lambda x, u: of_codes(x["g"], -1, 2) * x["x"] + u,
-    },
-    "effect by number": {
-        "h": _noise,
-        "x": lambda x, u: 0.5 * x["h"] + u,
-        "y": lambda x, u: 0.5 * (1 + x["h"]) * x["x"] + u,
-    },
+    "effect by group": {**GROUPED, "y": lambda x, u: of_codes(x["g"], -1, 2) * x["x"] + u},
+    "effect by number": {**HALF, "y": lambda x, u: 0.5 * (1 + x["h"]) * x["x"] + u},
     "threshold": {**LINEAR, "y": lambda x, u: 3 * (x["x"] > 0.5) + 0.7 * x["h"] + u},
     "saturation": {**LINEAR, "y": lambda x, u: 2 * np.tanh(1.5 * x["x"]) + 0.7 * x["h"] + u},
     "counts": {
-        "h": _noise,
+        "h": itself,
         "x": lambda x, u: _count(np.exp(1 + 0.3 * x["h"]), u),
         "y": lambda x, u: _count(np.exp(0.5 + 0.15 * x["x"] + 0.3 * x["h"]), u),
     },
@@ -109,7 +99,7 @@ OLDER: Mapping[str, Mapping[str, Equation]] = {
         "y": lambda x, u: _count(np.exp(0.5 + 0.2 * x["g"] * x["x"]), u),
     },
     "long tail": {
-        "h": _noise,
+        "h": itself,
         "x": lambda x, u: np.exp(0.5 * x["h"] + 0.7 * u),
         "y": lambda x, u: np.maximum(x["x"], 0.01) ** 0.4 * np.exp(0.5 * x["h"] + 0.6 * u),
     },
@@ -124,14 +114,11 @@ TOWNS = np.array([1.5, -1.2, 0.8, -0.6, 1.1, -0.9, 0.3, -0.3, 0.7, -1.4, 1.3, -0
 # As they are.
 NEWER: Mapping[str, Mapping[str, Equation]] = {
     "effect by crossing": {
-        "p": _group,
-        "q": _group,
-        "x": _noise,
+        **CROSSED,
         "y": lambda x, u: np.where(x["p"] == x["q"], 1.0, -0.6) * x["x"] + u,
     },
     "effect by crossed numbers": {
-        "h": _noise,
-        "k": _noise,
+        **TWO,
         "x": lambda x, u: 0.5 * x["h"] + u,
         "y": lambda x, u: np.where(x["h"] * x["k"] > 0, 1.0, -0.5) * x["x"] + x["h"] + u,
     },
@@ -141,21 +128,19 @@ NEWER: Mapping[str, Mapping[str, Equation]] = {
     },
     "bend by group": {
         "g": _group,
-        "h": _noise,
+        "h": itself,
         "x": lambda x, u: 0.5 * x["h"] + u,
         "y": lambda x, u: np.where(x["g"] > 0, 1.0, -0.7) * np.abs(x["x"]) + x["h"] + u,
     },
     "counts of opposite effect": {
         "g": _group,
-        "h": _noise,
+        "h": itself,
         "x": lambda x, u: 0.5 * x["h"] + u,
         "y": lambda x, u: _count(np.exp(0.6 + np.where(x["g"] > 0, 0.4, -0.4) * x["x"]), u),
     },
     "flag by number": {**LINEAR, "y": lambda x, u: 1.0 * (x["h"] * x["x"] + u > 0.3)},
     "flag by crossing": {
-        "p": _group,
-        "q": _group,
-        "x": _noise,
+        **CROSSED,
         "y": lambda x, u: 1.0 * (np.where(x["p"] == x["q"], 1.0, -0.6) * x["x"] + u > 0),
     },
     "count by value": {
@@ -163,12 +148,12 @@ NEWER: Mapping[str, Mapping[str, Equation]] = {
         "y": lambda x, u: _count(np.exp(0.5 + 0.5 * (x["h"] > 0.5) * x["x"]), u),
     },
     "rarely missing later": {
-        "hidden": _noise,
+        "hidden": itself,
         **LINEAR,
         "y": lambda x, u: np.where(x["hidden"] < -0.8 * x["x"] - 0.5, np.nan, 0.9 * x["x"] + u),
     },
     "often missing later": {
-        "hidden": _noise,
+        "hidden": itself,
         **LINEAR,
         "y": lambda x, u: np.where(x["hidden"] < 0.8 * x["x"] - 0.5, np.nan, 0.9 * x["x"] + u),
     },
@@ -179,34 +164,32 @@ NEWER: Mapping[str, Mapping[str, Equation]] = {
         "z": lambda x, u: 0.5 * x["x"] + TOWNS[x["c"].astype(int)] + u,
     },
     "two that multiply": {
-        "h": _noise,
-        "x": lambda x, u: 0.5 * x["h"] + u,
+        **HALF,
         "x2": lambda x, u: 0.4 * x["x"] + 0.5 * x["h"] + u,
         "y": lambda x, u: 0.7 * x["x"] * x["x2"] + 0.5 * x["h"] + u,
         "z": lambda x, u: _count(np.exp(0.3 + 0.2 * x["x"] + 0.2 * x["x2"]), u),
     },
     "edge": {**LINEAR, "y": lambda x, u: 3 * np.maximum(x["x"] - 1.8, 0) + 0.7 * x["h"] + u},
     "grades": {
-        "h": _noise,
+        "h": itself,
         "x": lambda x, u: levels(0.7 * x["h"] + u, -1.5, -0.5, 0.5, 1.9),
         "y": lambda x, u: of_codes(x["x"], 0, 0.1, 0.2, 0.8, 2.5) + 0.7 * x["h"] + u,
     },
     "a flag acts": {
-        "h": _noise,
+        "h": itself,
         "x": lambda x, u: 1.0 * (x["h"] + u > 0),
         "y": lambda x, u: 0.5 * x["x"] + 0.7 * x["h"] + u,
         "z": lambda x, u: 1.0 * (x["x"] + x["h"] + u > 0.5),
     },
     "a flag acts, few rows": {
-        "h": _noise,
+        "h": itself,
         "x": lambda x, u: 1.0 * (0.7 * x["h"] + u > 0),
         "y": lambda x, u: 0.5 * x["x"] + 0.7 * x["h"] + u,
     },
     "small effect, few rows": {**LINEAR, "y": lambda x, u: 0.13 * x["x"] + 0.7 * x["h"] + u},
     "small counts": {**LINEAR, "y": lambda x, u: _count(np.exp(0.5 + 0.15 * x["x"]), u)},
     "spread by both": {
-        "g": _group,
-        "x": lambda x, u: x["g"] + u,
+        **GROUPED,
         "y": lambda x, u: 0.5 * x["x"] + np.exp(0.4 * x["g"] * x["x"] - 0.2) * u,
     },
     "a count between": {
@@ -220,15 +203,14 @@ NEWER: Mapping[str, Mapping[str, Equation]] = {
         "y": lambda x, u: 2.0 * x["m"] + 0.5 * x["h"] + 0.7 * u,
     },
     "held and missing": {
-        "hidden": _noise,
+        "hidden": itself,
         "h": lambda x, u: np.where(u > 0.8, np.nan, x["hidden"]),
         "x": lambda x, u: 0.8 * x["hidden"] + u,
         "y": lambda x, u: 0.5 * x["x"] + 0.9 * x["hidden"] + u,
         "z": lambda x, u: 1.0 * (0.4 * x["x"] + 0.9 * x["hidden"] + u > 0),
     },
     "ring": {
-        "h": _noise,
-        "k": _noise,
+        **TWO,
         "x": lambda x, u: 2 * (np.abs(np.hypot(x["h"], x["k"]) - 1.2) < 0.5) + u,
         "y": lambda x, u: 0.5 * x["x"] + (np.abs(np.hypot(x["h"], x["k"]) - 1.2) < 0.5) * 2 + u,
     },
@@ -243,14 +225,14 @@ NEWER: Mapping[str, Mapping[str, Equation]] = {
 # What no estimate from such rows can know; not in the lines of all traits.
 UNKNOWABLE: Mapping[str, Mapping[str, Equation]] = {
     "held with an error": {
-        "hidden": _noise,
+        "hidden": itself,
         "h": lambda x, u: x["hidden"] + 0.5 * u,
         "x": lambda x, u: 0.8 * x["hidden"] + u,
         "y": lambda x, u: 0.5 * x["x"] + 0.9 * x["hidden"] + u,
     },
     "two groups": {
         "hidden": _group,
-        "h": _noise,
+        "h": itself,
         "x": lambda x, u: x["hidden"] + 0.5 * x["h"] + u,
         "y": lambda x, u: np.where(x["hidden"] > 0, 1.2, -0.4) * x["x"] + x["h"] + u,
     },

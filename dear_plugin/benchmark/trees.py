@@ -33,13 +33,9 @@ from dear_plugin.benchmark.models import FORESTS, forest
 from dear_plugin.benchmark.runner import Option, Spec, grid
 from dear_plugin.benchmark.splits import data_split
 from dear_plugin.benchmark.tables import Row, Table
-from dear_plugin.data.columns import column_limits
 from dear_plugin.data.special_values import amounts_of
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.constraints import admissible
-from dear_plugin.problem.target import goal_of
-from dear_plugin.results.writing import PAST
 from dear_plugin.search import Search, SearchProblem
 from dear_plugin.search import table as tried
 from dear_plugin.search.asking import answered
@@ -88,13 +84,10 @@ def _fitted(folder: Path, name: str, kind: str) -> tuple[DEAR, pd.DataFrame]:
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
     """Comparison with the optimum; ratios and excess are over rows that DEAR solves."""
-    yield (
-        "trees",
-        [
-            {**dict(zip(("data", "model", "search"), key, strict=True)), **summary(own)}
-            for key, own in found.groupby(["data", "model", "search"], sort=False)
-        ],
-    )
+    names = ["data", "model", "search"]
+    parts = found.groupby(names, sort=False)
+    lines = [{**dict(zip(names, key, strict=True)), **summary(own)} for key, own in parts]
+    yield "trees", lines
 
 
 def summary(own: pd.DataFrame) -> Row:
@@ -128,14 +121,15 @@ def compared(dear: DEAR, frame: pd.DataFrame) -> pd.DataFrame:
     Returns:
         (n, 2) `dear, optimum`, infinite without an answer.
     """
-    search, actions = dear.search, dear.generate(frame).actions
+    search, answers = dear.search, dear.generate(frame)
+    actions = answers.actions
     price = actions["cost"].to_numpy(dtype=float)
     alone = (actions["reliance"] == 0.0).to_numpy()
     price = np.where(alone, price / (1.0 + search.prefer_alone), price)
     valid = actions["credible"] if search.has_criteria else actions["success"]
     found = np.where(valid, price, np.inf)
     with torch.inference_mode():
-        optimum = np.minimum(found, _optimum(dear, _case(dear, frame), found))
+        optimum = np.minimum(found, _optimum(dear, answers.question.case, found))
     return pd.DataFrame({"dear": found, "optimum": optimum})
 
 
@@ -143,7 +137,7 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     """(n,) the least price below known ones, (n,); infinite where there is none."""
     search = dear.search
     problem = replace(
-        SearchProblem.of(case, dear.sets, decoders=dear.decoders, classifier=dear.classifier),
+        SearchProblem.of(case, dear.sets, dear.trained),
         in_steps=search.in_steps,
     )
     enough = margins(case, search, dear.trained)
@@ -177,16 +171,6 @@ def _least_price(table: tried.Table) -> Floats:
         at = table.sorted(at, table.price[at])
         some = at[places(table.row[at]) < AT_ONCE]
         answered(table.problem.scores, table.vetting(some, table.wanted))
-
-
-def _case(dear: DEAR, frame: pd.DataFrame) -> Case:
-    """Rejected rows as the search takes them."""
-    encoder, classifier = dear.encoder, dear.classifier
-    x = encoder.rows(frame)
-    goal = goal_of(None, len(x), classifier.classes, classifier.output)
-    goal = goal.bind(classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
-    feasible = admissible(None, x, encoder, column_limits(encoder.schema, frame))
-    return Case(x, goal, feasible, goal.aim(PAST[0]))
 
 
 def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Actions]:

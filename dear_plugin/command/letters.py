@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
+import torch
 
 from dear_plugin._progress import bar
 from dear_plugin._version import __version__
-from dear_plugin.command.models import model_of, on_its_columns
+from dear_plugin.command.models import model_of, on_its_columns, wanted_class
 from dear_plugin.command.pages import page, print_page
 from dear_plugin.command.tables import read_cases, read_table
 from dear_plugin.data import toml
@@ -43,6 +43,10 @@ MOST_REASONS = 3
 # Why a row that needs none has no advice.
 NEEDLESS = "accepted as it is: no change is needed, and the letter names none"
 CASE = "case"
+EXPECTED = (
+    "expected --train with training rows and --schema (dear-plugin schema train.csv --target ..."
+    " writes one), or --saved with a saved DEAR"
+)
 # Characters that a name of a file cannot have.
 UNSAFE = str.maketrans(dict.fromkeys('<>:"/\\|?*\0', "_"))
 # What the table "letters" of a schema file may state, in the place of options.
@@ -59,7 +63,7 @@ class Letters:
         out: the folder to write to.
         trust: whether code of the model file may run.
         train: a file of training rows, unless there is a saved DEAR.
-        schema: a file of `dear-plugin schema`; None infers it.
+        schema: a file of `dear-plugin schema`, of these rows.
         saved: the folder of a saved DEAR, in the place of `train` and `schema`.
         act_on: the features to act on; none for all that may change.
         index: the column of `rows` that has the cases; "" for the number of the row.
@@ -120,15 +124,17 @@ def write_letters(settings: Letters) -> int:
     rows = read_cases(settings.rows, "rows", settings.index, dear.schema)
     words, out = LetterTemplate.of(settings.language or "en"), settings.out
     try:
-        dear.encoder.readable_rows(rows)
+        dear.encoder.readable_rows(rows, torch.ones(len(rows), len(dear.schema), dtype=torch.bool))
     except InputError as error:
         raise InputError(f"{settings.rows}: {error}") from error
-    target = _class_of(dear, settings.want)
+    target = wanted_class(dear, settings.want)
     dear = dear if settings.saved or train is None else dear.fit(train, n_jobs=settings.n_jobs)
     _check_files(rows.index)
     _claim(out, settings.signature)
     starts = range(0, len(rows), ROWS_AT_ONCE)
     todo = [start for start in starts if not _part(out, start, TABLES[-1]).exists()]
+    if done := len(starts) - len(todo):
+        print(f"{out}: goes on after {min(done * ROWS_AT_ONCE, len(rows))} of {len(rows)} letters")
     for start in bar(todo, "letters"):
         some = rows.iloc[start : start + ROWS_AT_ONCE]
         answers = dear.generate(some, target, n_jobs=settings.n_jobs)
@@ -150,7 +156,7 @@ def _claim(out: Path, signature: Mapping[str, str]) -> None:
     """Mark a folder as that of this run; an interrupted one goes on in it."""
     for name in (PARTS, LETTERS, RECORDS):
         (out / name).mkdir(parents=True, exist_ok=True)
-    if not (out / RUN).exists():
+    if not any((out / LETTERS).iterdir()):
         (out / RUN).write_text(json.dumps(signature, indent=1), encoding="utf8")
     former = json.loads((out / RUN).read_text(encoding="utf8"))
     if other := [k for k in {**former, **signature} if former.get(k) != signature.get(k)]:
@@ -165,18 +171,10 @@ def _method(settings: Letters, train: pd.DataFrame | None) -> DEAR:
     model = on_its_columns(model_of(settings.model, trust=settings.trust))
     if settings.saved is not None:
         return DEAR.load(settings.saved, model)
-    if train is None:
-        raise InputError("expected --train with training rows, or --saved with a saved DEAR")
-    schema = Schema.from_toml(settings.schema, train) if settings.schema else Schema.infer(train)
+    if train is None or settings.schema is None:
+        raise InputError(EXPECTED)
+    schema = Schema.from_toml(settings.schema, train)
     return DEAR(model, schema, act_on=list(settings.act_on) or None)
-
-
-def _class_of(dear: DEAR, text: str) -> Any:
-    """The wanted class of the model by its text; None for class 1."""
-    known = {str(label): label for label in dear.classifier.classes or ()}
-    if text and text not in known:
-        raise InputError(f"--want: {unknown('classes', [text], known)}")
-    return known.get(text)
 
 
 def _file(folder: Path, case: str, suffix: str) -> Path:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from dear_plugin.errors import ExtraError, InputError
+from dear_plugin.errors import ExtraError, InputError, unknown
+from dear_plugin.methods.dear import DEAR
 
 EXPECTED = "a file of joblib, pickle or skops, or module:attribute"
 
@@ -103,3 +104,18 @@ def on_its_columns(model: Any) -> Any:
     if names is None or not hasattr(model, "predict_proba"):
         return model
     return _OnItsColumns(model, [*map(str, names)])
+
+
+def wanted_class(dear: DEAR, text: str) -> Any:
+    """The wanted class of a model by the text of `--want`; None for class 1.
+
+    Raises:
+        InputError: the model has no such class, or none is class 1.
+    """
+    classes = dear.classifier.classes
+    known = {str(label): label for label in classes or ()}
+    if text and text not in known:
+        raise InputError(f"--want: {unknown('classes', [text], known)}")
+    if not text and classes is not None and set(classes) != {0, 1}:
+        raise InputError(f"expected --want with the wanted class, one of {', '.join(known)}")
+    return known.get(text)

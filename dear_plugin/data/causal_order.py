@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.graph import Causes
+from dear_plugin.data.kinds.cells import Mask
 from dear_plugin.data.tiers import Tiers, ranks
-
-Mask = npt.NDArray[np.bool_]
 
 
 class CausalOrder:

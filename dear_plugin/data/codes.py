@@ -7,10 +7,10 @@ typing error; a few rows have them.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from dear_plugin.data.kinds.cells import Array
 
 # The most codes of a column, and the least rows of one of them.
 MOST_CODES, CODE_ROWS = 5, 5
@@ -23,8 +23,6 @@ FORM = re.compile(r"9+[6-9]?|7+|8+")
 # Gross values lie so many ranges of the central nine tenths outside of it, and are at most this
 # share of the rows. Numbers of a long tail are at most so many times the largest of the others.
 RANGES, MOST_GROSS, TIMES = 5.0, 0.02, 100.0
-
-Array = npt.NDArray[Any]
 
 
 def gross(values: Array) -> Array:
@@ -57,6 +55,9 @@ def _quantiles(ordered: Array) -> list[float]:
 def suspected_codes(values: Array) -> list[float]:
     """Values of a number, (n,), that are probably codes such as -9 or 999, ascending.
 
+    They have the form of codes, and lie far from the nearest amounts or have many more rows; or
+    they are the only few negative ones.
+
     Args:
         values: the values without missing ones.
     """
@@ -72,33 +73,17 @@ def suspected_codes(values: Array) -> list[float]:
 
 def _at_an_end(distinct: Array, counts: Array) -> list[float]:
     """The fewest of distinct values, (m,) ascending, at one end that lie far from the rest."""
-    most = min(MOST_CODES, len(distinct) - 2)
-    for cut in range(1, most + 1):
-        for outer, rest, rows in (
-            (distinct[:cut], distinct[cut:], counts[:cut]),
-            (distinct[-cut:], distinct[:-cut], counts[-cut:]),
+    for cut in range(1, min(MOST_CODES, len(distinct) - 2) + 1):
+        for outer, rest, near, rows in (
+            (distinct[:cut], distinct[cut:], distinct[cut : cut + NEAR], counts[:cut]),
+            (distinct[-cut:], distinct[:-cut], distinct[:-cut][-NEAR:], counts[-cut:]),
         ):
-            if _is_remote(outer, rest, rows) or _is_apart(outer, rest, rows):
+            gap = max(outer[0] - rest[-1], rest[0] - outer[-1])
+            is_far = gap >= FAR * (near[-1] - near[0]) / (len(near) - 1)
+            is_low = outer[0] < rest[0]
+            if is_far and rows.max() >= CODE_ROWS and all(_has_form(v, is_low) for v in outer):
                 return [float(value) for value in outer]
     return []
-
-
-def _is_remote(outer: Array, rest: Array, rows: Array) -> bool:
-    """Whether whole numbers of several rows lie farther from the rest than both their ranges."""
-    gap = max(outer[0] - rest[-1], rest[0] - outer[-1])
-    size = max(rest[-1] - rest[0], outer[-1] - outer[0])
-    several = len(outer) + len(rest) >= 2 * MOST_CODES and rows.min() >= CODE_ROWS
-    return bool(gap > size and several and not (outer % 1).any())
-
-
-def _is_apart(outer: Array, rest: Array, rows: Array) -> bool:
-    """Whether values at an end have the form of codes and lie far from the nearest of the rest."""
-    is_low = outer[0] < rest[0]
-    if rows.max() < CODE_ROWS or not all(_has_form(value, is_low) for value in outer):
-        return False
-    near = rest[:NEAR] if is_low else rest[-NEAR:]
-    gap = max(outer[0] - rest[-1], rest[0] - outer[-1])
-    return bool(gap >= FAR * (near[-1] - near[0]) / (len(near) - 1))
 
 
 def _has_form(value: float, is_low: bool) -> bool:

@@ -100,9 +100,13 @@ class Column:
         """(n,) bool, the cells of a flag, (n,), that are 1."""
         return np.asarray((column == self.cells(np.ones(1))[0]).to_numpy(dtype=bool))
 
-    def place(self, label: Any) -> Any:
-        """The row value of a level with an order; anything else, such as a number, as it is."""
-        return label
+    def place(self, cell: Any) -> Any:
+        """The row value of a number or label; NaN, or the cell as it is, for anything else."""
+        return cell
+
+    def is_amount(self, cell: Any) -> bool:
+        """Whether a cell is a number, and neither a code nor missing."""
+        return False
 
     def coarser(self, values: Tensor, how: Callable[[Tensor], Tensor]) -> Tensor:
         """Row values, (n,), as a function makes fewer of them or groups; labels as they are."""

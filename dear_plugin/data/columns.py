@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
@@ -14,11 +12,9 @@ from torch import Tensor
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.grid import Grid
-from dear_plugin.data.kinds.cells import ends_of, plain_dtype
+from dear_plugin.data.kinds.cells import Array, ends_of, plain_dtype
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError
-
-Array = npt.NDArray[Any]
 
 logger = logging.getLogger(__name__)
 

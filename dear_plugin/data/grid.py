@@ -11,18 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.kinds.cells import Array
 
 # The rounding error of a bound that was computed, in units of the last decimal.
 NEAR = 1e-6
 # The rounding error of a number with few decimals, in units of the relative step of its dtype.
 ERROR = 4.0
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -122,3 +120,20 @@ def in_steps(values: Tensor, step: Tensor, *, up: bool | None = None) -> Tensor:
     whole = (per - per.round()).abs() < NEAR
     out = torch.where(whole & (per >= 1.0), count / per.round(), count * step)
     return torch.where(step > 0.0, out, values)
+
+
+def nearest(values: Tensor, known: Tensor) -> Tensor:
+    """The nearest of known values, (l,) ascending, to values of any shape."""
+    out: Tensor = known[torch.bucketize(values.contiguous(), (known[1:] + known[:-1]) / 2.0)]
+    return out
+
+
+def among(known: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """Bounds, (...) double each, moved inwards to known values, (l,) ascending.
+
+    Without a value between them the lower one is infinite, and the upper one minus infinite.
+    """
+    infinite = known.new_tensor([torch.inf])
+    first = torch.searchsorted(known, low)
+    count = torch.searchsorted(known, high, right=True)
+    return torch.cat([known, infinite])[first], torch.cat([-infinite, known])[count]

@@ -10,16 +10,12 @@ import pandas as pd
 from dear_plugin._threads import one_thread
 from dear_plugin.data import graph
 from dear_plugin.data.definitions import infer_relations
-from dear_plugin.data.inference import (
-    feature_names,
-    infer_features,
-    of_columns,
-    require_lists,
-    with_stated,
-)
+from dear_plugin.data.given import Given
+from dear_plugin.data.inference import feature_names, infer_features, with_stated
 from dear_plugin.data.kinds import dummies
 from dear_plugin.data.relations import without_computed
 from dear_plugin.data.rule import Condition, Rule
+from dear_plugin.errors import SchemaError, argument, shown
 
 
 class Inferred:
@@ -111,14 +107,12 @@ class Inferred:
             SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
                 that are neither numbers nor categories; all complaints at once.
         """
-        given = {"immutable": immutable, "increasing": increasing, "decreasing": decreasing}
-        given |= {"categorical": categorical, "numeric": numeric, "identifiers": identifiers}
-        maps: dict[str, Any] = {"ranges": ranges, "special": special, "ordered": ordered}
-        maps |= {"excluded": excluded, "units": units, "labels": labels, "costs": costs}
-        maps |= {"steps": steps, "cyclic": cyclic}
-        require_lists(orders=orders, exactly_one=exactly_one, rules=rules)
+        given = Given(locals())
+        for what, some in {"orders": orders, "exactly_one": exactly_one, "rules": rules}.items():
+            if some is not None and not isinstance(some, Iterable):
+                raise SchemaError(f"{argument(what)} must be a list, got {shown(some)}")
         names = feature_names(frame, target)
-        own, whole = of_columns({**given, **maps}, names)
+        own, whole = given.apart(names)
         marked = infer_features(frame, names, own, central)
         features = dummies.together(marked, dummies.infer(frame, marked, exactly_one))
         features = with_stated(features, whole, names)
@@ -127,7 +121,7 @@ class Inferred:
             dummies.labelled(frame, features), others, pairs=orders, stated=definitions
         )
         features = without_computed(features, relations)
-        stated = tuple(rules), tiers, causes, tuple(names)
-        schema: Any = cast(Any, cls)(features, target, relations, *stated)
+        order = tuple(rules), tiers, causes, tuple(names)
+        schema: Any = cast(Any, cls)(features, target, relations, *order)
         graph.tell(schema.causes, schema.mutable)
         return cast(Self, schema)

@@ -40,6 +40,7 @@ class Layout:
         d: the number of encoded columns.
         starts: (p,) the first encoded column of each feature.
         blocks: (p,) bool, the features of m > 2 categories.
+        labelled: (p,) bool, the features whose row values are positions of labels.
         feature_of: (d,) the feature that each encoded column belongs to.
         low: (p,) double, the number that is scaled to 0; 0 for categories.
         high: (p,) double, the largest observed number, or category.
@@ -54,6 +55,7 @@ class Layout:
         shares: (p,) what a change counts: 0 of an identifier.
         compared: (d,) bool, the encoded columns of what is no identifier.
         grid: the decimals of the features.
+        observed: the only values, (l,) ascending, of the features that take no others.
     """
 
     def __init__(self, features: Sequence[Feature]) -> None:
@@ -64,7 +66,7 @@ class Layout:
         self.feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
         self.enter, self.leave = _each(features, FLAGS, torch.bool)
         self.blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in features])
-        self._labelled = torch.tensor([bool(f.categories) for f in features])
+        self.labelled = torch.tensor([bool(f.categories) for f in features])
         ends = torch.tensor([f.ends for f in features], dtype=torch.float64)
         self.low, self.high = ends.T.contiguous().unbind()
         numbers = _each(features, NUMBERS, torch.float64)
@@ -74,6 +76,8 @@ class Layout:
         self.shares = torch.tensor([0.0 if f.identifier else 1.0 for f in features])
         self.compared = self.shares[self.feature_of] > 0.0
         self.grid = Grid.of(0 if f.categories else f.precision for f in features)
+        few = {j: sorted(f.observed) for j, f in enumerate(features) if f.observed}
+        self.observed = {j: torch.tensor(known, dtype=torch.float64) for j, known in few.items()}
         some = {j: f.special_values for j, f in enumerate(features) if len(f.special_values)}
         # The row values of codes and missing numbers, and of labels that are missing or not known.
         self._coded = {j: values for j, values in some.items() if not features[j].categories}
@@ -111,12 +115,12 @@ class Layout:
         """
         # Special levels are below all numbers.
         least = functools.reduce(torch.minimum, rows)
-        amounts: Tensor = ~self._labelled[at].to(least.device) & known(least)
+        amounts: Tensor = ~self.labelled[at].to(least.device) & known(least)
         return amounts
 
     def is_new(self, rows: Tensor) -> Tensor:
         """(..., p) bool, the cells of rows with a category that no training row has."""
-        return (rows >= NEW) & self._labelled.to(rows.device)
+        return (rows >= NEW) & self.labelled.to(rows.device)
 
     def special(self, rows: Tensor) -> Tensor:
         """(..., p) bool, the cells of rows that are missing, coded, or not known."""

@@ -10,14 +10,16 @@ import dataclasses
 import logging
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
 from dear_plugin.data import identifiers
-from dear_plugin.data.codes import MOST_CODES, Array, gross, suspected_codes
+from dear_plugin.data.codes import MOST_CODES, gross, suspected_codes
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.given import Given
+from dear_plugin.data.kinds.cells import Array
 from dear_plugin.data.kinds.labels import not_known
 from dear_plugin.data.kinds.remedies import DAYS, are_dates, as_numbers, line, parsed
 from dear_plugin.data.scales import words_in_order
@@ -30,11 +32,6 @@ MANY_LEVELS, SOME_LEVELS, ROWS_A_LEVEL = 100, 12, 5
 PARSED = 0.9
 # The most rows that a message names.
 MOST_NAMED = 5
-# The arguments that say what a column is, which then is no identifier.
-STATED = (
-    *("numeric", "categorical", "ordered", "increasing", "decreasing", "ranges", "units"),
-    "cyclic",
-)
 
 # Words, or parts of words, of names in lower case with "_" around each word, and what they say.
 SENSITIVE = "have names of attributes that cannot be changed"
@@ -54,24 +51,22 @@ logger = logging.getLogger(__name__)
 names_logger = logger.getChild("names")
 
 
-def inspect(
-    frame: pd.DataFrame, features: Sequence[Feature], marks: Mapping[str, Sequence[str]]
-) -> list[Feature]:
+def inspect(frame: pd.DataFrame, features: Sequence[Feature], given: Given) -> list[Feature]:
     """Features with identifiers and categories of many levels marked; tells of their columns.
 
     Args:
         frame: training rows.
         features: the inferred features of its columns.
-        marks: the features that each argument of `Schema.infer` names.
+        given: what a user says of them.
     """
     _tell_of_missing(frame, features)
     found = []
     with np.errstate(over="ignore"):  # the schema rejects a range that overflows
         for feature in features:
-            marked = _with_identifier(frame[feature.name], feature, marks)
+            marked = _with_identifier(frame[feature.name], feature, given)
             if not marked.identifier:
                 tell = _category if feature.choices else _number
-                marked = tell(frame[feature.name], marked, marks)
+                marked = tell(frame[feature.name], marked, given)
             found.append(marked)
     return found
 
@@ -90,13 +85,11 @@ def _tell_of_missing(frame: pd.DataFrame, features: Sequence[Feature]) -> None:
         )
 
 
-def _with_identifier(
-    column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]
-) -> Feature:
+def _with_identifier(column: pd.Series, feature: Feature, given: Given) -> Feature:
     """A feature marked as an identifier if it is one: stated, by its values or by its name."""
-    name, is_stated = feature.name, feature.name in marks["identifiers"]
+    name, is_stated = feature.name, feature.name in given.names("identifiers")
     if not is_stated:
-        if feature.ranked or any(name in marks[what] for what in STATED):
+        if feature.ranked or given.says_what(name):
             return feature
         found = identifiers.evidence(column, name, not feature.choices)
         if not found:
@@ -106,40 +99,43 @@ def _with_identifier(
 
 
 def _tell_of_identifier(column: pd.Series, feature: Feature, found: identifiers.Evidence) -> None:
-    """Warn of an identifier by its values or its name, which may be amounts or dates as text."""
+    """Warn of an identifier by its values or its name."""
     name, other = feature.name, "categorical" if feature.choices else "numeric"
-    what, code = _amounts_as_text(column) if feature.choices else ("", "")
-    if found == "values" and what:
-        logger.warning(
-            "column %r holds %s as text, and nothing moves it or is compared by it; for a number:"
-            " %s",
-            *(name, what, line(name, code)),
-        )
+    by_values = found == "values"
+    if by_values and _tells_of_text(column, "an identifier, which nothing moves", "[.,]"):
         return
-    by, fix = {
-        "values": ("its values", f"{other}=[{name!r}] if it is none"),
-        "name": ("its name alone", f"identifiers=[{name!r}] if it is one, {other}= if not"),
-    }[found]
     logger.warning(
-        "column %r looks like an identifier by %s: nothing moves it, and nothing is compared"
+        "column %r looks like an identifier by its %s: nothing moves it, and nothing is compared"
         " by it; state %s",
-        *(name, by, fix),
+        *(name, "values" if by_values else "name alone"),
+        f"{other}=[{name!r}] if it is none"
+        if by_values
+        else f"identifiers=[{name!r}] if it is one, {other}= if not",
     )
 
 
-def _amounts_as_text(column: pd.Series) -> tuple[str, str]:
-    """What a column of text holds, and code that makes numbers of it; "" for other text.
+def _tells_of_text(column: pd.Series, read_as: str, having: str = "") -> bool:
+    """Warn of more than two texts that are dates, or numbers of which one has a pattern.
 
     Text of whole numbers alone may be that of an identifier.
     """
-    if are_dates(column):
-        return "dates", DAYS
-    has_places = column.dropna().astype(str).str.contains("[.,]").any()
-    is_amount = has_places and parsed(column).notna().mean() >= PARSED
-    return ("numbers", as_numbers(column)) if is_amount else ("", "")
+    text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
+    levels = column.dropna().drop_duplicates().astype(str)
+    if not text or len(levels) <= 2:
+        return False
+    dates, numbers = are_dates(levels), parsed(levels).notna().mean() >= PARSED
+    if not (dates or (numbers and levels.str.contains(having).any())):
+        return False
+    what, code = ("dates", DAYS) if dates else ("numbers", as_numbers(column))
+    logger.warning(
+        "column %r holds %s as text and is read as %s: in DiCE continuous_features=[..., %r]; for"
+        " a number: %s",
+        *(column.name, what, read_as, column.name, line(str(column.name), code)),
+    )
+    return True
 
 
-def _number(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]) -> Feature:
+def _number(column: pd.Series, feature: Feature, given: Given) -> Feature:
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     known = ~np.isnan(values) & ~np.isin(values, feature.special)
     far = np.flatnonzero(known)[gross(values[known])]
@@ -153,7 +149,7 @@ def _number(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[st
             *(feature.name, _shown(codes), feature.name, _shown(codes)),
         )
     elif feature.observed:
-        _tell_of_observed(feature, feature.name in marks["numeric"])
+        _tell_of_observed(feature, feature.name in given.names("numeric"))
     return feature
 
 
@@ -192,28 +188,24 @@ def _shown(values: Sequence[float]) -> list[float]:
     return [int(value) if value.is_integer() else value for value in values]
 
 
-def _category(column: pd.Series, feature: Feature, marks: Mapping[str, Sequence[str]]) -> Feature:
+def _category(column: pd.Series, feature: Feature, given: Given) -> Feature:
     name, levels, rows = feature.name, len(feature.choices), len(column)
     if feature.ranked:
-        if name not in marks["ordered"] and not feature.ordered:
+        if name not in given.names("ordered") and not feature.ordered:
             logger.info(
                 "column %r holds numbers and ranges in the order %s; categorical=[%r] ignores it,"
                 " ordered= states another",
                 *(name, list(feature.levels), name),
             )
         return feature
-    if not_known(feature.special) and name not in marks["special"]:
+    if not_known(feature.special) and name not in given.names("special"):
         _tell_of_not_known(feature)
+    _tell_of_spellings(feature)
     if feature.circle:
         return feature
-    if name not in marks["categorical"]:
+    if name not in given.names("categorical"):
         _tell_of_order(feature)
-    if _is_text_of_numbers(column, feature):
-        logger.warning(
-            "column %r holds numbers as text and is read as a category of %d levels: %s makes it a"
-            " number, in DiCE continuous_features=[..., %r]",
-            *(name, levels, line(name, as_numbers(column)), name),
-        )
+    _tells_of_text(column, f"a category of {levels} levels")
     if levels <= MANY_LEVELS and (levels <= SOME_LEVELS or rows >= ROWS_A_LEVEL * levels):
         return feature
     logger.warning(
@@ -235,6 +227,19 @@ def _tell_of_not_known(feature: Feature) -> None:
     )
 
 
+def _tell_of_spellings(feature: Feature) -> None:
+    """Say which levels are most likely one, which an action must not change to another."""
+    found: dict[str, list[str]] = {}
+    for level in feature.choices:
+        found.setdefault("".join(str(level).casefold().split()), []).append(str(level))
+    if several := [own for own in found.values() if len(own) > 1]:
+        logger.warning(
+            "column %r has levels that differ only in case or spaces, %s: make one of them before"
+            " training the model, or state excluded={%r: [...]} with those to leave out",
+            *(feature.name, several[:MOST_NAMED], feature.name),
+        )
+
+
 def _tell_of_order(feature: Feature) -> None:
     """Suggest the order of levels that are words of a scale."""
     if words := words_in_order([c for c in feature.categories if c is not None]):
@@ -243,14 +248,6 @@ def _tell_of_order(feature: Feature) -> None:
             " categorical=[%r] that there is none",
             *(feature.name, feature.name, list(words), feature.name),
         )
-
-
-def _is_text_of_numbers(column: pd.Series, feature: Feature) -> bool:
-    """Whether most of the more than two levels of an object or string column are numbers."""
-    text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
-    if not text or len(feature.categories) <= 2:
-        return False
-    return bool(parsed(pd.Series(feature.categories, dtype=object)).notna().mean() >= PARSED)
 
 
 def warn_of_names(features: Sequence[Feature], immutable: Sequence[str]) -> None:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
 import pandas as pd
+from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data import graph, summary, toml
@@ -23,7 +25,7 @@ from dear_plugin.data.kinds import dummies
 from dear_plugin.data.relations import Lookup, Relation, checked, from_dict
 from dear_plugin.data.rule import Condition, Rule, check_rules
 from dear_plugin.data.tiers import Tiers
-from dear_plugin.errors import SchemaError, unknown
+from dear_plugin.errors import DearError, SchemaError, unknown
 
 __all__ = ["Feature", "Kind", "Schema"]
 
@@ -95,6 +97,11 @@ class Schema(Inferred):
         """The feature names in frame order."""
         return tuple(f.name for f in self.features)
 
+    @lazy
+    def numbers(self) -> dict[str, Feature]:
+        """The columns of frames whose cells are numbers, not labels, by name."""
+        return {column.name: column for column in self.columns if not column.choices}
+
     @property
     def mutable(self) -> tuple[str, ...]:
         """The features that may change."""
@@ -134,6 +141,10 @@ class Schema(Inferred):
         """(q,) the position of the feature of each column of frames."""
         return self.index(self.column_names)
 
+    def of_columns(self, features: Tensor) -> npt.NDArray[Any]:
+        """(n, q) what is known of the columns of frames, by that of their features, (n, p)."""
+        return features.numpy()[:, list(self.owner)]
+
     @property
     def exactly_one(self) -> tuple[tuple[str, ...], ...]:
         """The columns of each feature that has several, of which exactly one is 1."""
@@ -161,22 +172,29 @@ class Schema(Inferred):
         """The feature that each name stands for: its own, or that of one of its columns."""
         return {each.name: f.name for f in self for each in (f, *f.members)}
 
-    def index(self, names: Iterable[str]) -> tuple[int, ...]:
+    def index(
+        self, names: Iterable[str], where: str = "", error: type[DearError] = SchemaError
+    ) -> tuple[int, ...]:
         """The positions of some features; one of several columns stands for its feature.
 
+        Args:
+            names: of features or columns.
+            where: the argument that names them, for the error.
+            error: what is raised.
+
         Raises:
-            SchemaError: a name that is no feature.
+            DearError: a name that is no feature.
         """
         names, owners = tuple(names), self._owners
         if absent := [n for n in names if n not in owners]:
-            raise SchemaError(unknown("features", absent, owners))
+            raise error(": ".join(filter(None, [where, unknown("features", absent, owners)])))
         return tuple(self.names.index(owners[n]) for n in names)
 
     def replace(self, name: str, **changes: Any) -> Schema:
         """A copy in which one feature has other attributes (see `Feature`)."""
         (i,) = self.index([name])
         features = list(self.features)
-        features[i] = dummies.restated(dataclasses.replace(features[i], **changes))
+        features[i] = dataclasses.replace(features[i], **changes)
         return dataclasses.replace(self, features=tuple(features))
 
     def excluding(self, kinds: pd.DataFrame) -> Schema:
@@ -215,8 +233,9 @@ class Schema(Inferred):
         Raises:
             SchemaError: the file cannot be read, or does not fit the frame.
         """
-        given, more = toml.arguments(toml.read(path), frame)
+        tables = toml.read(path)
         try:
+            given, more = toml.arguments(tables, frame)
             schema = cls.infer(frame, **given, rules=rules)
             for name, attributes in more.items():
                 schema = schema.replace(name, **attributes)
@@ -232,7 +251,7 @@ class Schema(Inferred):
         """
         causes = {name: [*causes] for name, causes in self.causes}
         text = toml.written(
-            [each for f in self for each in (*dummies.stated(f), *[f] * bool(f.dummies))],
+            [each for f in self for each in (*f.members, *[f] * bool(f.dummies))],
             self.relations,
             {"causes": causes} if causes else {"tiers": [[*tier] for tier in self.tiers]},
             target=self.target,

@@ -109,14 +109,19 @@ def of_cost_1(feature: Feature) -> str:
         return "a change to another level"
     if feature.ranked:
         return f"a change by {feature.unit_of_cost:,.4g} levels"
-    return f"a change by {feature.unit_of_cost:,.4g} {feature.unit}".rstrip()
+    return f"a change by {_short(feature.unit_of_cost)} {feature.unit}".rstrip()
 
 
 def _costs_1(feature: Feature) -> str:
     """The change of a number that costs 1; nothing of categories, of which another one does."""
     if feature.categories:
         return ""
-    return f"{feature.unit_of_cost / feature.cost:,.4g} {feature.unit}".rstrip()
+    return f"{_short(feature.unit_of_cost / feature.cost)} {feature.unit}".rstrip()
+
+
+def _short(value: float) -> str:
+    """A value with four significant digits, and no exponent: 263,600."""
+    return f"{float(f'{value:.4g}'):,.15g}"
 
 
 def _values(feature: Feature) -> str:

@@ -11,45 +11,28 @@ import pandas as pd
 
 from dear_plugin.data.attributes import Kind
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.given import ARGUMENTS
 from dear_plugin.data.relations import Lookup, Relation
 from dear_plugin.data.summary import described, of_cost_1
 from dear_plugin.errors import SchemaError, unknown
 
-# What a feature's table may say: the argument of `Schema.infer` that is {feature: value}.
-MAPPINGS = {
-    "unit": "units",
-    "cost": "costs",
-    "step": "steps",
-    "range": "ranges",
-    "special": "special",
-    "ordered": "ordered",
-    "excluded": "excluded",
-    "cyclic": "cyclic",
-}
-# Likewise, where the argument lists features: by what the table says.
+# What a feature's table may say: the argument of `Schema.infer` that is {feature: value}, and
+# where it is a list of features the argument by what the table says.
+MAPPINGS = {each.key: name for name, each in ARGUMENTS.items() if each.value is None}
 LISTS = {
-    ("immutable", True): "immutable",
-    ("identifier", True): "identifiers",
-    ("direction", "increasing"): "increasing",
-    ("direction", "decreasing"): "decreasing",
-    ("kind", "category"): "categorical",
-    ("kind", "number"): "numeric",
+    (each.key, each.value): name for name, each in ARGUMENTS.items() if each.value is not None
 }
+# What else these may be is what says nothing: false, or "".
+CHOICES = {key: [v for k, v in LISTS if k == key] for key, _ in LISTS}
 # What the kind of a column of numbers is stated as; one of two values has none.
 KINDS = {Kind.NUMERIC: "number", Kind.CATEGORICAL: "category"}
-CHOICES = {
-    "immutable": (True, False),
-    "identifier": (True, False),
-    "direction": ("increasing", "decreasing", ""),
-    "kind": ("number", "category", ""),
-}
 # The other arguments stand at the top of the file.
 WHOLE = ("target", "tiers", "causes", "orders", "exactly_one", "definitions", "central")
 # A program's own table, such as that of `dear-plugin letters`.
 OWN = "letters"
 # Attributes of a feature that no argument of `Schema.infer` states.
 MORE = ("precision", "actionable", "enter_special", "leave_special")
-KEYS = (*CHOICES, *MAPPINGS, *MORE, "label", "levels")
+KEYS = (*CHOICES, *MAPPINGS, *MORE, "levels")
 
 HEAD = """\
 What `Schema.infer` takes, to edit; lines that start with # are not read. It is read by
@@ -70,10 +53,16 @@ FEATURE = """
 # excluded = [levels that nothing changes to], identifier = true,
 # cyclic = [levels that go around] (or their number, 24 for hours),
 # levels = { "0" = "no", "1" = "yes" } (what texts call them).
+# Where the log says immutable=['a'], special={'a': [1]} or categorical=['a'], write below
+# [features.a] what is "immutable = true", "special = [1]" or 'kind = "category"' here.
 # Answers are those of the least cost. "cost = 1 # of ..." says which change of a feature costs 1:
 # where people find it easier, state less (0.2), where harder, more (3), without the # in front.
 """
 COST = "cost = 1 # of {}"
+RULES = (
+    'texts, and names with other characters than a to z, 0 to 9, "_" and "-", stand in quotes, and'
+    " a name once in a table"
+)
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -85,7 +74,7 @@ def read(path: str | Path) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf8"))
     except (OSError, ValueError) as error:
-        raise SchemaError(f"{path}: expected a TOML file, {error}") from error
+        raise SchemaError(f"{path}: expected a TOML file, {error}; {RULES}") from error
 
 
 def arguments(
@@ -105,7 +94,11 @@ def arguments(
         raise SchemaError(f"schema file: {unknown('keys', wrong, known)}")
     given: dict[str, Any] = {key: tables[key] for key in WHOLE if key in tables}
     more: dict[str, dict[str, Any]] = {}
-    for name, table in tables.get("features", {}).items():
+    named = tables.get("features", {})
+    # The feature of several dummies begins as these do.
+    if wrong := [name for name in named if not any(str(c).startswith(name) for c in frame)]:
+        raise SchemaError(f"[features]: {unknown('features', wrong, frame.columns)}")
+    for name, table in named.items():
         _check(name, table)
         for key, argument in MAPPINGS.items():
             if key in table:
@@ -125,8 +118,9 @@ def _check(name: str, table: Any) -> None:
         raise SchemaError(f"features.{name} must be a table of its attributes, got {table!r}")
     if wrong := [key for key in table if key not in KEYS]:
         raise SchemaError(f"features.{name}: {unknown('keys', wrong, KEYS)}")
-    for key, choices in CHOICES.items():
-        if key in table and table[key] not in choices:
+    for key, (one, *others) in CHOICES.items():
+        choices = one, *others, type(one)()
+        if table.get(key, one) not in choices:
             raise SchemaError(f"features.{name}.{key} must be in {choices}, got {table[key]!r}")
 
 

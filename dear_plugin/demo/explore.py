@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from dear_plugin import DEAR, Constraints
-from dear_plugin.command.models import model_of, on_its_columns
+from dear_plugin.command.models import model_of, on_its_columns, wanted_class
 from dear_plugin.command.tables import read_cases
 from dear_plugin.demo.experiment import Demo, make_experiment
 from dear_plugin.errors import InputError
@@ -26,6 +26,7 @@ class Explore:
         trust: whether code of the model's file may run.
         applicants: the rows of a saved DEAR, a file of comma-separated values.
         index: the column that says whose case it is; "" for the number of the row.
+        want: the wanted class; "" for class 1.
         rows: the largest number of applicants.
         port: 0 takes a free one.
         browser: whether a browser opens the page.
@@ -37,6 +38,7 @@ class Explore:
     trust: bool = False
     applicants: Path | None = None
     index: str = ""
+    want: str = ""
     rows: int = 200
     port: int = 0
     browser: bool = True
@@ -52,7 +54,8 @@ def explore(settings: Explore) -> None:
         flush=True,
     )
     dear, rows, within = subject(settings)
-    page = dear.explore(rows.head(settings.rows), within=within)
+    target = wanted_class(dear, settings.want)
+    page = dear.explore(rows.head(settings.rows), target, within=within)
     page.show(port, open_browser=settings.browser)
 
 

@@ -19,11 +19,12 @@ def through_dice(experiment: Experiment) -> pd.DataFrame:
 
     data, schema, within = experiment.data, experiment.schema, experiment.within
     reach: list[Any] = [within.ranges or {}, within.categories or {}]
-    numeric = [f.name for f in schema if not f.categories]
     module = OnDice(experiment.model, schema)
     explainer = dear_dice.DiceDEAR(
         dice_ml.Data(
-            dataframe=experiment.train, continuous_features=numeric, outcome_name=data.target
+            dataframe=experiment.train,
+            continuous_features=[*schema.numbers],
+            outcome_name=data.target,
         ),
         dice_ml.Model(model=module, backend="PYT", func="ohe-min-max"),
         immutable=data.immutable,
@@ -69,8 +70,9 @@ def _conditions(experiment: Experiment) -> list[dict[str, Any]]:
     A number outside of its range keeps its value, as what is frozen does.
     """
     within: Any = experiment.within
-    frozen = [f for f in experiment.schema if f.name in within.frozen]
-    alike = {f.name: [] if f.categories else [0, 0] for f in frozen}
+    alike: dict[str, Any] = {
+        name: [0, 0] if name in experiment.schema.numbers else [] for name in within.frozen
+    }
     alike |= within.categories or {}
     conditions = []
     for row in experiment.refused.to_dict("records"):

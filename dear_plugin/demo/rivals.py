@@ -48,8 +48,8 @@ def of_dice(
 
     columns, arguments = DICE[method]
     names = [*schema.column_names, target]
-    numbers = [column.name for column in schema.columns if not column.categories]
-    data = dice_ml.Data(dataframe=frame[names], continuous_features=numbers, outcome_name=target)
+    numbers = {"continuous_features": [*schema.numbers], "outcome_name": target}
+    data = dice_ml.Data(dataframe=frame[names], **numbers)
     if isinstance(model, nn.Module):
         module = OnDice(model, schema, columns)
         host = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
@@ -124,9 +124,10 @@ class OnText:
 
     def __init__(self, model: Any, schema: Schema) -> None:
         self.model, self.encoder = model, Encoder(schema)
-        some = (column for column in schema.columns if column.categories)
         self.own = {
-            column.name: {str(each): each for each in column.categories} for column in some
+            column.name: {str(each): each for each in column.choices}
+            for column in schema.columns
+            if column.name not in schema.numbers
         }
 
     def __getattr__(self, name: str) -> Any:

@@ -25,9 +25,10 @@ class OnDice(nn.Module):
         super().__init__()
         self.model, self.columns = model, columns
         # Numbers have no categories, and a binary feature has one column of ours, two of DiCE's.
-        ordered = sorted(schema, key=lambda f: bool(f.categories))
-        theirs = [(f.name, level) for f in ordered for level in f.categories or [None]]
-        ours = [(f.name, level) for f in schema for level in f.categories[-f.columns :] or [None]]
+        ordered = sorted(schema, key=lambda f: f.name not in schema.numbers)
+        levels = {f.name: [*f.categories, *[None] * (f.name in schema.numbers)] for f in schema}
+        theirs = [(f.name, level) for f in ordered for level in levels[f.name]]
+        ours = [(f.name, level) for f in schema for level in levels[f.name][-f.columns :]]
         self.places = [theirs.index(column) for column in ours]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -46,7 +47,7 @@ class OnAlibi:
 
     def __init__(self, model: nn.Module, schema: Schema) -> None:
         self.model, self.encoder = model, Encoder(schema)
-        self.categorical = {j: f for j, f in enumerate(schema) if f.categories}
+        self.categorical = {j: f for j, f in enumerate(schema) if f.name not in schema.numbers}
 
     @property
     def category_map(self) -> dict[int, list[str]]:

@@ -82,7 +82,6 @@ class Sample:
 
 def draw(
     decoders: Decoders,
-    encoder: Encoder,
     sets: ActionSets,
     rows: Tensor,
     *,
@@ -93,13 +92,12 @@ def draw(
 
     Args:
         decoders: the decoders to evaluate.
-        encoder: expands rows.
         sets: the s sets.
         rows: (n, p) held-out rows; at most `MOST_ROWS` are used.
         seed: of the draw.
         as_displayed: middle ties, as in displayed results, instead of random ones.
     """
-    rng = torch.Generator().manual_seed(seed)
+    rng, encoder = torch.Generator().manual_seed(seed), decoders.sample.encoder
     rows = rows[torch.randperm(len(rows), generator=rng)[:MOST_ROWS]]
     n = len(rows)
     real = encoder.expand(encoder.grid.round(rows))

@@ -67,14 +67,11 @@ class Misfits(NamedTuple):
     visible: float
 
 
-def misfits(
-    decoders: Decoders, encoder: Encoder, sets: ActionSets, rows: Tensor, seed: int = 0
-) -> Misfits:
+def misfits(decoders: Decoders, sets: ActionSets, rows: Tensor, seed: int = 0) -> Misfits:
     """The misfits of some sets.
 
     Args:
         decoders: of the sets.
-        encoder: of the rows.
         sets: the s action sets.
         rows: (n, p) held-out rows; at most `MOST_ROWS` are used.
         seed: of the draw.
@@ -84,8 +81,8 @@ def misfits(
     tests = [
         (label, *test)
         for label, members in bar([*zip(sets.labels, sets.members, strict=True)], "testing, sets")
-        if is_tested(decoders, encoder, members)
-        for test in _tests(decoders, encoder, rows, members, rng)
+        if is_tested(decoders, members)
+        for test in _tests(decoders, rows, members, rng)
     ]
     columns = [*COLUMNS, "p", "unit", "freedom"]
     found = pd.DataFrame(tests, columns=columns).astype(dict.fromkeys(columns[4:], float))
@@ -103,32 +100,34 @@ def _visible(tests: pd.DataFrame, count: int) -> float:
 
     if tests.empty:
         return float("nan")
-    freedom, tolerated = tests["freedom"], (TOLERANCE / tests["unit"]) ** 2
+    freedom, unit = tests[["freedom", "unit"]].to_numpy().T
+    tolerated = (TOLERANCE / unit) ** 2
     least = chndtrinc(chndtrix(1.0 - ERROR / count, freedom, tolerated), freedom, 1.0 - POWER)
     return float((least**0.5 * tests["unit"]).median())
 
 
-def is_tested(decoders: Decoders, encoder: Encoder, members: Members) -> bool:
+def is_tested(decoders: Decoders, members: Members) -> bool:
     """Whether a set can be tested: none of its features may follow from another one.
 
     Between two parts, what follows the first part is a cause of the second, and is not held.
     """
-    return len(decoders.decoder.parts(encoder.schema, members)) == 1
+    return len(decoders.decoder.parts(decoders.sample.encoder.schema, members)) == 1
 
 
 def _tests(
-    decoders: Decoders, encoder: Encoder, rows: Tensor, members: Members, rng: torch.Generator
+    decoders: Decoders, rows: Tensor, members: Members, rng: torch.Generator
 ) -> Iterator[tuple[str, str, str, float, float, float, int]]:
     """`feature, of, within, misfit, p, unit, freedom` of each test of a set."""
-    held, schema = decoders.conditioned(members), encoder.schema
+    held, encoder = decoders.conditioned(members), decoders.sample.encoder
     bins = _merged(bins_of(encoder, rows, members))
     at, controls = one_hot(bins).double(), _controls(encoder, rows, held, bins)
-    moved, features = _moved(decoders, encoder, rows, members, rng)
+    moved, features = _moved(decoders, rows, members, rng)
+    names_of = encoder.schema.names
     at, moved = _left(at, controls), _left(moved, controls)
     numbers = encoder.amounts(rows).any(0)[features].nonzero()[:, 0].tolist()
     columns = torch.cat([moved, _left(moved[:, numbers].abs(), controls)], 1)
-    names = [(schema.names[j], MEAN) for j in features]
-    names += [(schema.names[features[i]], SPREAD) for i in numbers]
+    names = [(names_of[j], MEAN) for j in features]
+    names += [(names_of[features[i]], SPREAD) for i in numbers]
     for within, group in _groups(encoder, rows, held):
         tested = _tested(at[group], columns[group])
         for name, size, p, unit in zip(names, *map(Tensor.tolist, tested), strict=True):
@@ -136,7 +135,7 @@ def _tests(
 
 
 def _moved(
-    decoders: Decoders, encoder: Encoder, rows: Tensor, members: Members, rng: torch.Generator
+    decoders: Decoders, rows: Tensor, members: Members, rng: torch.Generator
 ) -> tuple[Tensor, list[int]]:
     """What follows for all rows at the same values of x_S, those of evenly spaced rows.
 
@@ -144,7 +143,8 @@ def _moved(
         (n, q) the mean over these values of each column that may follow, in standard deviations,
         and the feature of each.
     """
-    decoder, order = decoders.of(members), rows[:, members[0]].argsort(stable=True)
+    decoder, encoder = decoders.of(members), decoders.sample.encoder
+    order = rows[:, members[0]].argsort(stable=True)
     places = (2 * torch.arange(REFERENCES) + 1) * len(rows) // (2 * REFERENCES)
     values = rows[order[places]][:, list(members)].expand(len(rows), -1, -1)
     moved = decoder.decode(rows, decoder.encode(rows, rng), values).flatten(0, 1)

@@ -157,8 +157,9 @@ class Report:
                 f"round trip {self.round_trip:.2g}, identity {_text(self.identity)},"
                 f" joint AUC {_text(self.joint, 3)} (0.5 is perfect, independent moves"
                 f" {_text(self.joint_independent, 3)})",
-                "0: features move independently; 1: they move as in the data."
-                " Fidelity is of associations, not causal effects.",
+                "0: features move independently; 1: they move as in the data; below 0: worse than"
+                " 0.",
+                "Fidelity is of associations, not causal effects.",
             ]
         )
 
@@ -188,50 +189,43 @@ class Report:
             yield f"no feature clearly follows {_few(self.independent)}: expect nothing to follow"
 
 
-def diagnose(
-    decoders: Decoders, encoder: Encoder, sets: ActionSets, frame: pd.DataFrame, seed: int
-) -> Report:
+def diagnose(decoders: Decoders, sets: ActionSets, rows: Tensor, seed: int) -> Report:
     """Report on fitted decoders.
 
     Args:
         decoders: of the sets.
-        encoder: of the frame.
         sets: the s action sets.
-        frame: held-out rows; those that cannot be read are left out.
+        rows: (n, p) held-out rows.
         seed: of the random draws.
     """
-    rows = readable_rows(frame, encoder)
     random, displayed = (
-        fidelity.draw(decoders, encoder, sets, rows, seed=seed, as_displayed=each)
-        for each in (False, True)
+        fidelity.draw(decoders, sets, rows, seed=seed, as_displayed=each) for each in (False, True)
     )
     fitted = [decoders.of(members) for members in sets.members]
     identities = fidelity.identity(random)
-    means = fidelity.dependence(random)
-    scaled = fidelity.dependence(random, standardised=True)
-    distributions = fidelity.distribution(random, seed)
     tables = {
-        "dependence_fidelity": means,
-        "standardised": scaled,
-        "distribution_fidelity": distributions,
+        "dependence_fidelity": fidelity.dependence(random),
+        "standardised": fidelity.dependence(random, standardised=True),
+        "distribution_fidelity": fidelity.distribution(random, seed),
     }
+    whole, scaled, distribution = map(fidelity.ratio, tables.values())
     by_set = {
         name: [fidelity.ratio(table[table["set"] == i]) for i in range(len(fitted))]
         for name, table in tables.items()
     }
-    found, visible = misfits(decoders, encoder, sets, rows, seed)
+    found, visible = misfits(decoders, sets, rows, seed)
     largest = found.groupby("set")["misfit"].max().reindex(sets.labels).fillna(0.0)
     per_set = {
         **by_set,
         "identity": identities,
         "uncompared": [decoder.uncompared for decoder in fitted],
-        "misfit": largest.where([is_tested(decoders, encoder, m) for m in sets.members]).tolist(),
+        "misfit": largest.where([is_tested(decoders, m) for m in sets.members]).tolist(),
     }
     return Report(
-        fidelity=fidelity.ratio(means),
-        distribution_fidelity=fidelity.ratio(distributions),
+        fidelity=whole,
+        distribution_fidelity=distribution,
         shown=fidelity.ratio(fidelity.dependence(displayed)),
-        standardised=fidelity.ratio(scaled),
+        standardised=scaled,
         round_trip=random.round_trip,
         identity=float(pd.Series(identities).mean()),
         joint=fidelity.joint(random, seed),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from typing import Any
 
@@ -15,11 +16,13 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import amounts_of
+from dear_plugin.decoders import Decoders
 from dear_plugin.evaluation.consistency import Consistency
+from dear_plugin.evaluation.report import Report
 from dear_plugin.evaluation.usual import Usual
+from dear_plugin.models.checks import warn_of_labels
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.models.cutoffs import cutoffs
-from dear_plugin.problem.scores import share_of
 from dear_plugin.problem.target import Goal
 
 logger = logging.getLogger(__name__)
@@ -138,23 +141,27 @@ class Neighbours:
         return middle, moved.float(), (moved.square().sum(1) * kept).float(), kept
 
 
+@dataclass(eq=False)
 class Trained:
     """Facts of the training rows, each computed when it is first needed; a fit makes a new one.
 
-    Args:
+    Attributes:
         rows: (n, p) the training rows.
         classifier: the model.
         copies: of the model, trained again.
+        decoders: fitted on these rows; None for a method without any.
+        report: what held-out rows say of the decoders; None before they were diagnosed.
     """
 
-    def __init__(
-        self, rows: Tensor, classifier: Classifier, copies: Sequence[Classifier] = ()
-    ) -> None:
-        self.rows, self.classifier, self.copies = rows, classifier, copies
+    rows: Tensor
+    classifier: Classifier
+    copies: Sequence[Classifier] = ()
+    decoders: Decoders | None = None
+    report: Report | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """What is computed on first access is computed again."""
-        return {"rows": self.rows, "classifier": self.classifier, "copies": self.copies}
+        return {field.name: vars(self)[field.name] for field in fields(self)}
 
     def plausibility(self, rows: Tensor) -> Tensor:
         """(m,) the conformal p-values of rows, (m, p), in (0, 1]; they ignore labels.
@@ -183,21 +190,6 @@ class Trained:
         accepted = goal.accepts(each, idx.flatten().repeat_interleave(near.shape[1]))
         return accepted.view(*idx.shape, near.shape[1]).float().mean(-1)
 
-    def agreement(
-        self, reached: Tensor, goal: Goal, idx: Tensor, least: float = 0.0
-    ) -> tuple[Tensor, Tensor]:
-        """The share of the copies, at least one, that accept rows, with one call of each copy.
-
-        Also by how much the margin falls short in the copy that decides whether the share `least`
-        is reached; 0 where none does. The other arguments are those of `support`.
-        """
-        times, at = idx.numel() // max(len(reached), 1), idx.flatten()
-        scores = [copy.scores(reached).repeat(times, 1) for copy in self.copies]
-        margins = torch.stack([goal.margin(each, at).float() for each in scores], -1)
-        accepted = torch.stack([goal.accepts(each, at) for each in scores], -1)
-        share, missing = share_of(margins, accepted, least)
-        return share.view(idx.shape), missing.view(idx.shape)
-
     @lazy
     def advised(self) -> bool:
         """Advise to state tiers; once, on first access."""
@@ -216,25 +208,23 @@ class Trained:
     @lazy
     def usual(self) -> Usual:
         """The usual values of a number in rows that are alike in all else."""
-        return Usual(self.classifier.encoder, self._some(MOST_ROWS))
-
-    @property
-    def scores(self) -> Tensor:
-        """(m, c) scores of some of them; their spread is the unit of the margin."""
-        return self.scored[1]
+        return Usual(self.classifier.encoder, _some(self.rows, MOST_ROWS))
 
     @lazy
     def scored(self) -> tuple[Tensor, Tensor]:
-        """(m, p) some of them in random order, complete ones if need be, and their scores."""
-        scored = self.classifier.score_training_rows(self._some(SCORED_ROWS))
-        self.classifier.tell_of_labels(scored[1])
+        """(m, p) some of them in random order, complete ones if need be, and (m, c) their scores.
+
+        The spread of the scores is the unit of the margin.
+        """
+        scored = self.classifier.score_training_rows(_some(self.rows, SCORED_ROWS))
+        warn_of_labels(self.classifier, scored[1])
         return scored
 
     @lazy
     def digests(self) -> dict[str, str]:
         """SHA-256 of the training rows, and of the scores of some, by which a model is known."""
         # Those of other batches differ by less than the last of these decimals.
-        scores = self.scores.double().numpy().round(4)
+        scores = self.scored[1].double().numpy().round(4)
         each = {"data": self.rows.numpy(), "model": scores}
         return {
             name: sha256((values + 0.0).tobytes()).hexdigest() for name, values in each.items()
@@ -255,7 +245,7 @@ class Trained:
     def _calibration(self) -> tuple[Neighbours, Tensor]:
         """Some training rows, and (n,) their sorted mean distances, each without itself."""
         encoder = self.classifier.encoder
-        near = Neighbours(self._some(MOST_ROWS), encoder, robust_units(self.rows, encoder))
+        near = Neighbours(_some(self.rows, MOST_ROWS), encoder, robust_units(self.rows, encoder))
         return near, near.distance(near.rows, skip=1).sort().values
 
     @lazy
@@ -264,10 +254,11 @@ class Trained:
         rows, scores = self.classifier.score_training_rows(self.rows)
         return Neighbours(rows, self.classifier.encoder), scores
 
-    def _some(self, count: int) -> Tensor:
-        """(m, p) so many of them, in random order."""
-        rng = torch.Generator().manual_seed(0)
-        return self.rows[torch.randperm(len(self.rows), generator=rng)[:count]]
+
+def _some(rows: Tensor, count: int) -> Tensor:
+    """(m, p) so many of rows, (n, p), in random order."""
+    rng = torch.Generator().manual_seed(0)
+    return rows[torch.randperm(len(rows), generator=rng)[:count]]
 
 
 def robust_units(rows: Tensor, encoder: Encoder) -> Tensor:

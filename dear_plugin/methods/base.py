@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from itertools import compress
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -16,23 +14,22 @@ from torch import Tensor
 from dear_plugin._progress import fitting
 from dear_plugin._progress import progress as showing
 from dear_plugin._threads import one_thread
-from dear_plugin._validation.settings import Named, jobs, one_of, require_instance
-from dear_plugin.data.columns import column_limits
+from dear_plugin._validation.settings import Named, jobs
+from dear_plugin.decoders import Decoders
 from dear_plugin.evaluation.trained import Trained
+from dear_plugin.methods.calls import question_of
 from dear_plugin.methods.estimator import Estimator
+from dear_plugin.models.checks import check_estimator
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.constraints import Constraints, admissible, held_cells
+from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.reasons import Reason
-from dear_plugin.problem.target import Label, Target, goal_of
+from dear_plugin.problem.target import Label, Target
 from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.question import Attempt, Question
+from dear_plugin.results.question import Attempt
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.spread import Ranges, Spread
-from dear_plugin.results.writing import PAST, settled
+from dear_plugin.results.writing import settled
 
 __all__ = ["Case", "RecourseMethod"]
-
-logger = logging.getLogger(__name__)
 
 
 class RecourseMethod(Named, Estimator, ABC):
@@ -85,11 +82,8 @@ class RecourseMethod(Named, Estimator, ABC):
 
     def _fit_rows(self, rows: Tensor) -> Self:
         """As `fit`, on rows, (n, p)."""
-        self.classifier.check_fitted(rows)
-        self.classifier.check_unused(rows)
-        trained = Trained(rows, self.classifier, self._copies)
-        self._learn(rows)
-        self._trained = trained
+        check_estimator(self.classifier, rows)
+        self._trained = Trained(rows, self.classifier, self._copies, self._learn(rows))
         return self
 
     def _converted(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -127,7 +121,7 @@ class RecourseMethod(Named, Estimator, ABC):
             InputError, TargetError, ConstraintError: an argument does not fit the schema.
             ModelError: the model returns no scores.
         """
-        question = self._question(frame, target, within, self._acts, on_error, n_jobs)
+        question = question_of(self, frame, target, within, on_error=on_error, n_jobs=n_jobs)
         with showing(progress):
             return Recourses.of(next(settled(question)))
 
@@ -160,81 +154,17 @@ class RecourseMethod(Named, Estimator, ABC):
             NotFittedError, InputError, TargetError, ConstraintError, ModelError: see `generate`;
                 k is no whole number from 1.
         """
-        question = self._question(frame, target, within, self._acts, on_error, n_jobs)
+        question = question_of(self, frame, target, within, on_error=on_error, n_jobs=n_jobs)
         with showing(progress):
             return [Recourses.of(each, ranked=True) for each in settled(question, k)]
 
-    def _question(
-        self,
-        frame: pd.DataFrame,
-        target: Target | Label | None,
-        within: Constraints | None,
-        acts: Tensor,
-        on_error: str = "report",
-        n_jobs: int = 1,
-    ) -> Question:
-        """A call: the rows of a frame, their constraints and targets, and the model's scores.
-
-        `acts`, (p,) or (n, p) bool, are the features that may be acted on.
-        """
-        trained, n_jobs = self.trained, jobs("n_jobs", n_jobs)
-        one_of("report", "raise")("on_error", on_error)
-        within = Constraints() if within is None else within
-        require_instance("within", within, Constraints)
-        self.encoder.check_columns(frame)
-        within = within.for_rows(frame.index)
-        target = target.for_rows(frame.index) if isinstance(target, Target) else target
-        frame = self._converted(frame)
-        frozen, not_acted = held_cells(within, len(frame), self.schema)
-        fixed: Tensor | None = frozen | not_acted | ~acts
-        x, bad = self.encoder.readable_rows(frame, fixed)
-        if not self._scores_new(frame, x, bad):
-            fixed = None
-            x, bad = self.encoder.readable_rows(frame)
-        if bad and on_error == "raise":
-            self.encoder.rows(frame, fixed)
-        unreadable = np.full(len(x), "", dtype=object)
-        unreadable[list(bad)] = list(bad.values())
-        at = torch.from_numpy(np.flatnonzero(unreadable == ""))
-        self._tell_of_new(x[at])
-        x[list(bad)] = 0.0
-        feasible = admissible(within, x, self.encoder, column_limits(self.schema, frame))
-        goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
-        # A copy: the caller may change the frame later.
-        frame = frame.copy()
-        part = frame.iloc[at.numpy()] if bad else frame
-        known = self.classifier.frame_scores(part, x[at])
-        self.classifier.check_repeats(part, x[at], known)
-        scores = known.new_full((len(x), known.shape[1]), torch.nan).index_copy(0, at, known)
-        goal = goal.bind(scores, lambda: trained.cutoffs)
-        accepted = torch.zeros(len(x), dtype=torch.bool)
-        accepted[at] = goal.select(at).succeeds(known, lambda: self.classifier.decisions(part))
-        case = Case(x, goal, feasible, goal.aim(PAST[0]))
-        return Question(self, case, frame, scores, accepted, unreadable, n_jobs)
-
-    def _scores_new(self, frame: pd.DataFrame, x: Tensor, reasons: Mapping[int, str]) -> bool:
-        """Whether the model takes the readable rows with categories that no training row has."""
-        new = self.encoder.is_new(x).any(1).nonzero()[:, 0].tolist()
-        at = [i for i in new if i not in reasons]
-        try:
-            self.classifier.frame_scores(frame.iloc[at], x[at])
-        except Exception:  # of the user's model, such as an encoder of known categories alone
-            return False
-        return True
-
-    def _tell_of_new(self, x: Tensor) -> None:
-        """Warn of categories that no training row has, which may be typos; not of identifiers."""
-        new = self.encoder.is_new(x).any(0).tolist()
-        if names := [f.name for f in compress(self.schema, new) if f.actionable]:
-            logger.warning(
-                "columns %s have values that no training row has: they are passed to the model as"
-                " they are",
-                names,
-            )
-
     @abstractmethod
-    def _learn(self, rows: Tensor) -> None:
-        """Fit on training rows, (n, p); what is learned is assigned last, in one statement."""
+    def _learn(self, rows: Tensor) -> Decoders | None:
+        """Fit on training rows, (n, p); what is learned is assigned last, in one statement.
+
+        Returns:
+            The decoders of what follows an action, if there are any.
+        """
 
     @abstractmethod
     def _propose(self, case: Case) -> Proposal:
@@ -248,26 +178,6 @@ class RecourseMethod(Named, Estimator, ABC):
         An attempt holds what a search of the same rows has tried, if the method keeps it.
         """
         return [self._propose(case)]
-
-    def _flip_probabilities(
-        self, case: Case, proposal: Proposal, position: int
-    ) -> Mapping[int, tuple[float, float]]:
-        """Probabilities of binary features that do not flip, by feature; none by default."""
-        return {}
-
-    def _contradicted(self, acted_on: str) -> Mapping[str, str]:
-        """What held-out rows contradict after an action, in words, by feature; by default none."""
-        return {}
-
-    def _spread(self, case: Case, proposal: Proposal) -> Spread:
-        """What becomes of answers under resamples; by default there are none."""
-        none = case.x[:, None][:, :0]
-        return Spread.of(case.x, proposal.rows, none)
-
-    def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
-        """Between which ends numbers change in answers; by default those of the answers."""
-        none = case.x[:, None, None][:, :, :0]
-        return Ranges.of(case.x, proposal.rows, none, self.encoder.amounts, none[:, 0])
 
     def _of_others(
         self, case: Case, moved: Tensor, *, reasons: Sequence[str], package: str
@@ -303,12 +213,12 @@ class RecourseMethod(Named, Estimator, ABC):
         out: list[dict[str, list[Any]]] = [{} for _ in rows]
         for column, j in zip(self.schema.columns, self.schema.owner, strict=True):
             name, several = column.name, bool(self.schema.features[j].dummies)
-            levels = column.choices or (0, 1)
+            levels = column.choices or (0, 1) * several
             codes = torch.arange(len(levels), dtype=case.x.dtype).expand(len(case), -1)
             may = limits.admits(codes, rows.new_full((len(case),), j), rows) | several
             for i, values in enumerate(out):
                 values[name] = [low[name].iat[i], high[name].iat[i]]
-                if several or column.choices:
+                if levels:
                     free = [c for c, valid in zip(levels, may[i].tolist(), strict=True) if valid]
                     values[name] = [] if bool(fixed[i, j]) else free
                     values[name] = [*dict.fromkeys([*values[name], own[name].iat[i]])]
@@ -318,3 +228,14 @@ class RecourseMethod(Named, Estimator, ABC):
     def _acts(self) -> Tensor:
         """(p,) bool, the features that may be acted on."""
         return torch.tensor([not feature.immutable for feature in self.schema])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, as plain values: what a save and a record keep."""
+        return {
+            "schema": self.schema.to_dict(),
+            "rules": len(self.schema.rules),
+            "search": asdict(self.search),
+            "output": self.classifier.output,
+            "copies": len(self._copies),
+        }

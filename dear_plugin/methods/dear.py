@@ -19,9 +19,9 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.rule import Condition, Rule
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError
-from dear_plugin.evaluation.report import Report, diagnose
-from dear_plugin.evaluation.trained import Trained
+from dear_plugin.evaluation.report import Report, diagnose, readable_rows
 from dear_plugin.methods import saving
+from dear_plugin.methods.calls import question_of
 from dear_plugin.methods.decoder_method import DecoderMethod
 from dear_plugin.methods.what_if import Actions, curve_values, named_values, outcome
 from dear_plugin.models.classifier import Classifier, Output
@@ -102,15 +102,9 @@ class DEAR(DecoderMethod):
             InputError: another index, or values that a feature cannot have.
         """
         wanted = named_values(actions, frame, self.encoder)
-        question = self._question(frame, target, within, self._acts | ~wanted.isnan())
-        at, accepted = question.readable, question.accepted
-        part = outcome(
-            question.case.select(at),
-            wanted[at],
-            accepted=accepted[at],
-            decoders=self.decoders,
-            classifier=self.classifier,
-        )
+        question = question_of(self, frame, target, within, acts=self._acts | ~wanted.isnan())
+        at, case = question.readable, question.case
+        part = outcome(case.select(at), wanted[at], question.accepted[at], trained=self.trained)
         return Recourses.of(write(question, question.over_all(part), at))
 
     @one_thread()
@@ -202,8 +196,9 @@ class DEAR(DecoderMethod):
             InputError: rows that do not fit the schema.
         """
         with showing(progress):
-            self._report = diagnose(self.decoders, self.encoder, self.sets, frame, seed)
-        return self._report
+            report = diagnose(self.decoders, self.sets, readable_rows(frame, self.encoder), seed)
+        self.trained.report = report
+        return report
 
     def save(self, folder: str | Path) -> None:
         """Write a fitted DEAR to a folder, as safetensors, without the model.
@@ -259,13 +254,13 @@ class DEAR(DecoderMethod):
             copies: see `DEAR`; None keeps those that there are.
         """
         classifier = Classifier(model, self.encoder, output=output, encode=encode)
-        params = {"model": model, "output": output, "encode": encode}
-        other = self._with(classifier, self.search, params)
+        other, given = copy.copy(self), {"model": model, "output": output, "encode": encode}
+        other.classifier, other._params = classifier, {**self._params, **given}
         if copies is not None:
             other._params["copies"] = copies
             other._copies = as_classifiers(copies, classifier, output=output, encode=encode)
         if self._trained is not None:
-            other._trained = Trained(self._trained.rows, classifier, other._copies)
+            other._trained = replace(self._trained, classifier=classifier, copies=other._copies)
         return other
 
     def with_schema(self, schema: Schema) -> DEAR:
@@ -287,11 +282,6 @@ class DEAR(DecoderMethod):
             search: the search settings.
         """
         require_instance("search", search, Search)
-        return self._with(self.classifier, search, {"search": search})
-
-    def _with(self, classifier: Classifier, search: Search, params: Mapping[str, Any]) -> DEAR:
-        """The same decoders with another model or search; `params` are the new arguments."""
         other = copy.copy(self)
-        other.classifier, other.search = classifier, search
-        other._params = {**self._params, **params}
+        other.search, other._params = search, {**self._params, "search": search}
         return other

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor
 
@@ -14,18 +14,14 @@ from dear_plugin._validation.settings import require_instance
 from dear_plugin.data.lint import warn_of_actions
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
-from dear_plugin.errors import NotFittedError
-from dear_plugin.evaluation.report import Report
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.proposals import proposals, searching
-from dear_plugin.methods.robustness import flip_probabilities, ranges, spread
 from dear_plugin.models.classifier import Output
 from dear_plugin.models.copies import as_classifiers
 from dear_plugin.problem.action_sets import ActionSets, ActOn
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Attempt
-from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search import Search, SearchProblem
 
 TIMES = (
@@ -59,8 +55,6 @@ class DecoderMethod(RecourseMethod):
         self.sets = ActionSets.of(schema, act_on)
         if act_on is None:
             warn_of_actions(schema)
-        self._decoders: Decoders | None = None
-        self._report: Report | None = None
         self._copies = as_classifiers(copies, self.classifier, output=output, encode=encode)
         self._params |= {"act_on": act_on, "decoder": decoder, "search": search, "copies": copies}
 
@@ -71,11 +65,9 @@ class DecoderMethod(RecourseMethod):
         Raises:
             NotFittedError: `fit` was not called.
         """
-        if self._decoders is None:
-            raise NotFittedError("DEAR is not fitted; call fit(frame) first")
-        return self._decoders
+        return cast(Decoders, self.trained.decoders)
 
-    def _learn(self, rows: Tensor) -> None:
+    def _learn(self, rows: Tensor) -> Decoders:
         # A copy: the decoder passed may be in use elsewhere, and an interrupt changes nothing.
         decoder, sample = self.decoder.clone_unfitted(), Sample(rows, self.encoder)
         decoders, start = Decoders(decoder, sample, self.sets.members), time.perf_counter()
@@ -83,10 +75,11 @@ class DecoderMethod(RecourseMethod):
         if logger.isEnabledFor(logging.INFO):
             seconds = time.perf_counter() - start, decoders.seconds(self.sets.members)
             logger.info(TIMES, len(self.sets), len(rows), *seconds)
-        self._decoders, self.decoder, self._report = decoders, decoder, None
+        self.decoder = decoder
         passed = self._params["decoder"]
         if isinstance(passed, Decoder) and hasattr(decoder, "history"):
             vars(passed)["history"] = decoder.history
+        return decoders
 
     def _propose(self, case: Case) -> Proposal:
         return self._alternatives(case, 1)[0]
@@ -94,27 +87,11 @@ class DecoderMethod(RecourseMethod):
     def _alternatives(
         self, case: Case, k: int, attempt: Attempt | None = None
     ) -> Sequence[Proposal]:
-        problem = SearchProblem.of(
-            case, self.sets, decoders=self.decoders, classifier=self.classifier
-        )
+        problem = SearchProblem.of(case, self.sets, self.trained)
         start = partial(searching, search=self.search, trained=self.trained)
         first, *others = proposals(problem, case, start=start, k=min(k, MOST), attempt=attempt)
         # Ranks that no row has are dropped.
         return [first, *(other for other in others if not bool(other.failed.all()))]
-
-    def _flip_probabilities(
-        self, case: Case, proposal: Proposal, position: int
-    ) -> Mapping[int, tuple[float, float]]:
-        return flip_probabilities(case, proposal, position, self.decoders)
-
-    def _contradicted(self, acted_on: str) -> Mapping[str, str]:
-        return {} if self._report is None else self._report.contradictions(acted_on)
-
-    def _spread(self, case: Case, proposal: Proposal) -> Spread:
-        return spread(case, proposal, decoders=self.decoders, classifier=self.classifier)
-
-    def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
-        return ranges(case, proposal, decoders=self.decoders, classifier=self.classifier)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -132,14 +131,3 @@ class Estimator:
 
         rows = InputTags(two_d_array=False, categorical=True, string=True, allow_nan=True)
         return Tags(None, TargetTags(required=False), input_tags=rows)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What it was made with, as plain values: what a save and a record keep."""
-        return {
-            "schema": self.schema.to_dict(),
-            "rules": len(self.schema.rules),
-            "search": asdict(self.search),
-            "output": self.classifier.output,
-            "copies": len(self._copies),
-        }

@@ -96,8 +96,8 @@ def load(
             copies=copies,
         )
         rows = _validated_rows(tensors["rows"], dear.encoder)
-        dear._decoders = _decoders(dear, Sample(rows, dear.encoder), tensors)
-        dear._trained = Trained(rows, dear.classifier, dear._copies)
+        decoders = _decoders(dear, Sample(rows, dear.encoder), tensors)
+        dear._trained = Trained(rows, dear.classifier, dear._copies, decoders)
     except (FileFormatError, ModelError):
         raise  # the model is not part of the save
     except (DearError, *_MISFITS) as error:
@@ -175,9 +175,8 @@ def _validated_rows(rows: Tensor, encoder: Encoder) -> Tensor:
         ValueError: the encoder cannot have produced them.
     """
     check_tensor("rows", rows, (None, encoder.p), dtype=torch.float64)
-    levels = torch.tensor([len(f.categories) for f in encoder.schema])
-    codes, most = rows[:, levels > 0], levels[levels > 0]
-    if not bool(((codes == codes.floor()) & (codes >= 0) & (codes < most)).all()):
+    codes, most = rows[:, encoder.labelled], encoder.high[encoder.labelled]
+    if not bool(((codes == codes.floor()) & (codes >= 0) & (codes <= most)).all()):
         raise ValueError("rows hold unknown categories")
     encoder.rows(encoder.frame(rows[:SOME_ROWS]))
     return rows

@@ -15,16 +15,15 @@ from torch import Tensor
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.inference import misfit
 from dear_plugin.data.schema import Feature
-from dear_plugin.decoders import Decoders
-from dear_plugin.errors import ConstraintError, InputError, unknown
+from dear_plugin.errors import ConstraintError, InputError
+from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.proposals import decoded
-from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets, why_fixed
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.limits import Limits
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal, identity_proposal
-from dear_plugin.results.words import join, number
+from dear_plugin.results.words import join, number, one
 from dear_plugin.search import SearchProblem
 
 Actions: TypeAlias = Mapping[str, Any] | pd.DataFrame
@@ -51,10 +50,7 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
     table = _table(actions, frame)
     acted, schema = table.notna(), encoder.schema
     names = [name for name in table if bool(acted[name].any())]
-    known = dict.fromkeys([*schema.names, *schema.column_names])
-    if others := [name for name in names if name not in known]:
-        raise ConstraintError(f"actions: {unknown('features', others, known)}")
-    features = [schema.features[j] for j in schema.index(names)]
+    features = [schema.features[j] for j in schema.index(names, "actions", ConstraintError)]
     if fixed := [f for f in features if f.immutable]:
         raise ConstraintError(
             f"actions: {[f.name for f in fixed]} cannot be acted on: {why_fixed(fixed)}; leave"
@@ -123,37 +119,29 @@ def _table(actions: Actions, frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({k: [v] * len(frame) for k, v in actions.items()}, index=frame.index)
 
 
-def outcome(
-    case: Case, values: Tensor, *, accepted: Tensor, decoders: Decoders, classifier: Classifier
-) -> Proposal:
+def outcome(case: Case, values: Tensor, accepted: Tensor, *, trained: Trained) -> Proposal:
     """The outcome of given actions; rows that may not act so stay, with the reason.
 
     Args:
         case: the n rows.
         values: (n, p) the new values of the features acted on, NaN elsewhere.
         accepted: (n,) bool, rows that the model accepts as they are.
-        decoders: of any sets.
-        classifier: the model.
+        trained: the training rows, with decoders and the model.
     """
-    acted, encoder = ~values.isnan(), classifier.encoder
+    acted, encoder = ~values.isnan(), trained.classifier.encoder
     proposal = identity_proposal(case.x, accepted & ~acted.any(1))
     reasons = _refusals(case, values, proposal.accepted, encoder)
     proposal = replace(proposal, reasons=reasons, searched=False)
     acting = (~proposal.failed & acted.any(1)).nonzero()[:, 0]
     for rows in acting.split(ROWS_AT_ONCE) if len(acting) else ():
         sets, which = ActionSets.acted_on(acted[rows], encoder.schema)
-        problem = SearchProblem.of(
-            case.select(rows), sets, decoders=decoders, classifier=classifier
-        )
-        proposal = proposal.merged(_applied(problem, which, values[rows]), rows)
+        problem = SearchProblem.of(case.select(rows), sets, trained)
+        wanted = values[rows].gather(1, sets.positions[which])
+        with torch.inference_mode():
+            wanted = _on_grid(problem, which, wanted)
+            part = decoded(problem, torch.arange(len(rows)), which, wanted).clone()
+        proposal = proposal.merged(part, rows)
     return proposal
-
-
-def _applied(problem: SearchProblem, sets: Tensor, values: Tensor) -> Proposal:
-    """The outcome of given actions on sets, (m,); `values`, (m, p), are admissible."""
-    with torch.inference_mode():
-        wanted = _on_grid(problem, sets, values.gather(1, problem.sets.positions[sets]))
-        return decoded(problem, torch.arange(len(problem)), sets, wanted).clone()
 
 
 def _on_grid(problem: SearchProblem, sets: Tensor, wanted: Tensor) -> Tensor:
@@ -191,16 +179,16 @@ def _refusal(limits: Limits, feature: Feature, row: int, j: int, wanted: float) 
         return Reason.NOT_ONE.format(feature.called)
     if bool(limits.not_actionable[row, j]):
         return Reason.NOT_ACTIONABLE.format(feature.called)
-    if feature.choices:
-        (level,) = feature.cells(np.array([wanted]))
-        return Reason.NOT_THIS_VALUE.format(feature.called, level)
+    (cell,) = feature.cells(np.array([wanted]))
+    if not feature.is_amount(cell):
+        return Reason.NOT_THIS_VALUE.format(feature.called, one(feature, cell))
     ends = float(limits.low[row, j]), float(limits.high[row, j])
     low, high, value = (number(end, feature.precision) for end in (*ends, wanted))
     if ends[0] > ends[1]:
         return Reason.NO_VALUE.format(feature.called, value)
     known = [v for v in sorted(feature.observed) if float(low) <= v <= float(high)]
     if known and float(low) <= float(value) <= float(high):
-        names = join([number(v, feature.precision) for v in known], "or")
+        names = join([number(v, feature.precision) for v in known], " or ")
         return Reason.NOT_OBSERVED.format(feature.called, value, names)
     return Reason.OUTSIDE.format(feature.called, value, low, high)
 

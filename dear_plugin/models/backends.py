@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +29,11 @@ NO_DECISION = (
 )
 
 
+@dataclass(eq=False)
 class TorchModel:
     """A torch module on encoded columns, without names or decisions of classes.
 
-    Args:
+    Attributes:
         model: the module.
         encoder: expands rows.
         encode: a differentiable map from encoded columns, (m, d), to the module's inputs.
@@ -39,17 +41,12 @@ class TorchModel:
             softmax at the end of the module.
     """
 
-    classes: Sequence[Hashable] | None = None
-    has_decisions = False
-
-    def __init__(
-        self,
-        model: nn.Module,
-        encoder: Encoder,
-        encode: Callable[[Tensor], Tensor] | None,
-        stated: bool,
-    ) -> None:
-        self.model, self.encoder, self.encode, self.stated = model, encoder, encode, stated
+    model: nn.Module
+    encoder: Encoder
+    encode: Callable[[Tensor], Tensor] | None
+    stated: bool
+    classes: ClassVar[Sequence[Hashable] | None] = None
+    has_decisions: ClassVar[bool] = False
 
     @property
     def reference(self) -> Tensor:

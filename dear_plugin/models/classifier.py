@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pandas as pd
 import torch
@@ -16,30 +15,9 @@ from dear_plugin.errors import ModelError, shown
 from dear_plugin.models.backends import FrameModel, TorchModel
 
 Output = Literal["logits", "probabilities", "values"]
+OUTPUTS = get_args(Output)
 ROWS_A_CALL = 1 << 16
 CELLS_A_CALL = 1 << 23
-UNUSED = (
-    "Schema.infer(frame, target=...) leaves out the column of decisions, and other columns are"
-    " dropped from the frame"
-)
-
-DECISION = (
-    "column {0!r} has the model's classes, and the model was not trained on it: if it is the"
-    " decision, Schema.infer(frame, target={0!r}) leaves it out; a feature that the model does not"
-    " use needs a function, lambda rows: model.predict_proba(rows[model.feature_names_in_])"
-)
-LABELS = (
-    "if these are labels, pass a function of probabilities, such as model.predict_proba. Without"
-    " them every accepted row has the same margin, however near it is to the boundary, and"
-    " confidence only counts the resamples that are accepted"
-)
-# The largest difference of two calls, as a share of the largest score, that may be rounding: of
-# half precision, too. Probabilities that are 0 or 1.
-APART, SURE = 1e-2, 1e-6
-# Rows that are scored twice.
-REPEATED = 10
-
-logger = logging.getLogger(__name__)
 
 
 class Classifier:
@@ -70,10 +48,12 @@ class Classifier:
         output: Output | None = None,
         encode: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        self.encoder, self._repeats = encoder, False
+        self.model, self.encoder = model, encoder
+        # Whether it is known that a second call gives the same scores.
+        self.repeats = False
         self.is_module = isinstance(model, nn.Module)
-        if output is not None and str(output) not in _TO_SCORES:
-            raise ModelError(f"output must be one of {sorted(_TO_SCORES)}, got {shown(output)}")
+        if output is not None and str(output) not in OUTPUTS:
+            raise ModelError(f"output must be one of {sorted(OUTPUTS)}, got {shown(output)}")
         self.output: Output = output or ("logits" if self.is_module else "probabilities")
         if encode is not None and not self.is_module:
             raise ModelError("encode= is for torch modules; a black box receives frames")
@@ -84,85 +64,9 @@ class Classifier:
         )
 
     @property
-    def model(self) -> Any:
-        """The user's model."""
-        return self._backend.model
-
-    @property
     def classes(self) -> Sequence[Hashable] | None:
         """The labels of the score columns, from scikit-learn's `classes_`; None without it."""
         return self._backend.classes
-
-    def check_fitted(self, rows: Tensor) -> None:
-        """Check by a training row of (n, p) that an estimator is fitted.
-
-        Raises:
-            ModelError: it is not.
-        """
-        if self.is_module or not hasattr(self.model, "fit"):
-            return
-        try:
-            self.scores(rows[:1])
-        except Exception as error:  # others are of a row that the model does not take
-            if type(error).__name__ == "NotFittedError":
-                kind = type(self.model).__name__
-                raise ModelError(f"the model, a {kind}, is not fitted: fit it first") from error
-
-    def check_unused(self, rows: Tensor) -> None:
-        """Warn of columns that an estimator's frame did not have, where it names its own.
-
-        Args:
-            rows: (n, p) training rows.
-
-        Raises:
-            ModelError: one has the model's classes, as the decision does.
-        """
-        names = [] if self.is_module else self.encoder.schema.column_names
-        used = getattr(self.model, "feature_names_in_", names)
-        unused = [name for name in names if name not in used]
-        for j in self.encoder.schema.index(unused):
-            feature = self.encoder.schema.features[j]
-            values = feature.cells(rows[:, j].unique().numpy())
-            if {*values.tolist()} == {*(self.classes or ())}:
-                raise ModelError(DECISION.format(feature.name))
-        if unused:
-            logger.warning("the model was not trained on %s: %s", unused, UNUSED)
-
-    def check_repeats(self, frame: pd.DataFrame, rows: Tensor, scores: Tensor) -> None:
-        """Score some rows again, once for each model.
-
-        Args:
-            frame: m rows.
-            rows: (m, p) the same.
-            scores: (m, c) their scores.
-
-        Raises:
-            ModelError: the scores differ by more than rounding.
-        """
-        if self._repeats or not len(frame):
-            return
-        again = self.frame_scores(frame.iloc[:REPEATED], rows[:REPEATED])
-        first, again = map(self._in_units, (scores[:REPEATED], again))
-        apart = float((first - again).abs().max())
-        if apart > APART * float(first.abs().max()):
-            raise ModelError(
-                "the model gave the same rows other scores in a second call, by up to"
-                f" {apart:.2g}; it must repeat them: fix its seed in every call, or switch dropout"
-                " off"
-            )
-        self._repeats = True
-
-    def tell_of_labels(self, scores: Tensor) -> None:
-        """Warn of probabilities of training rows, scores (n, c), that are all 0 or 1."""
-        p = self._in_units(scores)
-        if self.output == "probabilities" and bool(((p < SURE) | (p > 1.0 - SURE)).all()):
-            logger.warning("the model returned only 0 and 1 for %d rows: %s", len(scores), LABELS)
-
-    def _in_units(self, scores: Tensor) -> Tensor:
-        """Scores, (m, c), as probabilities, or as the values of a regression."""
-        if self.output == "values":
-            return scores.double()
-        return (scores.sigmoid() if scores.shape[1] == 1 else scores.softmax(1)).double()
 
     def scores(self, rows: Tensor) -> Tensor:
         """The scores of rows, (m, p) -> (m, c), without gradients, on the rows' device.
@@ -261,7 +165,7 @@ class Classifier:
         if not math.isfinite(raw.detach().sum()) and not bool(torch.isfinite(raw).all()):
             bad = int((~torch.isfinite(raw)).any(1).nonzero()[0, 0])
             raise ModelError(f"the model returned NaN or infinity (first in row {bad} of {m})")
-        return _TO_SCORES[self.output](raw)
+        return _from_probabilities(raw) if self.output == "probabilities" else raw
 
 
 def _from_probabilities(raw: Tensor) -> Tensor:
@@ -276,14 +180,3 @@ def _from_probabilities(raw: Tensor) -> Tensor:
     if raw.shape[1] == 1:
         return torch.logit(raw, eps=tiny)
     return raw.clamp_min(tiny).log()
-
-
-def _unchanged(raw: Tensor) -> Tensor:
-    return raw
-
-
-_TO_SCORES: dict[str, Callable[[Tensor], Tensor]] = {
-    "logits": _unchanged,
-    "values": _unchanged,
-    "probabilities": _from_probabilities,
-}

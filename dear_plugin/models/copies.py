@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from dear_plugin._validation.settings import whole
 from dear_plugin.errors import ModelError
 from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.scores import share_of
+from dear_plugin.problem.target import Goal
 
 # Bootstrap samples that are drawn until one has every class.
 DRAWS = 100
@@ -85,6 +89,29 @@ def as_classifiers(
         if own and wanted and own != wanted:
             raise ModelError(f"copy {i} has the classes {own}, the model {wanted}")
     return found
+
+
+def agreement(
+    copies: Sequence[Classifier], reached: Tensor, goal: Goal, idx: Tensor, least: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """The share of the copies, at least one, that accept rows, with one call of each copy.
+
+    Also by how much the margin falls short in the copy that decides whether the share `least` is
+    reached; 0 where none does.
+
+    Args:
+        copies: of the model.
+        reached: (r, p) rows.
+        goal: the targets of n rows.
+        idx: (r,), or (m, r), the row whose target is meant; so are both results.
+        least: the share to reach.
+    """
+    times, at = idx.numel() // max(len(reached), 1), idx.flatten()
+    scores = [copy.scores(reached).repeat(times, 1) for copy in copies]
+    margins = torch.stack([goal.margin(each, at).float() for each in scores], -1)
+    accepted = torch.stack([goal.accepts(each, at) for each in scores], -1)
+    share, missing = share_of(margins, accepted, least)
+    return share.view(idx.shape), missing.view(idx.shape)
 
 
 def _sample(

@@ -17,7 +17,7 @@ from dear_plugin.problem.limits import Limits
 from dear_plugin.problem.target import Target
 from dear_plugin.results.letter import LetterTemplate, in_the_way
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.told import advisable
+from dear_plugin.results.stated import advisable
 
 # The ways that are shown.
 MOST_WAYS = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -14,8 +15,9 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.page.choices import ACT, STAYS, Choices
 from dear_plugin.page.session import Answer, Session, Way
 from dear_plugin.results.changes import is_amount
+from dear_plugin.results.letter import LONG, LONG_AMOUNT
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.words import in_short, unit_of
+from dear_plugin.results.words import in_short, one, unit_of
 
 ACCEPTED = "This applicant has the wanted decision already."
 NONE = "No way was found with what may change. Allow more, or look at another applicant."
@@ -59,8 +61,14 @@ def shown(session: Session, answer: Answer) -> Values:
 def text_of(feature: Feature, value: Any) -> str:
     """A value with its unit."""
     if not is_amount(feature, value):
-        return "missing" if pd.isna(value) else feature.called_level(value) or str(value)
-    return f"{value:,.10g} {unit_of(feature, value)}".rstrip()
+        return one(feature, value)
+    return grouped(f"{value:.10g} {unit_of(feature, value)}".rstrip(), feature)
+
+
+def grouped(text: str, feature: Feature) -> str:
+    """A text with amounts of a feature, with separators of thousands as letters have them."""
+    digits = len(str(LONG_AMOUNT if feature.unit else LONG))
+    return re.sub(rf"(?<![\w.])\d{{{digits},}}(?!\w)", lambda found: f"{int(found[0]):,}", text)
 
 
 def _summary(answer: Answer) -> str:
@@ -136,7 +144,7 @@ def _result(result: Recourses) -> Values:
     lines = [
         {"kind": line.kind, "words": LINES[line.kind], "title": line.of.title, "text": text}
         for line in result.lines[0]
-        for text in [in_short(line)]
+        for text in [grouped(in_short(line), line.of) if line.is_amount else in_short(line)]
         if line.old != line.new
     ]
     scores = [float(s) for s in result.outcome[["score_before", "score_after"]].iloc[0]]
@@ -169,7 +177,7 @@ def _curve(session: Session, answer: Answer) -> Values:
         "name": name,
         "title": f"{feature.title} ({feature.unit})" if feature.unit else feature.title,
         "score": "Score" if session.chance else "Predicted value",
-        "number": not feature.choices,
+        "number": name in session.dear.schema.numbers,
         "value": choices.hand.get(name, None if pd.isna(own) else own),
         "own": None if pd.isna(own) else own,
         "tried": score if name in choices.hand else None,
@@ -182,7 +190,7 @@ def _curve(session: Session, answer: Answer) -> Values:
             for each in ("with_what_follows", "all_else_frozen")
         ],
         "wanted": _wanted(answer.ways[0].result),
-        "reach": None if feature.choices else session.reach(choices, name),
+        "reach": session.reach(choices, name),
     }
 
 

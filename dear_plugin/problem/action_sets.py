@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.schema import Feature, Schema
-from dear_plugin.errors import ConstraintError, SchemaError
+from dear_plugin.errors import ConstraintError
 
 # The most features that an error names.
 MOST_NAMED = 5
@@ -151,10 +151,7 @@ def _members(schema: Schema, names: tuple[str, ...]) -> tuple[int, ...]:
     """The positions of the features of a set, ascending, that may be acted on together."""
     if not names or len(set(names)) < len(names):
         raise ConstraintError(f"a set to act on needs distinct features, got {names!r}")
-    try:
-        members = tuple(sorted({*schema.index(names)}))
-    except SchemaError as error:
-        raise SchemaError(f"act_on: {error}") from None
+    members = tuple(sorted({*schema.index(names, "act_on")}))
     if fixed := [schema.features[i] for i in members if schema.features[i].immutable]:
         named = [feature.name for feature in fixed]
         raise ConstraintError(f"{named} cannot be acted on: {why_fixed(fixed)}")

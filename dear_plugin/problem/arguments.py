@@ -121,17 +121,6 @@ def costs_of(name: str, given: Any, n: int) -> Tensor:
     return torch.tensor(numbers, dtype=torch.float64).reshape(values.shape)
 
 
-def among(known: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-    """Bounds, (...) double each, moved inwards to known values, (l,) ascending.
-
-    Without a value between them the lower one is infinite, and the upper one minus infinite.
-    """
-    infinite = known.new_tensor([torch.inf])
-    first = torch.searchsorted(known, low)
-    count = torch.searchsorted(known, high, right=True)
-    return torch.cat([known, infinite])[first], torch.cat([-infinite, known])[count]
-
-
 def _numbers(where: str, end: Any) -> Any:
     """An end of a range as an array."""
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -13,12 +13,12 @@ from torch import Tensor
 
 from dear_plugin._validation.settings import Named
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.grid import Grid
+from dear_plugin.data.grid import Grid, among
 from dear_plugin.data.schema import Feature, Schema
-from dear_plugin.errors import ConstraintError, unknown
+from dear_plugin.errors import ConstraintError
 from dear_plugin.problem.admissible import Admissible
-from dear_plugin.problem.arguments import among, codes_of, costs_of, each, in_order, interval
-from dear_plugin.problem.limits import Limits, none_where_empty, observed_values
+from dear_plugin.problem.arguments import codes_of, costs_of, each, in_order, interval
+from dear_plugin.problem.limits import Limits, none_where_empty
 from dear_plugin.problem.rules import Rules
 
 Rows = slice | list[int]
@@ -98,11 +98,11 @@ def held_cells(within: Constraints, n: int, schema: Schema) -> tuple[Tensor, Ten
     """
     frozen = torch.tensor([f.immutable for f in schema]).repeat(n, 1)
     for rows, names in each(within.frozen, n, "frozen", str):
-        frozen[rows, list(_index(schema, names, "frozen"))] = True
+        frozen[rows, list(schema.index(names, "frozen", ConstraintError))] = True
     not_acted = torch.zeros_like(frozen)
     for rows, names in each(within.act_on, n, "act_on", str):
         others = torch.ones(len(schema), dtype=torch.bool)
-        others[list(_index(schema, names, "act_on"))] = False
+        others[list(schema.index(names, "act_on", ConstraintError))] = False
         not_acted[rows] |= others
     return frozen, not_acted
 
@@ -118,7 +118,6 @@ def _limits(
     schema, (frozen, not_acted) = encoder.schema, held
     n, (low, high, grid) = len(x), ends
     low, high = low.repeat(n, 1), high.repeat(n, 1)
-    observed = observed_values(schema)
     ranged = torch.tensor([f.limits is not None for f in schema]).repeat(n, 1)
     masks: list[tuple[Rows, int, Tensor]]
     masks = [(slice(None), j, may) for j, f in enumerate(schema) for may in _enterable(f)]
@@ -135,8 +134,8 @@ def _limits(
         least, most = grid.inward(least, most, j)
         ranged[rows, j] = True
         least, most = torch.maximum(low[rows, j], least), torch.minimum(high[rows, j], most)
-        if j in observed:
-            least, most = among(observed[j], least, most)
+        if j in encoder.observed:
+            least, most = among(encoder.observed[j], least, most)
         low[rows, j], high[rows, j] = least, most
     allowed = torch.ones(n, encoder.d, dtype=torch.bool)
     for rows, j, may in masks:
@@ -154,7 +153,6 @@ def _limits(
     return Limits(
         encoder,
         grid,
-        observed,
         low=low,
         high=high,
         floor=x.where(frozen, low.where(special, torch.minimum(low, x))),
@@ -191,7 +189,7 @@ def _named(
 ) -> Iterator[tuple[Rows, int, Feature, Any]]:
     """Rows, the position of a feature, it or one of its columns, and what is stated of that."""
     for rows, given in each(getattr(within, where), n, where, Mapping):
-        for name, j in zip(given, _index(schema, given, where), strict=True):
+        for name, j in zip(given, schema.index(given, where, ConstraintError), strict=True):
             columns = {
                 each.name: each for each in (*schema.features[j].dummies, schema.features[j])
             }
@@ -207,14 +205,6 @@ def _in_order(value: Any, index: pd.Index, where: str) -> Any:
     if isinstance(value, tuple | list) and where.startswith("ranges["):
         return [in_order(end, index, where) for end in value]
     return in_order(value, index, where)
-
-
-def _index(schema: Schema, names: Iterable[str], where: str) -> tuple[int, ...]:
-    """The positions of features, each of which is named, or one of its columns is."""
-    known = dict.fromkeys([*schema.names, *schema.column_names])
-    if missing := [n for n in names if n not in known]:
-        raise ConstraintError(f"{where}: {unknown('features', missing, known)}")
-    return schema.index(names)
 
 
 def _by_column(feature: Feature, column: Feature, may: Tensor) -> Tensor:

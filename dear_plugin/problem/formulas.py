@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,6 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.feature import Feature
 from dear_plugin.data.grid import Grid
 from dear_plugin.data.relations import Lookup, Relation
 from dear_plugin.data.rule import Cells, Rule
@@ -174,15 +172,8 @@ def _table(encoder: Encoder, lookup: Lookup) -> Table:
     """The table of a lookup, of row values; labels that no feature has are left out."""
     at = encoder.schema.index(lookup.members)
     name, other = (encoder.schema.features[j] for j in at)
-    pairs = [(_row_value(other, x), _row_value(name, y)) for x, y in lookup.table]
+    pairs = [(other.place(x), name.place(y)) for x, y in lookup.table]
     keys, values = torch.tensor(sorted(pairs), dtype=torch.float64).view(-1, 2).T.contiguous()
     known = ~(keys.isnan() | values.isnan())
     values = encoder.grid.round(values[known], at[0])
     return Table(lookup, keys[known], values)
-
-
-def _row_value(feature: Feature, cell: Any) -> float:
-    """The row value of a cell: its number, or the position of its label; NaN for neither."""
-    if not feature.choices:
-        return float(cell)
-    return float(feature.choices.index(cell)) if cell in feature.choices else math.nan

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import compress
 from typing import TYPE_CHECKING, TypeVar
@@ -12,9 +11,8 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.grid import Grid
+from dear_plugin.data.grid import Grid, nearest
 from dear_plugin.data.kinds.labels import NEW
-from dear_plugin.data.schema import Schema
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.reasons import Reason
 
@@ -31,7 +29,6 @@ class Limits:
     Attributes:
         encoder: of the rows.
         grid: the decimals of the columns.
-        observed: the only values, ascending, of the features that take no others, by feature.
         low: (n, p) the least value that an action may set.
         high: (n, p) the greatest value that an action may set.
         floor: (n, p) the least value of a counterfactual: `low`, or the factual where that is
@@ -46,7 +43,6 @@ class Limits:
 
     encoder: Encoder
     grid: Grid
-    observed: Mapping[int, Tensor]
     low: Tensor
     high: Tensor
     floor: Tensor
@@ -109,7 +105,7 @@ class Limits:
         """
         low, high = self.low[idx, feature], self.high[idx, feature]
         inside = (values >= low[:, None]) & (values <= high[:, None])
-        for j, known in self.observed.items():
+        for j, known in self.encoder.observed.items():
             inside &= (values == nearest(values, known)) | (feature != j)[:, None]
         if self.allowed is None:
             return inside
@@ -126,7 +122,7 @@ class Limits:
             idx: (m,) the row.
         """
         bounds = self.low[idx, feature][:, None], self.high[idx, feature][:, None]
-        for j, known in self.observed.items():
+        for j, known in self.encoder.observed.items():
             values = torch.where((feature == j)[:, None], nearest(values, known), values)
         # A bound may be the factual, which need not be on the grid.
         return self.grid.round(torch.clamp(values, *bounds), feature[:, None]).clamp_(*bounds)
@@ -198,7 +194,7 @@ class Limits:
             moved: the rows.
             x: (m, 1, p) the factual rows; a value with the same nearest one is kept.
         """
-        for j, known in self.observed.items():
+        for j, known in self.encoder.observed.items():
             value = nearest(moved[..., j], known)
             if x is not None:
                 own = x[..., j]
@@ -233,15 +229,3 @@ def none_where_empty(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
     """
     empty = low > high
     return low.masked_fill(empty, torch.inf), high.masked_fill(empty, -torch.inf)
-
-
-def observed_values(schema: Schema) -> dict[int, Tensor]:
-    """The only values, ascending, of the features that take no others, by feature."""
-    few = {j: sorted(f.observed) for j, f in enumerate(schema) if f.observed}
-    return {j: torch.tensor(values, dtype=torch.float64) for j, values in few.items()}
-
-
-def nearest(values: Tensor, known: Tensor) -> Tensor:
-    """The nearest of known values, (l,) ascending, to values of any shape."""
-    out: Tensor = known[torch.bucketize(values.contiguous(), (known[1:] + known[:-1]) / 2.0)]
-    return out

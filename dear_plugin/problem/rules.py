@@ -13,7 +13,6 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.rule import Cells, Rule, Stated
 from dear_plugin.data.special_values import or_nan
 from dear_plugin.problem.formulas import Order, formula
-from dear_plugin.problem.limits import observed_values
 
 # The repair of one rule may break another.
 ROUNDS = 4
@@ -101,11 +100,6 @@ class Rules:
         return {name: j for j, name in enumerate(self.encoder.schema.names)}
 
     @lazy
-    def _observed(self) -> dict[int, Tensor]:
-        """See `observed_values`."""
-        return observed_values(self.encoder.schema)
-
-    @lazy
     def _orders(self) -> Tensor:
         """(2, r) the positions of the lower and upper numbers of orders; 0 for other rules."""
         pairs = [each.at if isinstance(each, Order) else (0, 0) for each in self.every]
@@ -158,8 +152,8 @@ class Rules:
 
     def _with(self, j: int, value: Tensor, rows: Tensor, where: Tensor) -> Tensor:
         """Rows, (q, p), with a number, (q,), as feature j where it may be set."""
-        if j in self._observed:
-            where = where & torch.isin(value, self._observed[j])
+        if j in self.encoder.observed:
+            where = where & torch.isin(value, self.encoder.observed[j])
         where = where & or_nan(value).isfinite()
         column = torch.where(where, value, rows[:, j])
         return rows.index_copy(1, torch.tensor([j]), column[:, None])

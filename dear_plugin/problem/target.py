@@ -16,8 +16,7 @@ from torch import Tensor
 from dear_plugin._validation.settings import Named
 from dear_plugin.errors import TargetError, argument, shown, unknown
 from dear_plugin.problem.arguments import in_order
-from dear_plugin.problem.goals import ClassGoal, Goal
-from dear_plugin.problem.range_goal import RangeGoal
+from dear_plugin.problem.goals import ClassGoal, Goal, RangeGoal
 
 __all__ = ["ClassGoal", "Goal", "RangeGoal", "Target", "goal_of"]
 

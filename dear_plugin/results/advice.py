@@ -45,27 +45,22 @@ def advice(result: Result) -> pd.DataFrame:
 
 def _key(line: Line) -> tuple[int, int]:
     """Changes with the same key are of one kind."""
-    if not line.of.categories:
-        return [*CHANGES].index(rises(line.of, line.old, line.new)), 0
-    known = line.of.categories
-    old, new = (known.index(_level(line.of, value)) for value in (line.old, line.new))
-    return old, new
+    return line.of.either(_direction, _labels, line)
 
 
-def _level(feature: Feature, value: Any) -> Any:
-    """A category as the feature has it: a frame may have 1.0, or NaN for None."""
-    return next((each for each in feature.categories if each == value), None)
+def _direction(line: Line) -> tuple[int, int]:
+    return [*CHANGES].index(rises(line.of, line.old, line.new)), 0
+
+
+def _labels(line: Line) -> tuple[int, int]:
+    return int(line.of.place(line.old)), int(line.of.place(line.new))
 
 
 def _line(result: Result, j: int, at: Sequence[int], lines: Sequence[Line]) -> tuple[Any, ...]:
     """The cells of a kind, in the order of `COLUMNS`, given the positions of its rows."""
     rows, (line, feature) = result.actions.iloc[[*at]], (lines[0], lines[0].of)
-    change, some = CHANGES[rises(feature, line.old, line.new)], torch.tensor(at)
-    old, new = (_median(feature, [getattr(each, end) for each in lines]) for end in ("old", "new"))
-    if feature.categories:
-        old, new = (_level(feature, value) for value in (line.old, line.new))
-        named = (feature.called_level(each) or each for each in (old, new))
-        change = " → ".join(map(str, named))
+    old, new, change = feature.either(_of_amounts, _of_labels, feature, lines)
+    some = torch.tensor(at)
     consistency = result.question.consistency(result.proposal, some)[:, j]
     credible = rows["credible"].to_numpy()
     return (
@@ -75,6 +70,18 @@ def _line(result: Result, j: int, at: Sequence[int], lines: Sequence[Line]) -> t
         *(_follows(result, at), rows.index[credible.argmax()]),
         str(Exclusion.of(feature, change, new)),
     )
+
+
+def _of_amounts(feature: Feature, lines: Sequence[Line]) -> tuple[Any, Any, str]:
+    """The median of old and new values, and in which direction they change."""
+    old, new = (_median(feature, [getattr(each, end) for each in lines]) for end in ("old", "new"))
+    return old, new, CHANGES[rises(feature, lines[0].old, lines[0].new)]
+
+
+def _of_labels(feature: Feature, lines: Sequence[Line]) -> tuple[Any, Any, str]:
+    """The label before and after, as the feature has them: a frame may have 1.0 for 1."""
+    old, new = (feature.categories[place] for place in _labels(lines[0]))
+    return old, new, " → ".join(str(feature.called_level(each) or each) for each in (old, new))
 
 
 def _extent(result: Result, j: int, change: str, lines: Sequence[Line]) -> tuple[str, float]:
@@ -94,7 +101,7 @@ def _extent(result: Result, j: int, change: str, lines: Sequence[Line]) -> tuple
 def _median(feature: Feature, values: Sequence[Any]) -> Any:
     """The median of numbers or levels, without special values; None where there is no other."""
     known = sorted((v for v in values if v in feature.levels), key=feature.place)
-    if feature.choices:
+    if feature.ranked:
         return known[(len(known) - 1) // 2] if known else None
     middle = float(np.median([v for v in values if is_amount(feature, v)] or [math.nan]))
     return middle if feature.precision is None else round(middle, feature.precision)
@@ -103,12 +110,21 @@ def _median(feature: Feature, values: Sequence[Any]) -> Any:
 def _follows(result: Result, at: Sequence[int]) -> str:
     """The features that change indirectly in most rows, with the share of these rows."""
     moved = Counter(
-        f"{line.label} {'changes' if line.of.categories else CHANGES[up]}"
+        f"{line.label} {how}"
         for i in at
         for line in result.lines[i]
-        for up in [rises(line.of, line.old, line.new)]
-        if line.kind == "indirect" and (line.of.categories or up is not None)
+        if line.kind == "indirect" and (how := line.of.either(_rises, _changes, line))
     )
     usual = sorted(((n / len(at), text) for text, n in moved.items()), reverse=True)
     most = [each for each in usual if each[0] >= USUAL][:MOST_FOLLOW]
     return ", ".join(f"{text} in {share:.0%}" for share, text in most)
+
+
+def _rises(line: Line) -> str:
+    """How an amount changes; "" from or to a special value."""
+    up = rises(line.of, line.old, line.new)
+    return "" if up is None else CHANGES[up]
+
+
+def _changes(_: Line) -> str:
+    return "changes"

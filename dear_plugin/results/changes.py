@@ -41,10 +41,10 @@ class Line(NamedTuple):
         new: the value of the counterfactual.
         alone: the value with the action alone, and what it forces; `old` where it does nothing.
         least: the value up to which an indirect change must happen; `old` where it need not.
-        low: the least change of a number on average of people like the row, see `Ranges`; missing
-            for categories.
+        low: the least change of a number on average of rows like this one, see `Ranges`;
+            missing for categories.
         high: the largest one.
-        low_one: the least change of one person.
+        low_one: the least change of one individual.
         high_one: the largest one.
         agree: the redraws in which it changes.
         redraws: all of them; 0 for methods without any.
@@ -87,7 +87,7 @@ class Line(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether it is open if a person's number rises or falls, or if a category changes."""
+        """Whether it is open if the number of a row rises or falls, or if a category changes."""
         return self.low_one < 0.0 < self.high_one or self.is_uncertain
 
     @property
@@ -151,7 +151,7 @@ def lines(
             kind = KINDS[code]
             # What follows may move on what is forced.
             sure = kind == "direct" or (kind == "forced" and _same(only, now))
-            amount = is_amount(feature, old) and is_amount(feature, now)
+            amount = is_amount(feature, old, now)
             known = [float(now) - float(old)] * 4 if amount and sure else found
             ends = known if amount else [math.nan] * 4
             values = old, now, only, least if kind == "indirect" else now
@@ -172,22 +172,22 @@ def frame(lines: Iterable[Line]) -> pd.DataFrame:
 
 def only(frame: pd.DataFrame, schema: Schema, kept: Tensor) -> pd.DataFrame:
     """A frame, missing where features are not kept, (n, p) bool."""
-    of_columns = kept.numpy().T[list(schema.owner)]
-    where = dict(zip(schema.column_names, of_columns, strict=True))
+    where = dict(zip(schema.column_names, schema.of_columns(kept).T, strict=True))
     none = np.zeros(len(frame), dtype=bool)
     columns = [_only(frame[name], where.get(name, none)) for name in frame]
     return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
 
 
-def is_amount(feature: Feature, value: Any) -> bool:
-    """Whether a value is a number, and neither a code nor missing."""
-    return not (feature.choices or pd.isna(value) or value in feature.special)
+def is_amount(feature: Feature, *values: Any) -> bool:
+    """Whether values are numbers, and neither codes nor missing."""
+    return all(map(feature.is_amount, values))
 
 
 def is_exact(schema: Schema, feature: Feature) -> bool:
     """Whether what forces a feature sets its value, and not only a bound of it."""
     relations = (relation for relation in schema.relations if relation.is_definition)
-    return bool(feature.choices) or any(feature.name in each.members for each in relations)
+    bounded = feature.name in schema.numbers
+    return not bounded or any(feature.name in each.members for each in relations)
 
 
 def _same(one: Any, other: Any) -> bool:

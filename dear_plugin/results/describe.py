@@ -1,4 +1,4 @@
-"""Describe: rows of a result in; what an analyst is told of each of them out."""
+"""Describe: rows of a result in; their texts for an analyst out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dear_plugin.evaluation.consistency import CLEAR
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.changes import Line, frame
 from dear_plugin.results.result import Result
+from dear_plugin.results.spread import flip_probabilities
 from dear_plugin.results.words import (
     as_sentence,
     definition,
@@ -41,7 +42,7 @@ UNDONE = ", but what is expected to follow may undo it."
 SURE = 0.9
 # Resamples of fewer training rows do not tell how certain an answer is.
 FEWEST = 30
-# Shares below one in two hundred would be told as 0%.
+# Shares below one in two hundred would be written as 0%.
 LEAST_SHARE = 0.005
 
 
@@ -58,7 +59,7 @@ def evidence(result: Result, at: int) -> str:
         return describe(result, [at])[0]
     if not bool(result.success[at]):
         return f"Not solved: {result.actions['reason'].iloc[at]}."
-    weak = [] if _is_credible(result, at) else [f"Weak answer: {lacks(result, at)}."]
+    weak = [] if bool(result.credibility.credible[at]) else [f"Weak answer: {lacks(result, at)}."]
     return " ".join([*_certainty(result, at), *weak])
 
 
@@ -143,8 +144,8 @@ def _without_action(result: Result, at: int) -> str:
 
 def _answer(result: Result, at: int) -> str:
     """The action, what is expected to follow, and what is known of it."""
-    lines, schema = result.lines[at], result.encoder.schema
-    flips = result.question.method._flip_probabilities(result.question.case, result.proposal, at)
+    lines, schema, question = result.lines[at], result.encoder.schema, result.question
+    flips = flip_probabilities(question.case, result.proposal, at, question.method.trained)
     binary = {schema.features[j]: each for j, each in flips.items()}
     largest = [line for _, line in followers(result, at)]
     text = sentence(
@@ -158,13 +159,9 @@ def _answer(result: Result, at: int) -> str:
         text, more = f"{text}; {result.outcome['reason'].iloc[at]}", _contradicted(result, at)
     else:
         more = _certainty(result, at)
-        if not _is_credible(result, at):
+        if not bool(result.credibility.credible[at]):
             return " ".join([f"Weak answer: {lacks(result, at)}.", as_sentence(text), *more])
     return " ".join([f"{text}.", *more]) if more else text
-
-
-def _is_credible(result: Result, at: int) -> bool:
-    return bool(result.credibility.credible[at])
 
 
 def _certainty(result: Result, at: int) -> list[str]:
@@ -173,16 +170,16 @@ def _certainty(result: Result, at: int) -> list[str]:
     The confidence is left out where no redraw changes anything besides the action.
     """
     spread, trained, lines = result.spread, result.question.method.trained, result.lines[at]
-    share = float(result.actions["agreement"].iloc[at])
-    count = len(trained.copies)
-    agreed = f"{0 if math.isnan(share) else round(share * count)} of {count} copies of the model"
-    known = [] if math.isnan(share) else [f"{agreed} accept it, too."]
+    share, count = float(result.actions["agreement"].iloc[at]), len(trained.copies)
+    known = []
+    if not math.isnan(share):
+        known = [f"{round(share * count)} of {count} copies of the model accept it, too."]
     known += filter(None, [unclear(unclear_changes(result, at))])
     moved = (spread.moved[at] > 0) & ~result.proposal.direct[at]
     if not bool(moved.any()) and all(line.kind == "direct" for line in lines):
         return [*[ENOUGH] * bool(spread.count), *known]
     times = round(float(spread.confidence[at]) * spread.count)
-    told = enough(
+    alone = enough(
         needs(result, at) if bool(spread.reliance[at] > 0.0) else None,
         forced=any(line.is_forced for line in lines),
         alone=bool(spread.alone[at]),
@@ -190,12 +187,13 @@ def _certainty(result: Result, at: int) -> list[str]:
         sure=times >= SURE * spread.count,
     )
     succeeded = succeeds(times, spread.count, len(trained.rows))
-    return [told, succeeded, *known, *_contradicted(result, at)]
+    return [alone, succeeded, *known, *_contradicted(result, at)]
 
 
 def _contradicted(result: Result, at: int) -> list[str]:
     """What held-out rows contradict of the indirect changes, where they were diagnosed."""
-    known = result.question.method._contradicted(result.outcome["acted_on"].iloc[at])
+    report = result.question.method.trained.report
+    known = report.contradictions(result.outcome["acted_on"].iloc[at]) if report else {}
     names = [line.feature for line in result.lines[at] if line.kind == "indirect"]
     return [f"Held-out rows contradict {known[f]}." for f in names if f in known]
 
@@ -247,20 +245,20 @@ def enough(
         sure: whether it succeeds under nearly all resamples.
     """
     if musts is None:
-        told = ENOUGH_FORCED if forced else ENOUGH
-        return told if sure else told.replace(".", UNDONE)
+        text = ENOUGH_FORCED if forced else ENOUGH
+        return text if sure else text.replace(".", UNDONE)
     if alone:
         return DEPENDS
-    told = join([needed(line) for line in musts])
-    needs = f"It needs what is expected to follow{f': {told}' if told else ''}."
+    changes = join([needed(line) for line in musts])
+    needs = f"It needs what is expected to follow{f': {changes}' if changes else ''}."
     return needs if gain else f"{needs} {CHAIN}"
 
 
 def succeeds(times: int, count: int, rows: int) -> str:
     """A sentence on the confidence, given the resamples and the number of training rows."""
-    told = f"It succeeds in {times} of {count} resamples of the training rows"
+    text = f"It succeeds in {times} of {count} resamples of the training rows"
     few = f", of which there are too few ({rows}) to tell" if rows < FEWEST else ""
-    return f"{told}{few}."
+    return f"{text}{few}."
 
 
 def unclear(moves: Mapping[str, float]) -> str:

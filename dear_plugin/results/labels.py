@@ -52,8 +52,8 @@ def only_position(index: pd.Index, label: Hashable) -> int:
     at = _positions(index, label)
     if len(at) != 1:
         some = [*map(repr, index[:MOST_NAMED].tolist()), *["..."] * (len(index) > MOST_NAMED)]
-        told = "" if len(at) else f"; the labels are {', '.join(some)}"
-        raise InputError(f"index {label!r} names {len(at)} rows, expected exactly one{told}")
+        known = "" if len(at) else f"; the labels are {', '.join(some)}"
+        raise InputError(f"index {label!r} names {len(at)} rows, expected exactly one{known}")
     return int(at[0])
 
 

@@ -15,15 +15,15 @@ import torch
 from dear_plugin._validation.settings import one_of
 from dear_plugin.data.feature import Feature
 from dear_plugin.errors import SettingError, shown, unknown
+from dear_plugin.results import words
 from dear_plugin.results.changes import Line, is_amount
 from dear_plugin.results.result import Result
-from dear_plugin.results.told import advisable, hindrance, moderate, told
-from dear_plugin.results.words import LONGEST, number, one, rises, unit_of, with_unit
+from dear_plugin.results.stated import advisable, hindrance, moderate, stated
 from dear_plugin.results.writing import settled
 
 # A way has no more words, as long as labels have a few words each.
 MOST_WORDS = 80
-# The ranks among which a way is looked for that can be told.
+# The ranks among which a way is looked for that can be stated.
 LOOKED_AT = 8
 # Amounts, and numbers without a unit, have a separator between thousands from here on.
 LONG_AMOUNT, LONG = 1_000, 10_000
@@ -90,7 +90,7 @@ class LetterTemplate:
         return self.sentences[name]
 
     def write(self, ways: Sequence[Sequence[Line]], head: Mapping[str, Any]) -> str:
-        """A letter with some ways, each the lines that are told of it."""
+        """A letter with some ways, each the lines that are stated of it."""
         several = len(ways) > 1
         texts = [self._way(lines, n * several) for n, lines in enumerate(ways, 1)]
         ask = [self["ways"]] if several else []
@@ -105,8 +105,7 @@ class LetterTemplate:
 
     def listed(self, parts: Sequence[str]) -> str:
         """Parts as "a", "a and b", or "a, b and c"."""
-        head = self["comma"].join(parts[:-1])
-        return f"{head}{self['last'] if head else ''}{parts[-1]}"
+        return words.join(parts, self["last"], self["comma"])
 
     def _way(self, lines: Sequence[Line], place: int) -> str:
         """A way, with as much of what usually follows as a letter has room for."""
@@ -119,8 +118,7 @@ class LetterTemplate:
         """The sentences of a way, given what usually follows; with its place among several."""
 
         def parts(names: tuple[str, str, str], end: str, some: Iterable[Line]) -> str:
-            each = [self._part(names, line, getattr(line, end)) for line in some]
-            return self.listed(each) if each else ""
+            return self.listed([self._part(names, line, getattr(line, end)) for line in some])
 
         acts = [line for line in lines if line.kind == "direct"]
         forced = [line for line in lines if line.kind == "forced"]
@@ -129,26 +127,26 @@ class LetterTemplate:
         sets = parts(("sets", "sets_at_least", "sets_at_most"), "alone", forced)
         bounds = parts(("being", "at_least", "at_most"), "least", musts)
         follow = parts(("becomes", "rises", "falls"), "new", usual)
-        told = [
+        texts = [
             self["way" if place else "advice"].format(
-                number=place, actions=_capital(actions) if place else actions
+                number=place, actions=words.capital(actions) if place else actions
             ),
             self["by_definition"].format(changes=sets) if sets else "",
             "" if sets or bounds else self["enough"],
             self["follows"].format(changes=follow) if follow else "",
             self["only_with"].format(bounds=bounds) if bounds else "",
         ]
-        return " ".join(map(_capital, filter(None, told)))
+        return " ".join(map(words.capital, filter(None, texts)))
 
     def _part(self, names: tuple[str, str, str], line: Line, new: Any) -> str:
         """A change in words: names of sentences for another value, a rise and a fall."""
         other, up, down = names
-        if is_amount(line.of, line.old) and is_amount(line.of, new):
-            name = up if rises(line.of, line.old, new) else down
+        if is_amount(line.of, line.old, new):
+            name = up if words.rises(line.of, line.old, new) else down
             name = other if line.kind == "forced" and line.exact else name
             old, text = self._ends(line.of, float(line.old), float(new))
         else:
-            old, text = one(line.of, line.old), with_unit(line.of, line.old, new)
+            old, text = words.one(line.of, line.old), words.with_unit(line.of, line.old, new)
             name = self._of_flag(other, line.of, old, text)
         return self[name].format(feature=line.label, old=old, new=text)
 
@@ -167,45 +165,41 @@ class LetterTemplate:
 
     def _ends(self, feature: Feature, old: float, new: float) -> tuple[str, str]:
         """The old and the new amount with as many decimals each, the new one with its unit."""
-        power, unit = self._in_full(feature.unit)
-        unit = unit if power else self._single(feature, new)
+        power, unit = self._unit(feature, new)
         scale, precision = 10.0**power, 17 if feature.precision is None else feature.precision
-        own, told = (round(each * scale, 9) for each in (old, new))
+        before, after = (round(each * scale, 9) for each in (old, new))
         most = max(precision - power, 0)
         places = next(
-            (n for n in range(most + 1) if abs(told - round(told, n)) <= 1e-9 * abs(told)), most
+            (n for n in range(most + 1) if abs(after - round(after, n)) <= 1e-9 * abs(after)), most
         )
-        close = SHOWN * abs(told - own)
+        close = SHOWN * abs(after - before)
         places = next(
-            (n for n in range(places, most + 1) if abs(own - round(own, n)) <= close), most
+            (n for n in range(places, most + 1) if abs(before - round(before, n)) <= close), most
         )
         least = LONG_AMOUNT if feature.unit else LONG
-        long = max(abs(own), abs(told)) >= least
-        texts = [self._amount(each, places, long=long) for each in (own, told)]
+        long = max(abs(before), abs(after)) >= least
+        texts = [self._amount(each, places, long=long) for each in (before, after)]
         return texts[0], f"{texts[1]} {unit}".rstrip()
 
-    def _single(self, feature: Feature, value: float) -> str:
-        """The unit of a value, as it is of 1 where it is."""
-        first, space, rest = feature.unit.partition(" ")
-        words = (each.partition(" ") for each in self["single"].split(", "))
-        known = {many: one for many, _, one in words}
-        if value == 1.0 and first in known:
-            return f"{known[first]}{space}{rest}"
-        return unit_of(feature, value)
+    def _unit(self, feature: Feature, value: float) -> tuple[int, str]:
+        """The power of ten that a unit starts with, 3 of "thousand euros", and the rest.
 
-    def _in_full(self, unit: str) -> tuple[int, str]:
-        """The power of ten that a unit starts with, and the rest: 3 and "euros"; 0 for none."""
-        names = [name.strip() for name in self["thousand"].split(",")]
-        found = [
-            (n, name) for n, name in enumerate(names, 3) if name and unit.startswith(f"{name} ")
-        ]
-        power, name = found[0] if found else (0, "")
-        return power, unit[len(name) :].strip()
+        It is 0 for none; then the unit is that of the value, as it is of 1 where it is.
+        """
+        for power, name in enumerate(map(str.strip, self["thousand"].split(",")), 3):
+            if name and feature.unit.startswith(f"{name} "):
+                return power, feature.unit[len(name) :].strip()
+        first, space, rest = feature.unit.partition(" ")
+        pairs = (each.partition(" ") for each in self["single"].split(", "))
+        known = {many: one for many, _, one in pairs}
+        if value == 1.0 and first in known:
+            return 0, f"{known[first]}{space}{rest}"
+        return 0, words.unit_of(feature, value)
 
     def _amount(self, value: float, places: int, *, long: bool) -> str:
         """A number with some decimals, and with separators of thousands where it is long."""
-        if abs(value) >= LONGEST or places > 12:
-            return number(value)
+        if abs(value) >= words.LONGEST or places > 12:
+            return words.number(value)
         text = f"{value:,.{places}f}" if long else f"{value:.{places}f}"
         return text.translate({ord(","): self["separator"], ord("."): self["point"]})
 
@@ -242,7 +236,7 @@ def letters(
 
 
 def ways_of(result: Result, positions: Sequence[int], most: int) -> dict[int, list[list[Line]]]:
-    """The lines of up to some ways of each row, those of the first ranks that can be told.
+    """The lines of up to some ways of each row, those of the first ranks that can be stated.
 
     A result of one rank, as on the page, has its own answers alone.
 
@@ -253,9 +247,9 @@ def ways_of(result: Result, positions: Sequence[int], most: int) -> dict[int, li
     found: dict[int, list[list[Line]]] = {at: [] for at in positions}
 
     def add(some: Result, at: Mapping[int, int]) -> None:
-        """Add what can be told to the ways of rows, by position in a result and in this one."""
+        """Add what can be stated to the ways of rows, by position in a result and in this one."""
         good = {own: whole for own, whole in at.items() if advisable(some, own)}
-        for whole, lines in zip(good.values(), told(some, list(good)), strict=True):
+        for whole, lines in zip(good.values(), stated(some, list(good)), strict=True):
             found[whole] += [lines] if lines else []
 
     add(result, {at: at for at in positions})
@@ -266,28 +260,28 @@ def ways_of(result: Result, positions: Sequence[int], most: int) -> dict[int, li
         later = settled(result.question if len(left) == len(result) else part, LOOKED_AT)
         next(later)
         for rank in later:
-            # Only of these is it asked what follows.
+            # Only of these what follows is computed.
             fit = [i for i, at in enumerate(left) if len(found[at]) < most and moderate(rank, i)]
             some = rank.select(torch.tensor(fit, dtype=torch.int64))
             add(some, {i: left[own] for i, own in enumerate(fit)})
     return found
 
 
-def _without_advice(result: Result, at: int, words: LetterTemplate) -> list[str]:
+def _without_advice(result: Result, at: int, template: LetterTemplate) -> list[str]:
     """The parts of the letter of a row without an action that can be recommended."""
     if result.question.unreadable[at]:
-        return [words["unreadable"]]
+        return [template["unreadable"]]
     if not result.proposal.searched:
-        return [words["unsure" if bool(result.success[at]) else "refused"]]
+        return [template["unsure" if bool(result.success[at]) else "refused"]]
     if result.question.accepted[at] and not result.acts[at]:
-        return [words["accepted"]]
-    return [words["none"], in_the_way(result, at, words), words["ask"]]
+        return [template["accepted"]]
+    return [template["none"], in_the_way(result, at, template), template["ask"]]
 
 
-def in_the_way(result: Result, at: int, words: LetterTemplate) -> str:
+def in_the_way(result: Result, at: int, template: LetterTemplate) -> str:
     """What stands in the way of telling an answer as advice, in a sentence."""
     name, some = hindrance(result, at)
-    return words[name].format(features=words.listed(some or [""]))
+    return template[name].format(features=template.listed(some))
 
 
 def _of(text: Field | None, label: Hashable) -> Any:
@@ -301,7 +295,3 @@ def _of(text: Field | None, label: Hashable) -> Any:
 def _fields(text: str) -> set[str]:
     """The names in braces."""
     return {name for _, name, *_ in Formatter().parse(text) if name is not None}
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"

@@ -9,10 +9,12 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.problem.reasons import Status
 from dear_plugin.search.settings import CRITERIA
 
@@ -26,7 +28,10 @@ Column = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Batch:
-    """An entry for each of m rows: tensors and arrays are columns, all else holds for all."""
+    """An entry for each of m rows: tensors and arrays are columns, all else holds for all.
+
+    Frames, and what can select rows itself, are columns to `select`.
+    """
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -36,7 +41,8 @@ class Batch:
 
     def select(self, idx: Tensor) -> Self:
         """The rows at positions (q,)."""
-        return self._changed(lambda column: column[idx.numpy()])
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: _selected(each, idx) for name, each in values.items()})
 
     def merged(self, part: Self, idx: Tensor) -> Self:
         """This record with the rows at positions (q,) replaced by those of another."""
@@ -126,6 +132,18 @@ class Proposal(Batch):
         """The same with copies of its tensors: those made in inference mode have no gradient."""
         return self.select(torch.arange(len(self.rows)))
 
+    def costs(self, x: Tensor, encoder: Encoder, per_unit: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Direct cost `sum c_j |d_j|` over S and indirect cost, (m,) each, in units of cost.
+
+        What a unit of a feature costs, (m, p), or None for 1, counts in the direct cost alone, not
+        in that of what follows. Without an order of causes, indirect costs are of associations.
+        """
+        moved = encoder.distance(self.rows, x)
+        acted = moved * self.direct
+        direct = acted.sum(1)
+        indirect = (moved.sum(1) - direct).clamp_min(0.0)
+        return direct if per_unit is None else (acted * per_unit).sum(1), indirect
+
     def acted_on(self, x: Tensor, names: Sequence[str]) -> npt.NDArray[Any]:
         """(m,) the names, (p,), of what is acted on and changed of x, (m, p), joined by " + "."""
         # Few of these rows differ: each label is made once, with the row's bytes as its key.
@@ -145,6 +163,17 @@ def _texts(texts: Iterable[str]) -> npt.NDArray[Any]:
     """Texts as an object array, from which pandas makes a column faster than from a list."""
     made = texts if isinstance(texts, np.ndarray) else list(map(str, texts))
     return np.array(made, dtype=object)
+
+
+def _selected(value: Any, idx: Tensor) -> Any:
+    """What the rows at positions (q,) have of a value of m rows; what holds for all is kept."""
+    if isinstance(value, Tensor):
+        return torch.from_numpy(_array(value)[idx.numpy()])
+    if isinstance(value, pd.DataFrame):
+        return value.iloc[idx.numpy()]
+    if isinstance(value, np.ndarray):
+        return value[idx.numpy()]
+    return value.select(idx) if hasattr(value, "select") else value
 
 
 def _put(column: Column, idx: Tensor, new: Column) -> Column:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status
 from dear_plugin.results.proposal import Batch, Proposal, identity_proposal
-from dear_plugin.results.spread import Ranges, Spread
+from dear_plugin.results.spread import Spread, spread
 from dear_plugin.search.credibility import ROUNDING, Reached
 from dear_plugin.search.criteria import (
     TOLERANCE,
@@ -54,19 +54,11 @@ class Method(Protocol):
     def settings(self) -> dict[str, Any]:
         """What it was made with, as plain values."""
 
+    def _converted(self, frame: pd.DataFrame) -> pd.DataFrame: ...
+
     def _alternatives(
         self, case: Case, k: int, attempt: Attempt | None = None
     ) -> Sequence[Proposal]: ...
-
-    def _spread(self, case: Case, proposal: Proposal) -> Spread: ...
-
-    def _ranges(self, case: Case, proposal: Proposal) -> Ranges: ...
-
-    def _contradicted(self, acted_on: str) -> Mapping[str, str]: ...
-
-    def _flip_probabilities(
-        self, case: Case, proposal: Proposal, position: int
-    ) -> Mapping[int, tuple[float, float]]: ...
 
 
 @dataclass(frozen=True)
@@ -75,7 +67,7 @@ class Credibility(Batch):
 
     Attributes:
         measured: (m, c) double, the measured values, one minus the value for reliance; NaN where
-            there is no answer, or where the criterion is not asked for.
+            there is no answer, or where the criterion is not evaluated.
         least: (m, c) double, the required values; NaN where none is.
         margin: (m,) double, how far past the boundary the score is.
         least_margin: (m,) double, the required one; NaN where none is, or where nothing is done.
@@ -106,7 +98,7 @@ class Attempt:
     Attributes:
         first: the result of the first answers; None before.
         more: at most one function, which gives the first k answers of every row by rank, and
-            continues with what it tried; whoever calls it takes it out meanwhile.
+            continues with what it tried; a caller takes it out meanwhile.
     """
 
     first: Any = None
@@ -114,8 +106,8 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Question:
-    """n rows, the method that is asked for recourse, and what the model says of the rows.
+class Question(Batch):
+    """n rows, the method that gives recourse, and what the model says of the rows.
 
     Attributes:
         method: fitted.
@@ -141,17 +133,9 @@ class Question:
         """What was searched is searched again."""
         return {**vars(self), "attempts": {}}
 
-    def select(self, idx: Tensor) -> Question:
+    def select(self, idx: Tensor) -> Self:
         """The question of the rows at positions (q,)."""
-        return replace(
-            self,
-            case=self.case.select(idx),
-            frame=self.frame.iloc[idx.numpy()],
-            scores=self.scores[idx],
-            accepted=self.accepted[idx],
-            unreadable=self.unreadable[idx.numpy()],
-            attempts={},
-        )
+        return replace(super().select(idx), attempts={})
 
     @property
     def may_act(self) -> Tensor:
@@ -186,6 +170,22 @@ class Question:
         lawful = self.case.feasible.keeps_rules(seen, every, alone=True)
         return self.decided(after, seen, every)[1] & lawful
 
+    def repaired(self, rows: Tensor, direct: Tensor, told: Tensor | bool = False) -> Tensor:
+        """(n, p) the same rows, of which is set what actions, and what is told, force.
+
+        Args:
+            rows: (n, p) with the actions in place.
+            direct: (n, p) bool, what is acted on.
+            told: (n, p) bool, what else stays as it is.
+        """
+        still, order = direct.clone(), self.method.encoder.schema.causal_order
+        for acted in still.unique(dim=0) if order.is_stated else ():
+            held = list(order.held(acted.nonzero()[:, 0].tolist()))
+            still[:, held] |= (direct == acted).all(1)[:, None]
+        every, still = torch.arange(len(self.case)), still | torch.as_tensor(told)
+        feasible, x = self.case.feasible, self.case.x
+        return feasible.repair(x, rows[:, None], still, every, forced=True)[:, 0]
+
     def decided(self, frame: pd.DataFrame, seen: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """(m, c) scores and (m,) bool, the wanted decision, of a frame of rows at positions."""
         classifier = self.method.trained.classifier
@@ -206,7 +206,7 @@ class Question:
         parts = torch.arange(len(self.case)).split(ROWS_RESAMPLED)
         return Spread.joined(
             [
-                self.method._spread(self.case.select(at), proposal.select(at))
+                spread(self.case.select(at), proposal.select(at), self.method.trained)
                 for at in bar(parts, "resamples, chunks of rows")
             ]
         )
@@ -214,7 +214,7 @@ class Question:
     def credibility(
         self, proposal: Proposal, success: Tensor, scores: Tensor, spread: Spread
     ) -> Credibility:
-        """What the answers of a proposal, whoever made it, are worth.
+        """What the answers of a proposal of any origin are worth.
 
         Args:
             proposal: of the rows.
@@ -239,10 +239,12 @@ class Question:
             **measures_of_rows(self.case.goal, trained),
             "consistency": lambda found: (self.consistency(proposal, found.rows).amin(1), 0.0, {}),
         }
-        asked = {"plausibility", "consistency", "agreement"} | search.required.keys()
+        evaluated = {"plausibility", "consistency", "agreement"} | search.required.keys()
         # All are evaluated: of none a value is required here.
         none = torch.full((len(self.case),), -torch.inf)
-        wanted = {name: Criterion(each, none) for name, each in measures.items() if name in asked}
+        wanted = {
+            name: Criterion(each, none) for name, each in measures.items() if name in evaluated
+        }
         measured, least = torch.full((2, len(self.case), len(CRITERIA)), torch.nan).double()
         measured[rows] = scored(Reached(rows, proposal.rows[rows]), wanted, known)[2]
         own = proposal.least[rows].double()

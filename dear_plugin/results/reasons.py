@@ -140,7 +140,7 @@ def complete(
 
 
 def short_of(name: str, share: float, least: float) -> str:
-    """What an answer has that does not meet a criterion, with figures where they differ as told.
+    """What an answer has that does not meet a criterion, with figures where their texts differ.
 
     Args:
         name: of the criterion.
@@ -173,12 +173,12 @@ def obstacles(question: Question, proposal: Proposal, worth: Credibility, some: 
     if not (proposal.searched and question.method.search.has_criteria):
         return out
     # The others' reasons say it: what cannot be read, or nothing that may be acted on.
-    asked = ~worth.credible & ~question.accepted & (proposal.status != Status.NO_MORE)
-    asked &= torch.from_numpy(proposal.reasons == "") & some
+    sought = ~worth.credible & ~question.accepted & (proposal.status != Status.NO_MORE)
+    sought &= torch.from_numpy(proposal.reasons == "") & some
     at_fault = worth.lacks[:, OF_ACTIONS].any(1) | (proposal.status == Status.NO_ADVICE)
     for swapped in (False, True):
         start = torch.where((at_fault ^ swapped)[:, None], x, proposal.rows)
-        rows = (asked & ~out.any(1)).nonzero()[:, 0]
+        rows = (sought & ~out.any(1)).nonzero()[:, 0]
         for at in rows.split(max(1, CELLS // out.shape[1] ** 2)) if len(rows) else ():
             out[at] = _freed(question.select(at), start[at])
     return out

@@ -92,7 +92,7 @@ def _limits(result: Result) -> dict[str, Any]:
     every = [True] * case.encoder.d if case.allowed is None else case.allowed[0].tolist()
     starts = zip(schema, case.encoder.starts, strict=True)
     for feature, start in compress(starts, case.encoder.blocks.tolist()):
-        may = every[start : start + len(feature.categories)]
+        may = every[start : start + feature.columns]
         if not all(may):
             limits["categories"][feature.name] = [*compress(feature.categories, may)]
     if case.costs is not None:

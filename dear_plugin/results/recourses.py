@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -185,11 +185,11 @@ class Recourses(Result):
     def letter(
         self, index: Hashable = ..., *, template: Template = "en", ways: int = 1, **above: Field
     ) -> str | pd.Series:
-        """What an applicant is told, without statistics, or what every applicant is told.
+        """The letter to an applicant, without statistics, or those to all applicants.
 
         What was decided; what to do, what then usually follows and up to where it must; and that
         the decision may change. Amounts are rounded: the model accepts the row that has just what
-        the letter says. Where the first answer cannot be told, that of a later rank is; without
+        the letter says. Where the first answer cannot be stated, that of a later rank is; without
         any, what stands in the way. A way has at most 80 words if labels have a few words each.
 
         Args:
@@ -269,9 +269,10 @@ class Recourses(Result):
         labels = pd.Series(list(found.factuals.index), dtype=object).infer_objects()
         table = pd.DataFrame({"index": labels, "rank": found.ranking.numpy()}, labels.index)
         table = pd.concat([table, found.actions.reset_index(drop=True)], axis=1)
-        clash = {c: _free_name(c, found.counterfactuals) for c in table}
         features = found.counterfactuals.reset_index(drop=True)
-        return pd.concat([table.rename(columns=clash), features], axis=1)
+        while clash := {name: f"{name}_" for name in table if name in features}:
+            table = table.rename(columns=clash)
+        return pd.concat([table, features], axis=1)
 
     @one_thread()
     def ranked(self, k: int = 4) -> Recourses:
@@ -288,16 +289,9 @@ class Recourses(Result):
         valid = [(each.success & each.acts) | (each.ranking == 0) for each in ranks]
         at = [mask.nonzero()[:, 0] for mask in valid]
         order = torch.cat(at).argsort(stable=True)
-        return Recourses.joined(ranks, at).select(order)
+        return Recourses.gathered(ranks, at).select(order)
 
     def ranks(self, k: int) -> Iterator[Recourses]:
         """Up to k results over the same rows: their first answers, their second ones, ..."""
         every = (Recourses.of(each, ranked=True) for each in settled(self.question, k))
         return iter(one_thread()(lambda: next(every, None)), None)
-
-
-def _free_name(name: str, taken: Container[object]) -> str:
-    """The name, with as many trailing underscores as it takes to be free."""
-    while name in taken:
-        name += "_"
-    return name

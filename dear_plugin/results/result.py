@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, Self
 
@@ -15,19 +15,19 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.evaluation.costs import split
 from dear_plugin.results.changes import Line, frame, lines, only
-from dear_plugin.results.proposal import KINDS, Proposal
+from dear_plugin.results.needed import needed
+from dear_plugin.results.proposal import KINDS, Batch, Proposal
 from dear_plugin.results.question import Credibility, Question
 from dear_plugin.results.reasons import complete, obstacles, reasons
-from dear_plugin.results.spread import Ranges, Spread
+from dear_plugin.results.spread import Ranges, Spread, ranges
 from dear_plugin.search.settings import CRITERIA
 
 TEXT_COLUMNS = ("reason", "acted_on", "kind")
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Batch):
     """n rows of a question with their answers, in numbers; `Recourses` shows them.
 
     Attributes:
@@ -37,7 +37,7 @@ class Result:
             failed row is its best attempt within the constraints.
         scores: (n, c) the scores of the counterfactuals.
         success: (n,) bool, whether the decision of the user's model is the wanted one.
-        rank: (n,) int64, the rank of each answer; None where no others were asked for.
+        rank: (n,) int64, the rank of each answer; None where there are no others.
     """
 
     question: Question
@@ -51,8 +51,8 @@ class Result:
     def outcome(self) -> pd.DataFrame:
         """The columns of `actions` that do not say what an answer is worth."""
         question, proposal = self.question, self.proposal
-        costs = question.case.feasible.limits.costs
-        direct, indirect = split(self.encoder, self.x, proposal.rows, proposal.direct, costs)
+        per_unit = question.case.feasible.limits.costs
+        direct, indirect = proposal.costs(self.x, self.encoder, per_unit)
         columns: dict[str, Any] = {
             "success": self.success.numpy(),
             "reason": reasons(question, proposal, self.success),
@@ -71,7 +71,7 @@ class Result:
         return outcome.astype({name: str for name in TEXT_COLUMNS if name in columns})
 
     @classmethod
-    def joined(cls, parts: Sequence[Self], at: Sequence[Tensor]) -> Self:
+    def gathered(cls, parts: Sequence[Self], at: Sequence[Tensor]) -> Self:
         """Of results of one question, the rows at positions, (m,) of each, one after another."""
         pairs = list(zip(parts, at, strict=True))
         return cls(
@@ -104,21 +104,13 @@ class Result:
 
     def select(self, at: Tensor) -> Self:
         """The rows at positions, (m,), as a result of their own."""
-        idx = at.numpy()
-        part = type(self)(
-            self.question.select(at),
-            self.proposal.select(at),
-            self.counterfactuals.iloc[idx],
-            self.scores[at],
-            self.success[at],
-            None if self.rank is None else self.rank[at],
-        )
+        part = super().select(at)
         # What is known of the rows is not evaluated again.
         for name in ("spread", "ranges", "credibility"):
             if name in vars(self):
                 vars(part)[name] = vars(self)[name].select(at)
         if "lines" in vars(self):
-            vars(part)["lines"] = [self.lines[i] for i in idx.tolist()]
+            vars(part)["lines"] = [self.lines[i] for i in at.tolist()]
         return part
 
     @lazy
@@ -151,7 +143,7 @@ class Result:
         columns = {n: worth.measured[:, CRITERIA.index(n)].numpy().copy() for n in names}
         columns["reliance"] = 1.0 - columns["reliance"]
         reason = self.outcome["reason"]
-        known = worth, success, self._obstacles
+        known = worth, success, self.in_the_way
         texts = complete(reason.tolist(), self.question, *known, searched=self.proposal.searched)
         reason = pd.Series(texts, reason.index, dtype=reason.dtype)
         return self.outcome.assign(**columns, credible=worth.credible.numpy(), reason=reason)
@@ -160,10 +152,11 @@ class Result:
     def lines(self) -> list[list[Line]]:
         """(n,) the lines of `changes` of each row."""
         rows = self.x, self.proposal.rows, self.alone
+        least = needed(self.question, self.proposal, self.spread)
         return lines(
             *(self.encoder, rows, self.proposal.direct),
             frames=self.labelled,
-            spread=self.spread,
+            spread=replace(self.spread, least=least),
             ranges=self.ranges,
             ranking=self.ranking,
         )
@@ -179,14 +172,14 @@ class Result:
           "indirect", what is expected to follow;
         - `old` and `new`, the values in the factual and the counterfactual; `alone`, the value
           with the action alone; `least`, the value up to which an indirect change must happen,
-          `old` where it need not;
-        - `low` and `high`, the ends of the change of a number on average of people like the row,
-          in its own unit; `low_one` and `high_one`, of the change of one person;
+          `old` where the answer does not need it beside the others;
+        - `low` and `high`, the ends of the change of a number on average of rows like this one,
+          in its own unit; `low_one` and `high_one`, of the change of one individual;
         - `agree`, in how many of the `redraws` it changes;
         - `size`, the change in units of cost; `unit`, of a number; `exact`, of what is forced,
           whether it must be just that value, which an order between numbers does not ask for.
 
-        Everything that is told of an answer is made of these lines and of `actions`.
+        Everything that texts say of an answer is made of these lines and of `actions`.
         """
         return frame(line for own in self.lines for line in own)
 
@@ -197,8 +190,8 @@ class Result:
 
     @lazy
     def ranges(self) -> Ranges:
-        """Between which ends numbers change: of people like a row, and of one person."""
-        return self.question.method._ranges(self.question.case, self.proposal)
+        """Between which ends numbers change: of the mean and of one individual."""
+        return ranges(self.question.case, self.proposal, self.question.method.trained)
 
     @lazy
     def credibility(self) -> Credibility:
@@ -214,13 +207,13 @@ class Result:
         """
         schema = self.encoder.schema.names
         names = [
-            " + ".join(dict.fromkeys(compress(schema, row))) for row in self._obstacles.tolist()
+            " + ".join(dict.fromkeys(compress(schema, row))) for row in self.in_the_way.tolist()
         ]
         return pd.Series(names, self.factuals.index, dtype=str, name="obstacles")
 
     @lazy
-    def _obstacles(self) -> Tensor:
-        """(n, p) bool, the same."""
+    def in_the_way(self) -> Tensor:
+        """(n, p) bool, what stands in the way, see `obstacles`."""
         return obstacles(self.question, self.proposal, self.credibility, self.ranking == 0)
 
     @lazy
@@ -263,17 +256,8 @@ class Result:
     @lazy
     def alone(self) -> Tensor:
         """(n, p) the factuals with the action alone, and what it forces."""
-        return self.repaired(torch.where(self.proposal.direct, self.proposal.rows, self.x))
-
-    def repaired(self, rows: Tensor, told: Tensor | bool = False) -> Tensor:
-        """(n, p) the same rows, of which is set what actions, and what is told, (n, p), force."""
-        case, still = self.question.case, self.proposal.direct.clone()
-        order = self.encoder.schema.causal_order
-        for acted in still.unique(dim=0) if order.is_stated else ():
-            held = list(order.held(acted.nonzero()[:, 0].tolist()))
-            still[:, held] |= (self.proposal.direct == acted).all(1)[:, None]
-        every, still = torch.arange(len(self)), still | torch.as_tensor(told)
-        return case.feasible.repair(case.x, rows[:, None], still, every, forced=True)[:, 0]
+        direct = self.proposal.direct
+        return self.question.repaired(torch.where(direct, self.proposal.rows, self.x), direct)
 
     @property
     def changed(self) -> Tensor:

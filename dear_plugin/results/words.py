@@ -1,4 +1,4 @@
-"""Words: values, and lines of `changes`, in; what an analyst is told of each of them out.
+"""Words: values, and lines of `changes`, in; their texts for an analyst out.
 
 An indirect change is "expected". Without an order of causes it is an association in the data and
 no causal effect; with one it is an effect on conditions.
@@ -25,7 +25,7 @@ DIGITS, MOST_DIGITS, LONGEST = 6, 17, 1e15
 RESOLUTION = 2.0**-22
 # Significant digits of uncertain amounts.
 UNCERTAIN_DIGITS = 3
-# One person's range that is at most so many times as wide as that of a mean is no other one: the
+# One row's range that is at most so many times as wide as that of a mean is no other one: the
 # quantiles alone make it 1.4 times as wide.
 WIDER = 2.0
 # Units that start so are read as a part of the number before them.
@@ -92,7 +92,7 @@ def one(feature: Feature, value: Any) -> str:
 
 def ends(feature: Feature, old: Any, new: Any) -> tuple[str, str]:
     """The old and the new value as text, numbers with enough digits to show their difference."""
-    if not (is_amount(feature, old) and is_amount(feature, new)):
+    if not is_amount(feature, old, new):
         return one(feature, old), one(feature, new)
     before = after = ""
     for digits in range(DIGITS, MOST_DIGITS + 1):
@@ -128,16 +128,16 @@ def unit_of(feature: Feature, value: Any) -> str:
 
 def rises(feature: Feature, old: Any, new: Any) -> bool | None:
     """Whether a number, or a level that has an order, rises; None for other changes."""
-    known, amounts = feature.ranked, is_amount(feature, old) and is_amount(feature, new)
-    has_order = amounts or (old in known and new in known)
+    known = feature.ranked
+    has_order = is_amount(feature, old, new) or (old in known and new in known)
     return bool(feature.place(new) > feature.place(old)) if has_order else None
 
 
 def with_unit(feature: Feature, old: Any, new: Any) -> str:
     """The new value of a change with its unit, in as many digits as tell it from the old one."""
     real = isinstance(new, Real) and not isinstance(new, bool | np.bool_)
-    amounts = is_amount(feature, old) and is_amount(feature, new)
-    has_unit = feature.unit and (amounts or (real and new in feature.categories))
+    is_level = real and new in feature.categories
+    has_unit = feature.unit and (is_level or is_amount(feature, old, new))
     return ends(feature, old, new)[1] + (f" {unit_of(feature, new)}" if has_unit else "")
 
 
@@ -180,7 +180,7 @@ def definition(line: Line) -> str:
 
 
 def in_short(line: Line) -> str:
-    """Both values, and the ends for people like this, for a figure: "0 → 307 (200 to 400)"."""
+    """Both values, and the ends for such rows, for a figure: "0 → 307 (200 to 400)"."""
     text = " → ".join(map(_clipped, from_to(line)))
     if line.kind == "forced":
         return f"{text} (by definition)"
@@ -190,16 +190,19 @@ def in_short(line: Line) -> str:
     return f"{text} ({low} to {high})" if low != high else text
 
 
-def join(parts: Sequence[str], last: str = "and") -> str:
+def join(parts: Sequence[str], last: str = " and ", comma: str = ", ") -> str:
     """Parts of a sentence as "a", "a and b", or "a, b and c"."""
-    if len(parts) < 2:
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
+    return last.join(filter(None, [comma.join(parts[:-1]), *parts[-1:]]))
+
+
+def capital(text: str) -> str:
+    """A text with a capital letter."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def as_sentence(text: str) -> str:
     """A text with a capital letter and a full stop."""
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+    return f"{capital(text).rstrip('.')}."
 
 
 def _change(line: Line) -> str:
@@ -222,18 +225,18 @@ def _range(line: Line) -> str:
         return ""
     fall, rise = low.removeprefix("-"), high.removeprefix("-")
     if "0" not in (low, high) and line.low > 0.0:
-        told, last = f"rise by {fall} to {rise}", rise
+        text, last = f"rise by {fall} to {rise}", rise
     elif "0" not in (low, high) and line.high < 0.0:
-        told, last = f"fall by {rise} to {fall}", fall
+        text, last = f"fall by {rise} to {fall}", fall
     else:
         falls = [f"fall by up to {fall}"] if low.startswith("-") else []
         grows = [f"rise by up to {rise}"] if high != "0" else []
-        told, last = " or ".join(falls + grows), rise if grows else fall
-    return f"to {told} {unit_of(line.of, last)}".rstrip()
+        text, last = " or ".join(falls + grows), rise if grows else fall
+    return f"to {text} {unit_of(line.of, last)}".rstrip()
 
 
 def _for_one(line: Line) -> str:
-    """The range of one person's change; "" where that of people like this is similar."""
+    """The range of one individual's change; "" where that of the mean is similar."""
     if not line.high_one - line.low_one > WIDER * (line.high - line.low):
         return ""
     low, high = (amount_of(line.of, end) for end in (line.low_one, line.high_one))

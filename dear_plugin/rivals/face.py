@@ -73,7 +73,7 @@ class Face(Baseline[FaceConfig], ABC):
         scores = self.classifier.scores(nodes_of_all)
         graphs: dict[bytes, tuple[Tensor, Graph]] = {}
         # How many numbers vary within a graph.
-        volume = sum(not (f.categories or f.immutable) for f in self.schema)
+        volume = int((self._acts & ~self.encoder.labelled).sum())
         for key, nodes in self._groups(nodes_of_all):
             points = self._points(nodes_of_all[nodes])
             graphs[key] = nodes, Graph.of(points, self.config, volume)

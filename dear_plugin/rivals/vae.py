@@ -147,8 +147,7 @@ class Networks(nn.Module):
         self.g = StackedMLP(1, (self.k + d, *inner[::-1], d), nn.Tanh, generator)
         immutable = torch.tensor([f.immutable for f in encoder.schema])
         given = immutable & (encoder.shares > 0.0)
-        numeric = torch.tensor([not f.categories for f in encoder.schema])
-        masks = {"numeric": numeric, "immutable": immutable, "given": given}
+        masks = {"numeric": ~encoder.labelled, "immutable": immutable, "given": given}
         for name, mask in masks.items():
             self.register_buffer(name, mask[encoder.feature_of])
         self.register_buffer("centre", torch.where(self.numeric, x.mean(0), 0.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self, final
 
@@ -15,7 +15,6 @@ from dear_plugin._validation.settings import require_instance
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.spread import Ranges, Spread
 from dear_plugin.search import Search
 from dear_plugin.search.criteria import RowCriteria
 
@@ -96,20 +95,6 @@ class Vetted(RecourseMethod):
 
     def _propose(self, case: Case) -> Proposal:
         return _Asking(self, case).proposal()
-
-    def _flip_probabilities(
-        self, case: Case, proposal: Proposal, position: int
-    ) -> Mapping[int, tuple[float, float]]:
-        return self.method._flip_probabilities(case, proposal, position)
-
-    def _contradicted(self, acted_on: str) -> Mapping[str, str]:
-        return self.method._contradicted(acted_on)
-
-    def _spread(self, case: Case, proposal: Proposal) -> Spread:
-        return self.method._spread(case, proposal)
-
-    def _ranges(self, case: Case, proposal: Proposal) -> Ranges:
-        return self.method._ranges(case, proposal)
 
     @property
     def _acts(self) -> Tensor:
@@ -215,4 +200,4 @@ class _Asking:
 
     @lazy
     def _unit(self) -> Tensor:
-        return self.case.goal.unit(self.vetted.trained.scores)
+        return self.case.goal.unit(self.vetted.trained.scored[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import isgeneratorfunction
 from typing import Any, TypeAlias, TypeVar
 
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.evaluation.trained import Trained
+from dear_plugin.models.copies import agreement
 from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.problem.goals import Goal
 from dear_plugin.search.asking import Asking, answered, together
@@ -93,7 +95,7 @@ def measures_of_rows(goal: Goal, evidence: Trained, least: float = 0.0) -> dict[
         evidence: what answers are compared with; without copies there is no agreement.
         least: the agreement to reach.
     """
-    agree = evidence.agreement
+    agree = partial(agreement, evidence.copies)
     measures: dict[str, Measure] = {
         "agreement": lambda found: (*agree(found.reached, goal, found.rows, least), {}),
         "plausibility": lambda found: (evidence.plausibility(found.reached), 0.0, {}),
@@ -144,7 +146,7 @@ def margins(case: Case, search: Search, trained: Trained) -> Tensor:
     """(n,) the margin that an answer of each row must have, see `Search.margin`."""
     if not search.margin:
         return case.aim
-    return case.aim + (search.margin * case.goal.unit(trained.scores)).float()
+    return case.aim + (search.margin * case.goal.unit(trained.scored[1])).float()
 
 
 def scored(

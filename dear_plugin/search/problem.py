@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.grid import in_steps
 from dear_plugin.decoders import Decoders, Sample
+from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.admissible import Admissible
@@ -55,10 +57,9 @@ class SearchProblem:
     latents_by_set: dict[int, Tensor] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, case: Case, sets: ActionSets, *, decoders: Decoders, classifier: Classifier
-    ) -> SearchProblem:
-        """The problem of the rows of a case on some sets."""
+    def of(cls, case: Case, sets: ActionSets, trained: Trained) -> SearchProblem:
+        """The problem of the rows of a case on some sets, with the model and its decoders."""
+        decoders, classifier = cast(Decoders, trained.decoders), trained.classifier
         seen = replace(case.feasible, seen_pairs=decoders.sample.shared(_seen_pairs))
         may_act = case.feasible.limits.may_act(sets)
         return cls(case.x, case.goal, seen, sets, decoders, classifier, may_act)

@@ -253,10 +253,9 @@ def obeys(feature: Feature, old: pd.Series, new: pd.Series) -> None:
     """
     if feature.immutable:
         pd.testing.assert_series_equal(old, new, check_exact=True)
-    if feature.choices:
-        known = set(new.astype(object)) <= set(feature.choices)
-        _require(known, f"{feature.name} has an unknown category")
-        return
+    _require(not feature.read(new).complaint, f"{feature.name} has an unknown value")
+    amounts = [all(map(feature.is_amount, pair)) for pair in zip(old, new, strict=True)]
+    old, new = old[amounts], new[amounts]
     before, after = old.astype(float), new.astype(float)
     step = feature.direction * (after - before)
     _require((step >= 0).all(), f"{feature.name} moves the wrong way")
@@ -283,7 +282,8 @@ def obeys(feature: Feature, old: pd.Series, new: pd.Series) -> None:
 
 def _numbers(subject: Subject) -> list[Feature]:
     """The first two numbers that may change."""
-    return [f for f in subject.method.schema if not (f.choices or f.immutable)][:2]
+    schema = subject.method.schema
+    return [f for f in schema if f.name in schema.numbers and not f.immutable][:2]
 
 
 def _agree(subject: Subject, answer: Recourses, rows: list[int]) -> None:

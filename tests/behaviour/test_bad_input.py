@@ -263,6 +263,10 @@ MISTAKES = {
         lambda: DEAR(rich, KNOWN, act_onn=["debt"]),
         r"DEAR: unknown arguments: 'act_onn' \(did you mean 'act_on'\?\)",
     ),
+    "an argument of a call": (
+        lambda: DEAR(rich, KNOWN, target=1),
+        "'target' is an argument of apply, curve, explore, generate, ways",
+    ),
     "an unknown constraint": (lambda: Constraints(frosen=["debt"]), "did you mean 'frozen'"),
     "an unknown part of a target": (lambda: Target(1, treshold=0.5), "did you mean 'threshold'"),
     "an unknown attribute": (

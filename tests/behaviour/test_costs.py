@@ -161,9 +161,7 @@ class TestWhatItDoes:
         costs = [{"savings": 3.0, "income": 0.2}, {"loan_amount": 7.0}] * 5
         within = Constraints(costs=costs)
         question = dear.generate(REFUSED.head(10), within=within).question
-        problem = SearchProblem.of(
-            question.case, dear.sets, decoders=dear.decoders, classifier=dear.classifier
-        )
+        problem = SearchProblem.of(question.case, dear.sets, dear.trained)
         rows = torch.arange(10).repeat_interleave(len(ACT_ON))
         sets = torch.arange(len(ACT_ON)).repeat(10)
         values = problem.own(rows, sets) * torch.linspace(0.8, 1.2, 40)[:, None]

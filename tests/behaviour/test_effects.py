@@ -9,7 +9,7 @@ from dear_plugin import DEAR, Schema
 from dear_plugin.benchmark import changes as drawn
 from dear_plugin.benchmark import effects
 from dear_plugin.benchmark.changes import changes
-from dear_plugin.benchmark.confidence import answers, line
+from dear_plugin.benchmark.confidence import line, measure
 from dear_plugin.benchmark.effects import errors
 from dear_plugin.benchmark.systems import JOINED, SYSTEMS, TAIL
 from dear_plugin.benchmark.traits import WITH_TRAITS
@@ -133,11 +133,12 @@ def test_noise_moves_nowhere_also_where_groups_and_missing_values_are(rows):
 
 
 @pytest.mark.ci
-def test_credible_answers_come_true_of_the_person_as_often_as_they_say():
+def test_credible_answers_come_true_of_the_person_as_often_as_they_say(tmp_path):
     """The model decides on what follows alone; these people are in the simulator."""
     names = ["linear, smooth", "effect by crossing, as it is", "flag by crossing, as it is"]
     names += ["a count between, as it is", "rarely missing later, as it is", "capped, as it is"]
-    found = pd.concat([answers(WITH_TRAITS[name], 0, 100) for name in names])
+    each = [measure(tmp_path, system=name, seed=0, refused=100) for name in names]
+    found = pd.concat(each)
     done = line(found)
     assert done["true"] >= 0.94
     assert abs(done["said"] - done["true"]) <= 0.05

@@ -29,7 +29,7 @@ def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.
     goal = goal.bind(dear.classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
     case = Case(x, goal, feasible, goal.aim(PAST[0]))
     solved = torch.zeros(len(x), dtype=torch.bool)
-    given = SearchProblem.of(case, dear.sets, decoders=dear.decoders, classifier=dear.classifier)
+    given = SearchProblem.of(case, dear.sets, dear.trained)
     given = replace(given, in_steps=dear.search.in_steps)
     names = [dear.schema.names[m[0]] for m in dear.sets.members]
     for problem in (given, given.with_sets(ActionSets.pairs(dear.schema, names))):

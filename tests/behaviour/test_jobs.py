@@ -16,7 +16,10 @@ DATA = load_loan(3_000)
 FRAME = DATA.frame.assign(gender=DATA.frame["gender"].astype("category"))
 NAMES = [name for name in FRAME if name != "approved"]
 SCHEMA = Schema.infer(FRAME, target="approved", immutable=["gender"])
-TREES = HistGradientBoostingClassifier(max_iter=30, random_state=0)
+# The default of scikit-learn from 1.6 on.
+TREES = HistGradientBoostingClassifier(
+    max_iter=30, categorical_features="from_dtype", random_state=0
+)
 TREES.fit(FRAME[NAMES], FRAME["approved"])
 REFUSED = FRAME[TREES.predict(FRAME[NAMES]) == 0][NAMES].head(50)
 

@@ -128,14 +128,14 @@ class TestWhatAnActionForces:
             assert ", and by definition rest to fall" in text
 
     def test_a_letter_does_not_say_of_it_what_holds_without_what_must_follow(self):
-        """Beside "only with meetings at 14 or less" stood a rest that left less than 100."""
+        """Beside "it is with meetings at 14 or less" stood a rest that left less than 100."""
         frame = self.shares()
         model = lambda r: logistic(r["projects"] / 8 - 1.5 * r["meetings"] + 16)  # noqa: E731
         tiers, parts = [["projects"], ["meetings", "rest"]], ["projects", "meetings"]
         schema = Schema.infer(frame, definitions={"rest": parts}, tiers=tiers)
         dear = DEAR(model, schema, act_on=["projects"]).fit(frame)
         letters = dear.generate(frame[model(frame).between(0.02, 0.5)].head(60)).letter()
-        told = letters[letters.str.contains("only with meetings")]
+        told = letters[letters.str.contains("it is with meetings")]
         assert len(told) > 3
         assert not told.str.contains("rest").any()
 
@@ -213,7 +213,7 @@ class TestWhatAnActionNeeds:
         rows = frame[(pain > 5) & (model(frame) < 0.5)].head(60)
         letters, count = dear.generate(rows).letter(), 0
         for label, letter in letters[letters.str.contains("state being")].items():
-            told = re.search(r"pain from \d+ to (\d+).*only with (.*)\.\n", letter)
+            told = re.search(r"pain from \d+ to (\d+).*it is with (.*)\.\n", letter)
             pulse = re.search(r"pulse at (\d+) or less", told[2])
             state = re.search(r"state being (\w+)", told[2])[1]
             row = rows.loc[[label]].assign(pain=int(told[1]), state=state)
@@ -239,7 +239,7 @@ class TestWhatAnActionNeeds:
             assert "visits must rise to" in text and "squared must" not in text
             if letter.startswith(NONE):
                 continue
-            told = re.search(r"only with visits at (\d+) or more\.", letter)
+            told = re.search(r"it is with visits at (\d+) or more \(now \d+\)\.", letter)
             assert told and "squared" not in letter
             pay, visits = re.search(r"pay from \d+ to (\d+)", letter)[1], int(told[1])
             row = result.factuals.loc[[label]].assign(pay=int(pay), visits=visits)
@@ -361,7 +361,9 @@ class TestLetters:
         _, letters = asked(["loan_amount"], tiers=data.tiers)
         letters = letters[letters.str.contains("To get the decision")]
         assert len(letters) > 3
-        assert letters.str.contains(r"This is enough only with duration at \d+ or less\.").all()
+        assert letters.str.contains(
+            r"alone is not enough, but it is with duration at \d+ or less \(now \d+\)\."
+        ).all()
         assert letters.str.contains("duration will usually fall to about").any()
 
     def test_a_choice_does_not_just_happen(self, loans):

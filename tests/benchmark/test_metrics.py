@@ -18,7 +18,7 @@ from dear_plugin.benchmark.metrics import (
     replicated,
     still_accepted,
 )
-from dear_plugin.benchmark.reference import Neighbourhood, Pairs
+from dear_plugin.benchmark.reference import ReferenceRows
 from tests.still import Still
 
 ROWS = 2000
@@ -123,13 +123,13 @@ class TestNoise:
         assert reported.any()
 
 
-class TestNeighbourhood:
+class TestDistance:
     def test_the_distance_is_the_mean_of_the_five_nearest(self):
         line = pd.DataFrame({"a": np.arange(101) / 100.0, "b": 0.0})
         encoder = Encoder(Schema.infer(line))
-        neighbourhood = Neighbourhood(encoder, encoder.rows(line))
+        reference = ReferenceRows(encoder, encoder.rows(line), np.ones(101, dtype=bool))
         at = encoder.rows(pd.DataFrame({"a": [0.0, 0.5], "b": [0.0, 0.0]}))
-        assert neighbourhood.distance(at) == pytest.approx([0.02, 0.012], abs=1e-6)
+        assert reference.measure(at)["distance"] == pytest.approx([0.02, 0.012], abs=1e-6)
 
 
 class TestPairs:
@@ -143,7 +143,7 @@ class TestPairs:
             }
         )
         encoder = Encoder(Schema.infer(frame))
-        return encoder, Pairs(encoder, encoder.rows(frame))
+        return encoder, ReferenceRows(encoder, encoder.rows(frame), np.ones(100, dtype=bool))
 
     @pytest.mark.parametrize(
         ("sex", "role", "age", "count"),

@@ -41,7 +41,7 @@ def options(tmp_path):
     return Namespace(names=["a", "b"], rows=3, store=tmp_path, out=tmp_path / "out")
 
 
-class TestStore:
+class TestStored:
     def test_a_cell_is_measured_once(self, spec, calls, options):
         first = list(run(spec, options))
         assert list(run(spec, options)) == first

@@ -12,6 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from dear_plugin import DEAR, Schema
 from dear_plugin.__main__ import main
 from dear_plugin.command import letters as command
+from dear_plugin.errors import InputError
 
 PEOPLE = 12
 
@@ -184,7 +185,7 @@ class TestWhatIsWritten:
 
 
 class TestAgain:
-    def test_an_interrupted_run_goes_on(self, files, done, tmp_path, monkeypatch):
+    def test_an_interrupted_run_goes_on(self, files, done, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(command, "ROWS_AT_ONCE", 5)
         out, written = tmp_path / "out", command._write
 
@@ -204,6 +205,7 @@ class TestAgain:
         )
         assert run(files, out) == 0
         assert starts == [5, 10]
+        assert f"out: goes on after 5 of {PEOPLE} letters" in capsys.readouterr().out
         whole = {k: v for k, v in content(out).items() if not k.startswith("parts")}
         assert whole == {k: v for k, v in content(done).items() if not k.startswith("parts")}
 
@@ -213,8 +215,23 @@ class TestAgain:
         assert "letters of another run, with another language" in capsys.readouterr().err
         assert content(done) == before
 
+    def test_a_folder_without_letters_may_be_of_another_run(self, tmp_path):
+        """A first try that failed left a mark, and the next was refused."""
+        command._claim(tmp_path / "out", {"want": ""})
+        command._claim(tmp_path / "out", {"want": "yes"})
+        (tmp_path / "out" / "letters" / "1.md").write_text("Dear ...", encoding="utf8")
+        with pytest.raises(InputError, match="letters of another run, with another want"):
+            command._claim(tmp_path / "out", {"want": "no"})
+
 
 class TestSettings:
+    def test_training_rows_without_a_schema_are_an_error(self, files, tmp_path, capsys):
+        """The column of decisions was taken for a feature, and missed in the rows."""
+        command = ["letters", files / "people.csv", "--model", files / "model.joblib", "--trust"]
+        command += ["--train", files / "train.csv", "--out", tmp_path / "out"]
+        assert main(list(map(str, command))) == 2
+        assert "expected --train with training rows and --schema" in capsys.readouterr().err
+
     def test_the_schema_file_may_have_the_options(self, files, done, tmp_path):
         text = (files / "train.toml").read_text(encoding="utf8")
         table = '\n[letters]\nact_on = ["income", "loan"]\nindex = "case"\n'
@@ -238,6 +255,19 @@ class TestSettings:
         assert content(tmp_path / "out")["actions.csv"] == content(done)["actions.csv"]
         DEAR(score, schema, act_on=["income"]).fit(train).save(tmp_path / "saved")
         assert main(list(map(str, command))) == 2  # its answers would be mixed with the others
+
+    def test_new_case_numbers_are_no_fault_beside_one_that_is(self, files, tmp_path, capsys):
+        """Of a row with a fault, the file of training rows was quoted for its case, too."""
+        people = pd.read_csv(files / "people.csv").head(2).assign(case=["B/1", "B/2"])
+        people.loc[1, "loan"] = np.nan
+        people.to_csv(files / "new.csv", index=False)
+        assert run(files, tmp_path / "out", people="new.csv") == 1
+        people.astype({"income": object}).assign(income="-").to_csv(files / "new.csv", index=False)
+        assert run(files, tmp_path / "odd", people="new.csv") == 2
+        told = capsys.readouterr()
+        assert "'loan' has a missing value" in told.out
+        assert "'income' must hold numbers" in told.err
+        assert "A/0" not in told.out + told.err
 
     def test_a_row_that_cannot_be_read_is_told_by_the_status(self, files, tmp_path, capsys):
         people = pd.read_csv(files / "people.csv").head(3)

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from dear_plugin import DEAR, Schema
 from dear_plugin.command import model_of
-from dear_plugin.command.models import on_its_columns
+from dear_plugin.command.models import on_its_columns, wanted_class
 from dear_plugin.errors import InputError
 
 NEEDS_SKOPS = pytest.mark.skipif(find_spec("skops") is None, reason="skops is not installed")
@@ -67,3 +68,28 @@ def test_a_classifier_that_was_trained_on_fewer_columns_takes_frames_of_all():
     assert np.array_equal(own.predict_proba(frame), model.predict_proba(frame[["b", "a"]]))
     assert np.array_equal(own.predict(frame), model.predict(frame[["b", "a"]]))
     assert on_its_columns(np.mean) is np.mean
+
+
+@pytest.mark.parametrize(
+    ("classes", "text", "message"),
+    [
+        (["no", "yes"], "", "expected --want with the wanted class, one of no, yes"),
+        (["no", "yes"], "yess", "did you mean 'yes'"),
+        ([0, 1, 2], "", "one of 0, 1, 2"),
+    ],
+)
+def test_a_class_that_is_not_told_is_an_error_that_names_the_option(classes, text, message):
+    with pytest.raises(InputError, match=message):
+        wanted_class(fitted_to(classes), text)
+
+
+def test_the_wanted_class_is_a_label_of_the_model():
+    assert wanted_class(fitted_to([1, 2]), "2") == 2
+    assert wanted_class(fitted_to([0, 1]), "") is None
+
+
+def fitted_to(classes):
+    """A DEAR of a model of some classes."""
+    frame = pd.DataFrame({"income": [1, 2, 4, 7, 9, 20] * 10})
+    model = LogisticRegression().fit(frame, [classes[i % len(classes)] for i in range(60)])
+    return DEAR(model, Schema.infer(frame)).fit(frame)

@@ -46,6 +46,7 @@ COLUMNS = {
     "a missing level": (Levels, Kind.NUMERIC, levels([*SIZES, np.nan])),
 }
 EVERY = pytest.mark.parametrize("name", COLUMNS)
+SPECIAL = {key: {"x": [-9]} for key in ("nullable integers", "nullable amounts", "a code")}
 
 
 @EVERY
@@ -74,6 +75,18 @@ def test_a_column_says_what_is_made_of_its_amounts_and_what_limits_it(name):
     assert ("ranges" in feature.limited_by) == has_order == (not feature.categories)
     assert bool(feature.ranked) == (own is Levels)
     assert (feature.choices == ()) == (own is Number)
+
+
+@EVERY
+def test_a_cell_has_the_row_value_of_its_column_and_is_an_amount_of_numbers_alone(name):
+    own, _, column = COLUMNS[name]
+    (feature,) = schema = Schema.infer(pd.DataFrame({"x": column}), special=SPECIAL.get(name))
+    known = column[column.notna() & ~column.isin(feature.special)]
+    values = feature.read(known).values
+    assert [feature.place(cell) for cell in known] == values.tolist()
+    assert [feature.is_amount(cell) for cell in known] == [own is Number] * len(known)
+    assert not any(feature.is_amount(cell) for cell in column.drop(known.index))
+    assert [*schema.numbers] == ["x"] * (own is Number)
 
 
 def test_a_feature_of_other_attributes_is_of_their_kind():

@@ -306,3 +306,18 @@ class TestAmountsAsText:
     def test_whole_numbers_may_be_those_of_an_identifier(self, caplog):
         Schema.infer(pd.DataFrame({"x": [f"{at:05d}" for at in range(ROWS)]}))
         assert "column 'x' looks like an identifier by its values" in caplog.text
+
+
+def test_levels_that_differ_only_in_case_or_spaces_are_told(caplog):
+    levels = ["Wheat", "wheat ", "Maize", "RAPE SEED", "rapeseed", "Rye"] * 20
+    Schema.infer(pd.DataFrame({"crop": levels, "town": ["Ulm", "Bonn"] * 60}))
+    (told,) = [line for line in caplog.messages if "differ only in case" in line]
+    assert "column 'crop'" in told
+    assert "[['RAPE SEED', 'rapeseed'], ['Wheat', 'wheat ']]" in told
+    assert "excluded={'crop': [...]}" in told
+
+
+@pytest.mark.parametrize("unknown", ["?", "Unknown", "k.A.", "keine Angabe", "not stated"])
+def test_levels_that_say_nothing_is_known_are_neither_entered_nor_left(unknown):
+    schema = Schema.infer(pd.DataFrame({"town": ["Ulm", "Bonn", unknown, "Linz"] * 20}))
+    assert schema.features[0].special == (unknown,)

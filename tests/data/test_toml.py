@@ -165,3 +165,21 @@ def test_what_does_not_fit_is_an_error(frame, tmp_path, text, message):
 def test_a_missing_file_is_an_error(frame, tmp_path):
     with pytest.raises(SchemaError, match="expected a TOML file"):
         Schema.from_toml(tmp_path / "absent.toml", frame)
+
+
+def test_a_feature_that_is_none_is_named_with_the_closest_and_without_others(frame, tmp_path):
+    """The feature of three dummies was called unknown, too."""
+    path = tmp_path / "schema.toml"
+    path.write_text('[features.amuont]\nunit = "euros"\n[features.third]\nimmutable = true\n')
+    with pytest.raises(
+        SchemaError, match=r"schema\.toml: \[features\]: .*'amuont' \(did you mean"
+    ):
+        Schema.from_toml(path, frame)
+    path.write_text('[features.amount]\nuint = "euros"\n')
+    with pytest.raises(SchemaError, match=r"schema\.toml: features\.amount: unknown keys: 'uint'"):
+        Schema.from_toml(path, frame)
+
+
+def test_what_costs_1_is_written_without_an_exponent(tmp_path):
+    Schema.infer(pd.DataFrame({"sum": np.linspace(0, 263_612, 500)})).to_toml(tmp_path / "a.toml")
+    assert "# cost = 1 # of a change by 258,900" in (tmp_path / "a.toml").read_text()

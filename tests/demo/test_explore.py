@@ -73,6 +73,26 @@ def test_the_command_serves_refused_applicants_of_a_data_set(monkeypatch):
     assert (repr(page), port, how) == ("Explorer(5 applicants)", 5006, {"open_browser": False})
 
 
+def test_the_wanted_class_is_named_as_in_letters(saved, monkeypatch, capsys):
+    """A model with classes of other names had a page without ways."""
+    pytest.importorskip("panel")
+    from dear_plugin.page import Explorer
+
+    rows, shown = load_loan(500).frame, []
+    decided = np.where(rows["approved"] == 1, "granted", "declined")
+    model = LogisticRegression().fit(rows[["savings", "income"]], decided)
+    joblib.dump(model, "model.joblib")
+    monkeypatch.setattr(Explorer, "show", lambda page, *given, **how: shown.append(page._given[2]))
+    files = [f"--{name}={path}" for name, path in saved.items()]
+    command = ["explore", *files, "--model", "model.joblib", "--trust", "--port", "5006"]
+    assert main(command) == 2
+    assert "expected --want with the wanted class, one of declined, granted" in (
+        capsys.readouterr().err
+    )
+    assert main([*command, "--want", "granted"]) == 0
+    assert shown == ["granted"]
+
+
 def test_a_model_that_names_its_columns_is_asked_with_these_and_cases_are_texts(saved, tmp_path):
     """scikit-learn refused the other columns; "007" became 7."""
     rows = load_loan(500).frame

@@ -68,7 +68,7 @@ class Measured:
 
     def draw(self, rows=None, **options):
         held = self.held if rows is None else rows
-        return fidelity.draw(self.decoders, self.encoder, self.sets, held, **options)
+        return fidelity.draw(self.decoders, self.sets, held, **options)
 
     @property
     def dependence(self):

@@ -192,23 +192,23 @@ class TestAdvice:
     """Answers that count on indirect changes, without an order of causes."""
 
     def answers(self, mixed, tiers=()):
-        """A method whose answers succeed only with their indirect changes."""
+        """A question, and answers that succeed only with their indirect changes."""
         schema = replace(mixed.schema, tiers=tiers)
         method = Nearest(mixed.net, schema).fit(mixed.frame)
-        spread, whole = method._spread, torch.ones
-        method._spread = lambda case, proposal: replace(
-            spread(case, proposal), reliance=whole(len(case), dtype=torch.float64)
-        )
-        return method
+        result = method.generate(mixed.refused(3))
+        whole = torch.ones(len(result), dtype=torch.float64)
+        spread = replace(result.spread, reliance=whole)
+        return result.question, (result.proposal, result.success, result.scores, spread)
 
     def test_the_log_names_the_argument_once(self, mixed, caplog):
-        method = self.answers(mixed)
+        question, answers = self.answers(mixed)
         for _ in range(2):
-            _ = method.generate(mixed.refused(3)).actions
+            question.credibility(*answers)
         assert [r.getMessage().count("tiers=[[...], [...]]") for r in caplog.records] == [1]
 
     def test_with_tiers_there_is_none(self, mixed, caplog):
-        _ = self.answers(mixed, [["age"]]).generate(mixed.refused(3)).actions
+        question, answers = self.answers(mixed, [["age"]])
+        question.credibility(*answers)
         assert not caplog.records
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Constraints, Search
+from dear_plugin import DEAR, Constraints, Schema, Search
 from dear_plugin.errors import ConstraintError, InputError
 from dear_plugin.paper import Autoencoder, Design, Training
 
@@ -79,7 +79,7 @@ class TestOutcome:
         near = fitted.with_search(Search.cheapest()).generate(query).direct
         told = fitted.apply(query, near)
         goal = told.question.case.goal
-        asked = fitted.search.margin * goal.unit(fitted.trained.scores)
+        asked = fitted.search.margin * goal.unit(fitted.trained.scored[1])
         short = (told.success & told.acts & (goal.margin(told.scores) < asked)).numpy()
         assert short.any()
         assert not told.actions["credible"][short].any()
@@ -186,6 +186,13 @@ class TestActionsThatAreNotAdmissible:
         result = fitted.apply(query, {"income": 95.0, "town": "A"})
         assert not result.actions["success"].any()
         assert result.actions["reason"].str.contains("income may not become 95, only").all()
+
+    def test_a_code_that_no_action_enters_is_told_as_it_is(self):
+        debt = pd.Series([*range(10, 60), *[-9] * 10], name="debt", dtype=float)
+        schema = Schema.infer(debt.to_frame(), special={"debt": [-9]})
+        dear = DEAR(lambda rows: (rows["debt"] < 20) * 1.0, schema).fit(debt.to_frame())
+        result = dear.apply(debt.iloc[[40]].to_frame(), {"debt": -9})
+        assert result.actions["reason"].tolist() == ["debt may not become -9"]
 
 
 class TestInvalidArguments:

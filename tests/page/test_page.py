@@ -1,6 +1,7 @@
 """What the page shows, without a browser: every kind of model, target and feature."""
 
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -414,6 +415,24 @@ class TestKindsOfModelsAndFeatures:
         assert out["curve"]["score"] == "Predicted value"
         assert out["ways"][0]["wanted"] == [pytest.approx(model(rows).iloc[0] * 1.2), None]
         assert Visit(value, rows, Target.of_range(low=90.0)).shown["letter"]
+
+    def test_values_are_written_as_letters_write_them(self):
+        """A year was 1,980, a truth value False, and an amount 13900 euros."""
+        n = 400
+        frame = pd.DataFrame(
+            {
+                "founded": 1900 + np.arange(n) % 100,
+                "insured": 12_000.0 + 10 * np.arange(n),
+                "barn": np.arange(n) % 3 == 0,
+            }
+        )
+        model = lambda rows: (rows["insured"] / 30_000).clip(0, 1)  # noqa: E731
+        schema = Schema.infer(frame, units={"insured": "euros"}, immutable=["founded", "barn"])
+        visit = Visit(DEAR(model, schema).fit(frame), frame.iloc[[41]])
+        assert visit.shown["fixed"] == "founded 1941 · barn no"
+        assert visit.feature("insured")["now"] == "12,410 euros"
+        (line,) = visit.shown["ways"][0]["lines"]
+        assert re.fullmatch(r"12,410 → \d\d,\d{3} euros", line["text"])
 
     def test_an_applicant_who_is_accepted_or_cannot_be_read(self, loans):
         dear, rows = loans

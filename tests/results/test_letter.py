@@ -11,7 +11,7 @@ from dear_plugin import DEAR, Constraints, Feature, Kind, LetterTemplate, Schema
 from dear_plugin.datasets import load_loan
 from dear_plugin.errors import InputError, SettingError
 from dear_plugin.results.letter import FOLDER, LOOKED_AT, MOST_WORDS
-from dear_plugin.results.told import advisable, told
+from dear_plugin.results.stated import advisable, stated
 
 WORDS = LetterTemplate.of("en")
 DATA = load_loan(3_000)
@@ -63,7 +63,10 @@ class TestWhatItSays:
         assert letter.startswith(WORDS["decided"])
         assert re.search(r"\nTo get the decision you want, reduce the loan from [\d,]+ to", letter)
         assert re.search(r"euros\. Then the term will usually fall to about \d+ m", letter)
-        assert re.search(r"This is enough only with the term at \d+ months or less\.", letter)
+        assert re.search(
+            r"alone is not enough, but it is with the term at \d+ months or less \(now \d+\)\.",
+            letter,
+        )
         assert letter.endswith(WORDS["caution"])
 
     def test_one_of_two_numbers_has_its_unit(self):
@@ -162,7 +165,7 @@ class TestRowsWithoutAdvice:
         none = many.letter().str.startswith(WORDS["none"]).to_numpy()
         for rank in many.ranks(LOOKED_AT):
             good = [at for at in np.flatnonzero(none) if advisable(rank, at)]
-            assert told(rank, good) == [None] * len(good)
+            assert stated(rank, good) == [None] * len(good)
 
     def test_a_row_that_cannot_be_read(self, mixed, fitted):
         rows = mixed.frame.head(2).assign(town=["Atlantis", "A"])

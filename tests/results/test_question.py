@@ -33,7 +33,7 @@ def model(mixed):
 @pytest.fixture(scope="module")
 def dear(model, mixed):
     dear = DEAR(model, mixed.schema, search=Search(max_features=1)).fit(mixed.frame)
-    _ = dear.trained.scores
+    _ = dear.trained.scored
     # The consistency of a kind of change is computed once for each feature.
     _ = dear.generate(mixed.refused(30)).alternatives(3)
     return dear
@@ -55,7 +55,7 @@ def test_ranks_are_written_and_measured_together_with_the_values_of_each(dear, m
     assert len(ranks) > 2
     at = [rank.acts.nonzero()[:, 0] for rank in ranks]
     before = model.calls
-    actions = Recourses.joined(ranks, at).actions
+    actions = Recourses.gathered(ranks, at).actions
     # All resamples, then the shares of what follows.
     assert model.calls - before <= 2
     each = [rank.select(idx).actions for rank, idx in zip(ranks, at, strict=True)]

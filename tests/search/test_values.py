@@ -9,6 +9,7 @@ from torch import nn
 from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
 from dear_plugin.data.columns import column_limits
 from dear_plugin.decoders import Decoders, Sample, Transport
+from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import admissible
@@ -49,7 +50,7 @@ def world(frame, encoder):
     model = Classifier(nn.Linear(encoder.d, 1), encoder)
     decoders = Decoders(Transport(), Sample(encoder.rows(frame), encoder), sets.members)
     decoders.fit(sets.members)
-    return {"sets": sets, "decoders": decoders, "classifier": model}
+    return {"sets": sets, "trained": Trained(encoder.rows(frame), model, decoders=decoders)}
 
 
 @pytest.fixture(scope="module")

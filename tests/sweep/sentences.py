@@ -253,11 +253,12 @@ class Reader:
         is_so = re.search(r"By definition, this sets (.*?)\.(?: |$)", letter)
         pattern = r"{name} to (?:at (?:most|least) )?(?P<new>{number})"
         forced = told(pattern, is_so[1], frame) if is_so else {}
-        only = re.search(r"This is enough only with (.*?)\.(?: |$)", letter)
+        only = re.search(r"alone is not enough, but it is with (.*?)\.(?: |$)", letter)
         ends = r"{name} at (?P<new>{number}) or (?:less|more)"
         needed = told(ends, only[1], frame) if only else {}
         needed |= told(r"{name} being (?P<new>\w+)", only[1], frame) if only else {}
         yield "what the letter says is refused", not self.accepted(acts, forced, needed)
+        yield "alone is not enough, and accepted", only and self.accepted(acts, forced)
         if "Nothing else has to change" in letter:
             yield "something else has to change", bool(forced or needed)
             yield "nothing else, and refused", not self.accepted(acts)

@@ -15,11 +15,10 @@ import pandas as pd
 
 from dear_plugin.data.definitions import lookups as tables
 from dear_plugin.data.definitions.forms import Fit
-from dear_plugin.data.definitions.functions import fits, stated_forms
+from dear_plugin.data.definitions.functions import fits, stated_forms, switched
 from dear_plugin.data.definitions.numbers import Numbers
 from dear_plugin.data.definitions.orders import implied, orders
 from dear_plugin.data.definitions.scale import Scale
-from dear_plugin.data.definitions.switched import switched
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.relations import Lookup, Relation, in_words
 from dear_plugin.errors import SchemaError, unknown

@@ -7,12 +7,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+import torch
 
-from dear_plugin.data.definitions.evidence import ERRORS, is_kept
-from dear_plugin.data.definitions.numbers import Array, Indices, Rows
+from dear_plugin.data.definitions.numbers import Indices
 from dear_plugin.data.definitions.scale import Scale
+from dear_plugin.data.kinds.cells import Array, Mask
 from dear_plugin.data.relations import Relation
 
+# The share of rows that may break a definition, also among those in which a column has not its
+# commonest value; the share if all have so few values that many rows keep it by chance.
+ERRORS, FEW_ERRORS, FEW_VALUES = 0.03, 0.005, 12
 # Factors are fractions with the first of these denominators that fits, powers are halves; a
 # logarithm has one of these bases.
 DENOMINATORS, HALVES, BASES = (1, 12, 100), (2,), (np.e, 10.0, 2.0)
@@ -80,7 +84,7 @@ def near_form(
 
 
 def _computed(
-    scale: Scale, here: Rows, y: int, others: Indices, weights: Array, coarse: float
+    scale: Scale, here: Mask, y: int, others: Indices, weights: Array, coarse: float
 ) -> Fit | None:
     """The relation solved for the column that is computed from the others.
 
@@ -138,7 +142,7 @@ def _simple(scale: Scale, weights: Array) -> Iterator[Array]:
 
 
 def _kept(
-    scale: Scale, here: Rows, y: int, others: Indices, weights: Array, coarse: float
+    scale: Scale, here: Mask, y: int, others: Indices, weights: Array, coarse: float
 ) -> Fit | None:
     """The relation if the rows here keep it, up to the rounding of y, or also of others."""
     t, x, raw = scale.own[here, y], scale.others[here][:, others], scale.raw[here]
@@ -159,3 +163,37 @@ def _kept(
             found = scale.relation(y, others.tolist(), weights, constant)
             return Fit(replace(found, error=float(error)), float(off.mean()), level == 2)
     return None
+
+
+def fitted(x: Array, t: Array) -> tuple[Array, Array, float]:
+    """Weights, (m,), residuals, (n,), and the size of all residuals but errors."""
+    design = torch.from_numpy(np.column_stack([np.ones(len(t)), x, t]))
+    kept, most = torch.ones(len(t), dtype=torch.bool), int((1.0 - ERRORS) * (len(t) - 1))
+    for _ in range(2):
+        # Of torch: numpy's has all threads, which wait for each other beside busy cores.
+        some = design[kept]
+        weights = torch.linalg.lstsq(some[:, :-1], some[:, -1:], driver="gelsd").solution
+        residual = design[:, -1] - (design[:, :-1] @ weights)[:, 0]
+        size = residual.abs().kthvalue(most + 1).values
+        kept = residual.abs() <= size
+    return weights[:, 0].numpy(), residual.numpy(), float(size)
+
+
+def is_kept(off: Mask, columns: Array) -> bool:
+    """Whether rows keep a relation, also those with another than the commonest value."""
+    counted = [np.unique(v, return_counts=True) for v in columns.T]
+    few = all(len(distinct) <= FEW_VALUES for distinct, _ in counted)
+    if off.mean() > (FEW_ERRORS if few else ERRORS):
+        return False
+    for v, (distinct, counts) in zip(columns.T, counted, strict=True):
+        rare = off[v != distinct[counts.argmax()]]
+        if len(rare) < 10 or rare.mean() > ERRORS:
+            return False
+    return True
+
+
+def follows(row: Array, span: Array) -> bool:
+    """Whether a relation is a combination of others."""
+    size = np.maximum(np.abs(span).max(0, initial=0.0), np.abs(row)) + 1e-12
+    again = np.linalg.lstsq((span / size).T, row / size, rcond=None)[0] @ (span / size)
+    return bool(np.abs(again - row / size).max() <= 1e-3)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from dear_plugin.data.definitions.evidence import fitted, follows
-from dear_plugin.data.definitions.forms import Fit, exact_form, near_form, zeros_agree
-from dear_plugin.data.definitions.scale import Scale
+from dear_plugin.data.definitions.forms import (
+    FEW_ERRORS,
+    Fit,
+    exact_form,
+    fitted,
+    follows,
+    near_form,
+    zeros_agree,
+)
+from dear_plugin.data.definitions.numbers import Numbers
+from dear_plugin.data.definitions.scale import FIT_ROWS, Scale
 from dear_plugin.data.relations import Relation
 
 # The least rows, and the least share of known values; the most columns that a sum adds.
@@ -45,6 +54,24 @@ def stated_forms(scale: Scale, y: int, others: list[int]) -> Iterator[Relation]:
         near = near_form(scale, y, others, weights, residual)
         fits = [fit.relation for fit in (exact, near) if fit]
         yield from (each for each in fits if len(each.others) == len(others))
+
+
+def switched(numbers: Numbers) -> list[Relation]:
+    """The numbers that are another one, or 0 where a flag is."""
+    table, names, found = numbers.values[:FIT_ROWS], numbers.names, []
+    flags = np.flatnonzero(numbers.flags).tolist()
+    for y in range(len(names)) if flags else ():
+        known = ~np.isnan(table) & ~np.isnan(table[:, [y]])
+        on = known & (table[:, [y]] != 0.0)
+        same = (on & np.isclose(table, table[:, [y]])).sum(0) >= np.maximum(10, 0.99 * on.sum(0))
+        for x in np.flatnonzero(same & ((known & ~on & (table != 0.0)).sum(0) >= 10)).tolist():
+            here = known[:, x]
+            product = table[here][:, flags] * table[here][:, [x]]
+            agree = ((product != 0.0) == on[here][:, [x]]).mean(0) >= 1.0 - FEW_ERRORS
+            both = [f for f, ok in zip(flags, agree, strict=True) if ok and f not in (x, y)][:1]
+            product = Relation(names[y], (), weights=(1.0, 1.0), log=True, high=0.0)
+            found += [replace(product, others=(names[x], names[f])) for f in both]
+    return found
 
 
 def _fit(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit | None]:

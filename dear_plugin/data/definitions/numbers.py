@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dear_plugin._lazy import lazy
 from dear_plugin.data.codes import gross
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.kinds.cells import Array, Mask
 from dear_plugin.data.kinds.number import ordinary_values
 
 # The rows that are looked at, and the least known values of a column. The largest number, and the
 # inverse of the smallest, of which squares can be summed.
 ROWS, FEWEST, LARGEST = 4000, 20, 1e100
 
-Array = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
 
 
@@ -53,10 +53,10 @@ class Numbers:
         table = np.array([*found.values()]).reshape(len(found), len(at)).T
         return cls((*found,), table, np.array(units))
 
-    def only(self, some: list[int]) -> Numbers:
-        """Those at some positions."""
-        names = tuple(self.names[j] for j in some)
-        return Numbers(names, self.values[:, some], self.units[some])
+    @lazy
+    def flags(self) -> Mask:
+        """(m,) bool, those that are 0 or 1."""
+        return np.array([{*np.unique(v[~np.isnan(v)])} == {0.0, 1.0} for v in self.values.T], bool)
 
 
 def _values(column: pd.Series, feature: Feature) -> Array:

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dear_plugin.data.definitions.numbers import Array, Numbers
+from dear_plugin.data.definitions.numbers import Numbers
+from dear_plugin.data.kinds.cells import Array
 from dear_plugin.data.relations import Relation
 
-# Rows that break an order by more than the usual distance are errors, at most this share.
+# Mask that break an order by more than the usual distance are errors, at most this share.
 ERRORS = 0.025
 # Values are near if they differ by this share of the smaller central range; the least share of
 # near rows, and if the names share a word. Values are close if they differ by this share of the
@@ -37,8 +38,8 @@ def orders(numbers: Numbers, skipped: Iterable[str]) -> list[Relation]:
     known, low = ~np.isnan(table), np.nanmin(table, 0) if table.size else np.zeros(0)
     some = np.nanquantile(table, np.linspace(0, 1, 50), 0).T if table.size else table.T
     unit = np.subtract(*np.nanquantile(table, (0.95, 0.05), 0)) if table.size else low
-    flag = np.array([set(np.unique(v[~np.isnan(v)])) == {0.0, 1.0} for v in table.T])
     words, skipped, found = [_words(name) for name in names], {*skipped}, []
+    flag = numbers.flags
     for i in [j for j, name in enumerate(names) if name not in skipped]:
         a, head = table[:, i], table[:HEAD]
         both = known[:HEAD] & known[:HEAD, [i]]

@@ -8,11 +8,12 @@ import numpy as np
 import torch
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.definitions.numbers import Array, Numbers, Rows
+from dear_plugin.data.definitions.numbers import Numbers
+from dear_plugin.data.kinds.cells import Array, Mask
 from dear_plugin.data.relations import Relation
 
 # The rows that are looked at.
-ROWS = 1000
+FIT_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Scale:
     @classmethod
     def all(cls, numbers: Numbers) -> tuple[Scale, ...]:
         """Sums, products, and the logarithms of numbers with 0 or 1 added."""
-        raw, none = numbers.values[:ROWS], Relation("", (), weights=(), high=0.0)
+        raw, none = numbers.values[:FIT_ROWS], Relation("", (), weights=(), high=0.0)
         log, log1 = (np.log(np.where(raw + c > 0.0, raw + c, np.nan)) for c in (0.0, 1.0))
         return (
             cls(numbers, raw, raw, none),
@@ -47,18 +48,18 @@ class Scale:
         """The number of columns (m)."""
         return len(self.numbers.names)
 
-    def rows(self, columns: list[int]) -> Rows:
+    def rows(self, columns: list[int]) -> Mask:
         """(n,) bool, the rows that have the first column, and the others to explain it."""
         known = ~np.isnan(self.own[:, columns[0]])
-        out: Rows = known & ~np.isnan(self.others[:, columns[1:]]).any(1)
+        out: Mask = known & ~np.isnan(self.others[:, columns[1:]]).any(1)
         return out
 
-    def target(self, here: Rows, y: int) -> Array:
+    def target(self, here: Mask, y: int) -> Array:
         """(n,) a column less its mean; 0 in other rows."""
         out: Array = np.where(here, self.own[:, y], 0.0)
         return np.where(here, out - out.sum() / max(here.sum(), 1), 0.0)
 
-    def linked(self, target: Array, here: Rows) -> Array:
+    def linked(self, target: Array, here: Mask) -> Array:
         """(m,) the size of the correlations of columns with a target, (n,), in the rows here."""
         size = np.sqrt((target**2).sum() * _product(here.astype(np.float64), self._squares))
         sums = np.abs(_product(target, self._centred))
@@ -86,7 +87,7 @@ class Scale:
     @property
     def raw(self) -> Array:
         """(n, m) the numbers."""
-        return self.numbers.values[:ROWS]
+        return self.numbers.values[:FIT_ROWS]
 
     @property
     def is_product(self) -> bool:

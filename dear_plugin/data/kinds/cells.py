@@ -15,6 +15,7 @@ import pandas as pd
 MOST, MOST_LETTERS = 5, 60
 
 Array = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
 Reasons = Iterator[tuple[int, str]]
 
 

@@ -13,14 +13,13 @@ from itertools import chain, takewhile
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
 
 from dear_plugin.data.attributes import Kind
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.kinds.cells import Array, Reading
+from dear_plugin.data.kinds.cells import Array, Mask, Reading
 from dear_plugin.data.kinds.labels import NEW, Labels
 from dear_plugin.errors import SchemaError, shown, unknown
 
@@ -32,7 +31,6 @@ SEPARATORS, CLOSING = "_=.:- |/[(", "])"
 MOST_NAMED = 3
 
 Names = tuple[str, ...]
-Mask = npt.NDArray[np.bool_]
 
 
 class Dummies(Labels):
@@ -42,6 +40,13 @@ class Dummies(Labels):
     def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
         """Categories in several columns."""
         return kind != Kind.NUMERIC and bool(given.get("dummies"))
+
+    def __post_init__(self) -> None:
+        """What is stated of all columns is stated of each."""
+        super().__post_init__()
+        whole = {name: getattr(self, name) for name in ("immutable", "cost", "actionable")}
+        own = tuple(replace(each, **whole) for each in self.dummies)
+        object.__setattr__(self, "dummies", own)
 
     def read_frame(
         self, frame: pd.DataFrame, accepted: Array | None = None, before: Array | None = None
@@ -180,7 +185,7 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
         )
     only = [f.name for f in own if not _may_be(f, 0)]
     barred = [f.name for f in own if not _may_be(f, 1) or (only and f.name not in only)]
-    feature = Dummies(
+    return Dummies(
         name,
         Kind.CATEGORICAL,
         categories=levels,
@@ -194,7 +199,6 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
         cost=max(costs, default=1.0),
         dummies=tuple(own),
     )
-    return restated(feature)
 
 
 def kept(features: Iterable[Feature], before: Iterable[Feature]) -> tuple[Feature, ...]:
@@ -207,17 +211,6 @@ def kept(features: Iterable[Feature], before: Iterable[Feature]) -> tuple[Featur
         )
         for each in features
     )
-
-
-def restated(feature: Feature) -> Feature:
-    """A feature whose columns have what is stated of all of them."""
-    return replace(feature, dummies=tuple(stated(feature))) if feature.dummies else feature
-
-
-def stated(feature: Feature) -> Iterable[Feature]:
-    """The columns of a feature, with what is stated of all of them."""
-    whole = {name: getattr(feature, name) for name in ("immutable", "cost", "actionable")}
-    return [replace(each, **whole) for each in feature.dummies] or [feature]
 
 
 def _may_be(flag: Feature, value: int) -> bool:

@@ -5,6 +5,7 @@ A feature of one or two labels is one encoded column; of more, or with a missing
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
 from itertools import repeat
@@ -24,7 +25,9 @@ from dear_plugin.data.kinds.remedies import OTHERS, line
 from dear_plugin.errors import InputError, SchemaError
 
 # Labels, in lower case, that say that a value is not known.
-NOT_KNOWN = {"", "?", "n/a", "nan", "null", "unknown", "not known", "missing", "not available"}
+NOT_KNOWN = {"", "?", "n/a", "nan", "null", "unknown", "not known", "missing", "not available"} | {
+    *("no answer", "not stated", "k.a.", "k. a.", "keine angabe", "unbekannt"),
+}
 FLAGS = {("0", "1"), ("0.0", "1.0"), ("False", "True")}
 # Row values of labels that no training row has begin here and are distinct below twice MOST_CODES.
 # The latest MOST_KEPT labels are kept.
@@ -115,6 +118,11 @@ class Labels(Feature):
         """See `Column`; the first and the last position, whatever the dtype."""
         return *self.ends, 0
 
+    def place(self, cell: Any) -> Any:
+        """See `Column`; of a missing cell the position of the missing level."""
+        label = None if pd.isna(cell) is True else cell
+        return float(self.categories.index(label)) if label in self.categories else math.nan
+
     def values(self, column: Tensor) -> Tensor:
         """See `Column`; the positions of all labels, whatever those of training rows are."""
         return self.label_values.to(column)
@@ -188,7 +196,10 @@ class Labels(Feature):
 def never_seen(feature: Feature, column: pd.Series, values: Array, bad: Array) -> Reading:
     """The reading of a column, (n,), where `bad`, (n,) bool, are labels that are unknown."""
     got, where = named(dict.fromkeys(map(repr, column[bad].astype(object)))), column.index[bad]
-    expected = f"one of {named(map(repr, feature.choices))}"
+    known = (
+        "those of the training rows" if feature.identifier else named(map(repr, feature.choices))
+    )
+    expected = f"one of {known}"
     complaint = (
         f"column {feature.name!r} has values never seen: {got} (first rows"
         f" {where[:3].tolist()}); expected {expected}"

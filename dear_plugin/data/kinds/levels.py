@@ -71,10 +71,10 @@ class Levels(Ordinal):
         """See `Feature`; the missing one is last."""
         return (*self.levels, None)
 
-    def place(self, label: Any) -> Any:
-        """See `Column`."""
-        known = isinstance(label, Hashable) and label in self.levels
-        return float(self.levels.index(label)) if known else label
+    def place(self, cell: Any) -> Any:
+        """See `Column`; numbers, such as ends of ranges, are places."""
+        known = isinstance(cell, Hashable) and cell in self.levels
+        return float(self.levels.index(cell)) if known else cell
 
     def read_cells(self, column: pd.Series, accepted: Array | None) -> Reading:
         """See `Column`; new labels have no place."""

@@ -114,6 +114,10 @@ class Number(Ordinal):
         """Whether it has the values 0 and 1."""
         return self.bounds == (0.0, 1.0) and self.precision == 0 and not self.special_levels
 
+    def is_amount(self, cell: Any) -> bool:
+        """See `Column`."""
+        return not (pd.isna(cell) or cell in self.special)
+
     def read_cells(self, column: pd.Series, accepted: Array | None) -> Reading:
         """See `Column`; new ones are numbers like others."""
         known = unboxed(column)

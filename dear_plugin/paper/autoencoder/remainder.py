@@ -24,12 +24,12 @@ def add_change(networks: Networks, x: Tensor, outputs: Tensor, ties: Tensor) -> 
     encoder = networks.encoder
     first = outputs[..., list(encoder.starts)]
     out = _shift_numbers(networks, x, first[:, 1:] - first[:, :1], ties)
-    for j, (start, feature) in enumerate(zip(encoder.starts, encoder.schema, strict=True)):
-        if feature.categories:
-            shares = outputs[..., start : start + feature.columns]
-            if not encoder.blocks[j]:
-                shares = torch.cat([1.0 - shares, shares], -1)
-            out[..., j] = _categories(x[..., j], shares, ties[..., j])
+    for j in encoder.labelled.nonzero()[:, 0].tolist():
+        start = encoder.starts[j]
+        shares = outputs[..., start : start + encoder.features[j].columns]
+        if not encoder.blocks[j]:
+            shares = torch.cat([1.0 - shares, shares], -1)
+        out[..., j] = _categories(x[..., j], shares, ties[..., j])
     return out
 
 

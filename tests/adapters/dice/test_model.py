@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from dear_dice import DiceDEAR
 from dear_dice.model import Host
+from dear_dice.query import number_of
 from dear_plugin import Search
 from tests.adapters.dice.asked import answers, examples
 from tests.thresholded import Thresholded
@@ -196,7 +197,7 @@ class TestSklearn:
 
     def test_text_in_the_place_of_a_number(self, loan, sklearn_model):
         with pytest.raises(UserConfigValidationException, match=r"class \(0, 1\), got '1'"):
-            Host(sklearn_model, loan.data).number_of("1")
+            number_of("1", Host(sklearn_model, loan.data))
 
     @pytest.mark.parametrize("count", [1, 10])
     def test_categories_that_are_numbers_and_truths(self, count, loan):

@@ -3,11 +3,10 @@
 import pandas as pd
 import torch
 
-from dear_plugin import Encoder, Schema
-from dear_plugin.evaluation.costs import split
+from dear_plugin import Encoder, Proposal, Schema
 
 
-class TestSplit:
+class TestCosts:
     def test_a_known_split(self):
         frame = pd.DataFrame(
             {"money": [0.0, 5.0, 10.0], "town": ["A", "B", "C"], "owner": [0, 1, 1]}
@@ -16,12 +15,13 @@ class TestSplit:
         x = encoder.rows(frame.iloc[[0, 0]])
         reached = encoder.rows(frame.iloc[[1, 2]])
         direct = torch.tensor([[True, False, False], [False, True, True]])
-        own, rest = split(encoder, x, reached, direct)
+        proposal = Proposal(reached, direct, torch.zeros(2), ["", ""])
+        own, rest = proposal.costs(x, encoder, None)
         # Half of the range; another town (1) and another owner value (1).
         assert own.tolist() == [0.5, 2.0]
         assert rest.tolist() == [2.0, 1.0]
         # What follows is not paid for.
         costs = torch.tensor([[4.0, 7.0, 7.0], [9.0, 0.5, 3.0]])
-        own, rest = split(encoder, x, reached, direct, costs)
+        own, rest = proposal.costs(x, encoder, costs)
         assert own.tolist() == [2.0, 3.5]
         assert rest.tolist() == [2.0, 1.0]

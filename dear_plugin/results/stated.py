@@ -1,10 +1,10 @@
-"""Told: answers in; what a letter tells of them, or what stands in the way, out."""
+"""Stated: answers in; what a letter states of them, or what stands in the way, out."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import product
+from itertools import compress, product
 from typing import Any
 
 import pandas as pd
@@ -19,9 +19,9 @@ from dear_plugin.results.result import Result
 from dear_plugin.search.settings import CRITERIA
 
 # Significant digits of amounts, None for the exact value, and how many of the changes that must
-# follow are named: what the model accepts first is told.
+# follow are named: what the model accepts first is stated.
 DIGITS: tuple[int | None, ...] = (2, 3, None)
-NAMED = (1, 2, 3)
+NAMED = (0, 1, 2, 3)
 MOST_USUAL = 2
 # An indirect change is named from this many standard deviations of the training rows on.
 LEAST_NAMED = 0.1
@@ -33,11 +33,11 @@ USUAL_DIGITS = 3
 FAR, FEW, FARTHEST = 0.5, 2, {True: 0.4, False: 0.5}
 
 
-def told(result: Result, positions: Sequence[int]) -> list[list[Line] | None]:
-    """The lines that a letter tells of the answers at m positions; None where none can be.
+def stated(result: Result, positions: Sequence[int]) -> list[list[Line] | None]:
+    """The lines that a letter states of the answers at m positions; None where none can be.
 
     Actions and bounds have round amounts; what these force has its value in `alone`; what must
-    follow has its bound in `least`. The row that has just what is told is accepted by the user's
+    follow has its bound in `least`. The row that has just what is stated is accepted by the user's
     model, as is the row that has everything that is expected to follow.
     """
     found: dict[int, list[Line]] = {}
@@ -66,7 +66,7 @@ def moderate(result: Result, at: int) -> bool:
 
 
 def advisable(result: Result, at: int) -> bool:
-    """Whether an answer may be told as advice: it is moderate and credible, and nothing is open.
+    """Whether an answer may be stated as advice: it is moderate and credible, and nothing is open.
 
     No part of what follows undoes it, and what must follow has a known direction, and is an effect
     or a choice of the applicant.
@@ -80,7 +80,7 @@ def advisable(result: Result, at: int) -> bool:
 def hindrance(result: Result, at: int) -> tuple[str, list[str]]:
     """What stands in the way of advice: the name of a sentence, and features in words."""
     schema, lines = result.encoder.schema, result.lines[at]
-    fixed = [f for f in schema if f.name in result.obstacles.iloc[at].split(" + ")]
+    fixed = [*compress(schema, result.in_the_way[at].tolist())]
     named = _named(schema)
     # What is immutable, such as an age, is no matter of advice.
     parts = {part for f in fixed for part in _determining(result, f, at)}
@@ -127,7 +127,7 @@ def rare_values(result: Result, at: int) -> list[str]:
 
 
 def far_changes(result: Result, at: int) -> list[str]:
-    """What an answer acts on, where that goes farther than most people can, in words."""
+    """What an answer acts on, where that goes farther than most rows could, in words."""
     return far_of(*(amount for _, *amount in _amounts(result, at)))
 
 
@@ -149,7 +149,7 @@ def far_of(*amounts: Sequence[Any]) -> list[str]:
 
 
 def unsure_needs(result: Result, at: int) -> list[str]:
-    """What must follow, though nobody can say that it does, in words."""
+    """What must follow, though it is not known that it does, in words."""
     effects = result.encoder.schema.causal_order.is_stated
     return [
         line.label
@@ -206,7 +206,7 @@ def _is_choice(result: Result, at: int, line: Line) -> bool:
 
 
 def _draft(result: Result, at: int, digits: int | None, most: int) -> list[Line]:
-    """What may be told of an answer, with some digits and some of the changes that must follow."""
+    """What may be stated of an answer, with some digits and changes that must follow."""
     schema = result.encoder.schema
     acts = [_farther(line, digits) for line in result.lines[at] if line.kind == "direct"]
     must = [_bound(line, digits) for line in needs(result, at)[:most]]
@@ -239,7 +239,7 @@ def _usual(line: Line, digits: int, *, needed: bool) -> Line:
 
 def _bound(line: Line, digits: int | None) -> Line:
     """Up to where a change must follow."""
-    if not (is_amount(line.of, line.old) and is_amount(line.of, line.least)):
+    if not is_amount(line.of, line.old, line.least):
         return line
     old, new = float(line.old), float(line.new)
     part = rounded(line.of, old, float(line.least), digits, away=1)
@@ -247,20 +247,21 @@ def _bound(line: Line, digits: int | None) -> Line:
 
 
 def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] | None]:
-    """What is told where the model accepts it, without and with all that is expected to follow.
+    """What is stated where the model accepts it, without and with all that is expected to follow.
 
-    With what the told action forces, unless what must follow moves that, too.
+    With what the stated action forces, unless what must follow moves that, too.
     """
     reached, direct, x = result.proposal.rows, result.proposal.direct, result.x
     index, needed = result.encoder.schema.index, torch.zeros_like(direct)
     acts = [[(line, line.new) for line in draft if line.kind == "direct"] for draft in drafts]
     musts = [[(line, line.least) for line in draft if line.is_needed] for draft in drafts]
-    whole = result.repaired(_written(result, reached, acts))
-    least = result.repaired(_written(result, torch.where(direct, reached, x), acts))
+    repaired = result.question.repaired
+    whole = repaired(_written(result, reached, acts), direct)
+    least = repaired(_written(result, torch.where(direct, reached, x), acts), direct)
     alone = least
     for i, some in enumerate(musts):
         needed[i, list(index(line.feature for line, _ in some))] = True
-    least = result.repaired(_written(result, least, musts), needed)
+    least = repaired(_written(result, least, musts), direct, needed)
     stay = torch.where(least == alone, alone, x)
     forced = [_forced(result, i, row) for i, row in enumerate(stay)]
     good, feasible = torch.ones(len(x), dtype=torch.bool), result.question.case.feasible.limits
@@ -269,12 +270,12 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
         good[i] &= feasible.admits(least[i : i + 1, [j]], *one)[0, 0]
     for tried in (least, whole):
         good &= result.question.accepts_alone(tried)
-    told = zip(drafts, forced, good.tolist(), strict=True)
-    return [[*draft, *own] if fine else None for draft, own, fine in told]
+    every = zip(drafts, forced, good.tolist(), strict=True)
+    return [[*draft, *own] if fine else None for draft, own, fine in every]
 
 
 def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:
-    """What a told action forces, given the row with the action alone, (p,)."""
+    """What a stated action forces, given the row with the action alone, (p,)."""
     schema, before = result.encoder.schema, result.labelled[0].iloc[at]
     moved, lines = (alone != result.x[at]) & ~result.proposal.direct[at], []
     for j in moved.nonzero()[:, 0].tolist():
@@ -286,17 +287,15 @@ def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:
     return lines
 
 
-def _written(result: Result, rows: Tensor, told: Sequence[Sequence[tuple[Line, Any]]]) -> Tensor:
+def _written(result: Result, rows: Tensor, values: Sequence[Sequence[tuple[Line, Any]]]) -> Tensor:
     """Rows, (m, p), with values; those of no amount or order as the answer has them."""
     rows, reached = rows.clone(), result.proposal.rows
-    for i, own in enumerate(told):
-        for line, new in own:
-            (j,) = result.encoder.schema.index([line.feature])
-            rows[i, j] = reached[i, j]
-            if is_amount(line.of, line.old) and is_amount(line.of, new):
-                value = pd.Series([new], dtype=float)
-                rows[i, j] = float(line.of.read(value).values[0])
-            elif new in line.of.ranked:
-                # What must follow may be a level on the way to that of the answer.
-                rows[i, j] = line.of.place(new)
+    for i, line, new in ((i, *each) for i, own in enumerate(values) for each in own):
+        (j,) = result.encoder.schema.index([line.feature])
+        rows[i, j] = reached[i, j]
+        if is_amount(line.of, line.old, new):
+            rows[i, j] = float(line.of.read(pd.Series([new], dtype=float)).values[0])
+        elif new in line.of.ranked:
+            # What must follow may be a level on the way to that of the answer.
+            rows[i, j] = line.of.place(new)
     return rows
