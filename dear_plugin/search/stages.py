@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dear_plugin.search.asking import answered
 from dear_plugin.search.settings import Search
-from dear_plugin.search.sums import CELLS, Sums, hopeful, offered
+from dear_plugin.search.sums import CELLS, Sums, nearly_accepted, offered
 from dear_plugin.search.table import Actions, Table, part_of
 
 logger = logging.getLogger(__name__)
@@ -116,10 +116,10 @@ class Stages:
         wanted = rows[row] & ~tried & more & (sums.promises | (sums.rank < BEST) | nothing)
         unsure = wanted & ~sums.promises & (sums.rank >= BEST)
         if bool(unsure.any()):
-            wanted[unsure] = self._hopeful(sums.part(unsure), size)
+            wanted[unsure] = self._nearly_accepted(sums.part(unsure), size)
         return wanted
 
-    def _hopeful(self, sums: Sums, size: int) -> Tensor:
+    def _nearly_accepted(self, sums: Sums, size: int) -> Tensor:
         """(m,) bool, the sums on sets with an action that is expected to be nearly accepted."""
         table, row = self.table, self.table.row[sums.first]
         members, which = sums.members(table)
@@ -131,7 +131,7 @@ class Stages:
         actions, most = table.joined(others), CELLS // (size * table.problem.x.shape[1])
         found = torch.zeros_like(wanted)
         for at in torch.arange(len(actions[0])).split(max(1, most)):
-            ask = hopeful(table, part_of(actions, at), size)
+            ask = nearly_accepted(table, part_of(actions, at), size)
             found |= answered(table.problem.scores, ask)
         return found[row, sets]
 

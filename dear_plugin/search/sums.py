@@ -23,7 +23,8 @@ PARTS, SETS, PLACES = 8, 32, torch.tensor([*range(12), *range(13, 64, 4)])
 CELLS = 1 << 22
 # Keys from here on are those of sums that promise no answer.
 FAILS = 8e5
-# The share of the way from the factual's margin to the least of a success that gives hope.
+# The share of the way from the factual's margin to the least of a success, from which on an
+# action is nearly accepted.
 NEAR = 0.75
 
 
@@ -105,7 +106,7 @@ def _predicted(table: Table, sums: Sums) -> Asking[tuple[Tensor, Tensor]]:
     return torch.where(enough, cost / (1.0 + table.discount), cost), margin
 
 
-def hopeful(table: Table, actions: Actions, size: int) -> Asking[Tensor]:
+def nearly_accepted(table: Table, actions: Actions, size: int) -> Asking[Tensor]:
     """(n, s) bool, the rows and sets of which an action is expected to be nearly accepted.
 
     Args:

@@ -3,6 +3,7 @@
 import _thread
 import contextlib
 import re
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -229,6 +230,15 @@ class Interrupted:
         return (rows["income"] > 5000).to_numpy(float)
 
 
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C raises KeyboardInterrupt here, whatever another test has made of it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_threads_end_soon_after_an_interrupt():
     frame, calls = load_loan(300).features, []
     for comes in (False, True):

@@ -109,11 +109,11 @@ def differing(counts: Counts, fits: Mapping[int, Ratios], tested: int) -> Tensor
     features = [*fits]
     ratio = [each.bins.expand(len(counts.rows), -1, -1) for each in fits.values()]
     bases = fit_bases(counts, features, ratio)
-    hoped = {
+    if_equal = {
         j: (counts.rows / (base @ own.mT).clamp_min(LEAST)).mT @ base * own
         for j, base, own in zip(features, bases, ratio, strict=True)
     }
-    rows = counts.of_bins, hoped.__getitem__, counts.of_cells
+    rows = counts.of_bins, if_equal.__getitem__, counts.of_cells
     seen = (_grouped(counts, features, of) for of in rows)
     return _found(_tails_of(counts, *seen), tested * len(counts.rows)).any(0)
 

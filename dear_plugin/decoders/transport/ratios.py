@@ -146,11 +146,11 @@ def fit_ratios(counts: Counts, features: list[int]) -> dict[int, Ratios]:
     observed, concentration = _by_side(bins, splits), None
     for _ in range(_rounds(rows)):
         factors = zip(base, ratio, strict=True)
-        hoped = [_weights(rows, b, q).transpose(1, 2) @ b for b, q in factors]
-        known = zip(bins, hoped, (each.place for each in values), strict=True)
+        if_equal = [_weights(rows, b, q).transpose(1, 2) @ b for b, q in factors]
+        known = zip(bins, if_equal, (each.place for each in values), strict=True)
         trends = [Trend.of(seen, own, axis.place, v, drawn=counts.drawn) for seen, own, v in known]
         expected = _by_side(
-            [t.at(axis.place) * b for t, b in zip(trends, hoped, strict=True)], splits
+            [t.at(axis.place) * b for t, b in zip(trends, if_equal, strict=True)], splits
         )
         # The rows that reach a split are as they are: only the share of each side is estimated.
         expected = expected * (observed.sum(0) / expected.sum(0).clamp_min(LEAST))
@@ -229,8 +229,8 @@ def _cell_shares(cells: Tensor) -> Tensor:
     own = torch.where(cells > 0, own, torch.where(n > 0, 0.0, share))
     # Of many rare values most are in no cell: those that are stand for them, not frequent ones.
     for _ in range(ROUNDS):
-        hoped = (n * own).sum(1, keepdim=True)
-        own = _shares(own * (cells.sum(1, keepdim=True) / hoped.clamp_min(LEAST)))
+        if_equal = (n * own).sum(1, keepdim=True)
+        own = _shares(own * (cells.sum(1, keepdim=True) / if_equal.clamp_min(LEAST)))
     return own
 
 
@@ -255,30 +255,30 @@ def shrunk(
     ratio, taken = torch.ones_like(observed[..., :1]), torch.zeros(())
     tails, concentrations = [], []
     for i, level in enumerate(levels):
-        seen, hoped = observed @ level.parts.T, expected @ level.parts.T
+        seen, if_equal = observed @ level.parts.T, expected @ level.parts.T
         n = seen.sum(0)
         # As many rows are expected in each part as there are.
         ratio = (ratio @ level.above.T).clamp_min(LEAST)
-        ratio = ratio * (n / (hoped * ratio).sum(0).clamp_min(LEAST))
+        ratio = ratio * (n / (if_equal * ratio).sum(0).clamp_min(LEAST))
         if concentration is None:
-            tail, strength = _tested(seen, hoped * ratio, taken, drawn)
+            tail, strength = _tested(seen, if_equal * ratio, taken, drawn)
             tails.append(tail)
         else:
             strength = concentration[i]
         concentrations.append(strength)
         weight = n / (n + strength[..., None]).clamp_min(LEAST)
-        raw = torch.where(hoped > LEAST, seen / hoped.clamp_min(LEAST), ratio)
+        raw = torch.where(if_equal > LEAST, seen / if_equal.clamp_min(LEAST), ratio)
         ratio = ratio + weight * (raw - ratio)
         taken = (weight * n).sum(-1) / n.sum(-1).clamp_min(LEAST)
     return Shrunk(ratio, torch.stack(tails or concentrations), torch.stack(concentrations))
 
 
-def _pearson(seen: Tensor, hoped: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _pearson(seen: Tensor, if_equal: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Pearson's statistic of equal distributions in the parts, and its moments, (...) each.
 
     Args:
         seen: (g, ..., q) rows of groups in parts.
-        hoped: (g, ..., q) rows if the distributions were equal.
+        if_equal: (g, ..., q) rows if the distributions were equal.
 
     Returns:
         The statistic; its mean then; what small expectations add to its variance, twice the mean;
@@ -286,25 +286,25 @@ def _pearson(seen: Tensor, hoped: Tensor) -> tuple[Tensor, Tensor, Tensor, Tenso
     """
     n = seen.sum(0)
     total = n.sum(-1, keepdim=True).clamp_min(LEAST)
-    share = hoped.sum(-1, keepdim=True) / total
-    enough = hoped >= LEAST_EXPECTED
+    share = if_equal.sum(-1, keepdim=True) / total
+    enough = if_equal >= LEAST_EXPECTED
     unit = torch.where(enough, (1.0 - n / total) * (1.0 - share), 0.0)
-    inverse = torch.where(enough, 1.0 / hoped.clamp_min(LEAST), 0.0)
-    statistic = ((seen - hoped).square() * inverse).sum((0, -1))
+    inverse = torch.where(enough, 1.0 / if_equal.clamp_min(LEAST), 0.0)
+    statistic = ((seen - if_equal).square() * inverse).sum((0, -1))
     growth = (n * unit).sum((0, -1)).clamp_min(LEAST)
     return statistic, unit.sum((0, -1)), inverse.sum((0, -1)), growth
 
 
-def _tested(seen: Tensor, hoped: Tensor, taken: Tensor, drawn: bool) -> tuple[Tensor, Tensor]:
+def _tested(seen: Tensor, if_equal: Tensor, taken: Tensor, drawn: bool) -> tuple[Tensor, Tensor]:
     """The tail probability and the concentration of one level, (...) each.
 
     Args:
         seen: (g, ..., q) rows of the parts.
-        hoped: (g, ..., q) rows by the level above.
+        if_equal: (g, ..., q) rows by the level above.
         taken: how far the level above follows its parts: it has half of their variation then.
         drawn: see `shrunk`.
     """
-    statistic, freedom, spread, growth = _pearson(seen, hoped)
+    statistic, freedom, spread, growth = _pearson(seen, if_equal)
     freedom = freedom * (1.0 - 0.5 * taken)
     statistic = statistic - 2.0 * freedom if drawn else statistic
     tail = _tail(statistic, freedom, 2.0 * freedom + spread)
