@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -56,7 +57,13 @@ class Explorer(pn.viewable.Viewer):  # type: ignore[misc]
             threaded: whether the call returns at once.
         """
         how: dict[str, Any] = {"show": open_browser, "threaded": threaded, "title": TITLE}
-        return pn.serve(self._served, port=port, address=LOCAL, **how)
+        ctrl_c = signal.getsignal(signal.SIGINT)
+        try:
+            return pn.serve(self._served, port=port, address=LOCAL, **how)
+        finally:
+            # A server that this call waits for sets its own, and leaves it. None is of C.
+            if ctrl_c not in (None, signal.getsignal(signal.SIGINT)):
+                signal.signal(signal.SIGINT, ctrl_c)
 
     def _served(self) -> Any:
         pn.config.raw_css = [SERVED]
