@@ -102,14 +102,15 @@ class DEAR(Explainer, FitMixin):
         check_ignored(DEAR.__init__, of_others)
         self._table = Table.of(feature_names, category_map, ordered)
         self._always = AlibiConstraints.of(self._table.declared, ranges)
-        self._marks = {"immutable": immutable_features or (), "tiers": tiers or (), **marks}
+        immutable, order = (() if each is None else each for each in (immutable_features, tiers))
+        self._marks = {"immutable": immutable, "tiers": order, **marks}
         self._output, self._n_jobs = output, n_jobs
         self._options = {"act_on": act_on, "decoder": decoder, "search": search}
         self._engine: Engine | None = None
         self._dtype = np.dtype(np.float64)
         params = {
-            "immutable_features": immutable_features or (),
-            "tiers": tiers or (),
+            "immutable_features": immutable,
+            "tiers": order,
             "ranges": self._always.ranges,
             **marks,
             "output": output,

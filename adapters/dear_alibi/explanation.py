@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from torch import nn
 
 from dear_alibi.predictor import Prediction
@@ -70,7 +71,7 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | np.ndarray | pd.Index | pd.Series):
         return [_plain(item) for item in value]
     return type(value).__name__
 

@@ -137,7 +137,7 @@ def _plain(what: str, given: Any) -> Any:
         return given or {}
     if given is not None and not _is_list(given):
         raise SchemaError(f"{argument(what)} must be a list of features, got {shown(given)}")
-    return tuple(given or ())
+    return () if given is None else tuple(given)
 
 
 def _part(some: Any, columns: Sequence[str], inside: bool) -> Any:

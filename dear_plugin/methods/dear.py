@@ -142,7 +142,8 @@ class DEAR(DecoderMethod):
         if not pd.isna(own) and own not in values:
             values = sorted([*values, own])
         frame = pd.concat([row] * len(values), ignore_index=True)
-        table = pd.DataFrame({**(actions or {}), feature: values}, index=frame.index)
+        acts = {} if actions is None else actions
+        table = pd.DataFrame({**acts, feature: values}, index=frame.index)
         still = [name for name in schema.names if name not in table]
         alone = replace(within or Constraints(), frozen=still)
         out = pd.DataFrame({"value": values})

@@ -273,6 +273,13 @@ class TestInvalid:
             Schema((Feature("x", Kind.NUMERIC), Feature("x", Kind.NUMERIC)))
 
 
+@pytest.mark.parametrize("as_type", [np.array, pd.Index, pd.Series, set, iter])
+@pytest.mark.parametrize("argument", ["immutable", "categorical", "identifiers"])
+def test_features_are_named_in_any_iterable(mixed, argument, as_type):
+    given = Schema.infer(mixed.frame, **{argument: as_type(["age", "income"])})
+    assert given == Schema.infer(mixed.frame, **{argument: ["age", "income"]})
+
+
 class TestValueSemantics:
     def test_replace_gives_a_copy(self, mixed):
         changed = mixed.schema.replace("age", immutable=True)

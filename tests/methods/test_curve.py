@@ -51,6 +51,11 @@ class TestCurve:
         both = fitted.apply(row, {"job": "judge", "income": line["value"]}).outcome
         assert both["score_after"].iloc[0] == near(line["with_what_follows"])
 
+    def test_other_actions_may_be_a_series(self, mixed, fitted):
+        row, actions = mixed.refused(1), {"job": "judge"}
+        given = fitted.curve(row, "income", pd.Series(actions))
+        pd.testing.assert_frame_equal(given, fitted.curve(row, "income", actions))
+
     def test_a_frozen_feature_has_no_curve(self, mixed, fitted):
         row = mixed.refused(1)
         curve = fitted.curve(row, "income", within=Constraints(["income"]))

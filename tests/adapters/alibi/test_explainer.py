@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -213,3 +214,9 @@ def test_a_probability_lies_between_0_and_1(explainer, refused, wrong):
     with pytest.raises(dear_plugin.errors.TargetError, match="target_proba must lie between"):
         explainer.explain(refused, 1, target_proba=wrong)
     assert explainer.explain(refused, 1, target_proba=0.95).success.any()
+
+
+@pytest.mark.parametrize("as_type", [list, np.array, pd.Index, pd.Series])
+def test_features_are_named_in_any_list(as_type):
+    explainer = DEAR(lambda X: X, ["age", "pay"], immutable_features=as_type(["age"]))
+    assert explainer.meta["params"]["immutable_features"] == ["age"]
