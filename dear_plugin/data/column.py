@@ -101,7 +101,10 @@ class Column:
         return np.asarray((column == self.cells(np.ones(1))[0]).to_numpy(dtype=bool))
 
     def place(self, cell: Any) -> Any:
-        """The row value of a number or label; NaN, or the cell as it is, for anything else."""
+        """The row value of a cell, which of a number, or its code, is the cell itself.
+
+        Of what it cannot read it is NaN where labels have no order, else the cell as it is.
+        """
         return cell
 
     def is_amount(self, cell: Any) -> bool:

@@ -10,7 +10,7 @@ import dataclasses
 import logging
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -200,12 +200,12 @@ def _category(column: pd.Series, feature: Feature, given: Given) -> Feature:
         return feature
     if not_known(feature.special) and name not in given.names("special"):
         _tell_of_not_known(feature)
-    _tell_of_spellings(feature)
+    _tell_of_spellings(feature, [*given.of("excluded", name, ())])
     if feature.circle:
         return feature
     if name not in given.names("categorical"):
         _tell_of_order(feature)
-    _tells_of_text(column, f"a category of {levels} levels")
+        _tells_of_text(column, f"a category of {levels} levels")
     if levels <= MANY_LEVELS and (levels <= SOME_LEVELS or rows >= ROWS_A_LEVEL * levels):
         return feature
     logger.warning(
@@ -227,10 +227,10 @@ def _tell_of_not_known(feature: Feature) -> None:
     )
 
 
-def _tell_of_spellings(feature: Feature) -> None:
+def _tell_of_spellings(feature: Feature, excluded: Sequence[Hashable]) -> None:
     """Say which levels are most likely one, which an action must not change to another."""
     found: dict[str, list[str]] = {}
-    for level in feature.choices:
+    for level in (each for each in feature.choices if each not in excluded):
         found.setdefault("".join(str(level).casefold().split()), []).append(str(level))
     if several := [own for own in found.values() if len(own) > 1]:
         logger.warning(

@@ -69,12 +69,16 @@ def read(path: str | Path) -> dict[str, Any]:
     """The tables of a file.
 
     Raises:
-        SchemaError: it cannot be read.
+        SchemaError: it cannot be read, or has no tables where these are needed.
     """
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf8"))
+        tables = tomllib.loads(Path(path).read_text(encoding="utf8"))
     except (OSError, ValueError) as error:
         raise SchemaError(f"{path}: expected a TOML file, {error}; {RULES}") from error
+    for key in ("features", OWN):
+        if not isinstance(found := tables.get(key, {}), Mapping):
+            raise SchemaError(f"{path}: {key} must be a table, [{key}], got {found!r}")
+    return tables
 
 
 def arguments(

@@ -303,6 +303,12 @@ class TestAmountsAsText:
         Schema.infer(pd.DataFrame({"x": days.strftime(form)}))
         assert "column 'x' holds dates as text" in caplog.text
 
+    @pytest.mark.parametrize("level", ["2020-01-{:02d}", "{:.1f}"])
+    def test_a_stated_category_is_no_news(self, level, caplog):
+        frame = pd.DataFrame({"x": [level.format(i) for i in range(1, 5)] * 20})
+        Schema.infer(frame, categorical=["x"])
+        assert not caplog.text
+
     def test_whole_numbers_may_be_those_of_an_identifier(self, caplog):
         Schema.infer(pd.DataFrame({"x": [f"{at:05d}" for at in range(ROWS)]}))
         assert "column 'x' looks like an identifier by its values" in caplog.text
@@ -315,6 +321,12 @@ def test_levels_that_differ_only_in_case_or_spaces_are_told(caplog):
     assert "column 'crop'" in told
     assert "[['RAPE SEED', 'rapeseed'], ['Wheat', 'wheat ']]" in told
     assert "excluded={'crop': [...]}" in told
+
+
+def test_levels_that_are_left_out_differ_from_none(caplog):
+    frame = pd.DataFrame({"crop": ["Wheat", "wheat", "Rye"] * 20})
+    Schema.infer(frame, excluded={"crop": np.array(["wheat"])})
+    assert not caplog.text
 
 
 @pytest.mark.parametrize("unknown", ["?", "Unknown", "k.A.", "keine Angabe", "not stated"])

@@ -151,6 +151,8 @@ def test_unknown_features_are_told_once(frame, tmp_path):
         ("[features.amount]\nunits = 'euros'", "features.amount: unknown keys"),
         ("[features.amount]\ndirection = 'up'", "direction must be in"),
         ("[features]\namount = 3", "features.amount must be a table of its attributes, got 3"),
+        ("features = 3", r"schema\.toml: features must be a table, \[features\], got 3"),
+        ("letters = ['a']", r"schema\.toml: letters must be a table"),
         ("[features.amuont]\nunit = 'euros'", "did you mean 'amount'"),
         ("target = ", "expected a TOML file"),
     ],

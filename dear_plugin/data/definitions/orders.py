@@ -15,7 +15,7 @@ from dear_plugin.data.definitions.numbers import Numbers
 from dear_plugin.data.kinds.cells import Array
 from dear_plugin.data.relations import Relation
 
-# Mask that break an order by more than the usual distance are errors, at most this share.
+# Rows that break an order by more than the usual distance are errors, at most this share.
 ERRORS = 0.025
 # Values are near if they differ by this share of the smaller central range; the least share of
 # near rows, and if the names share a word. Values are close if they differ by this share of the
