@@ -63,16 +63,18 @@ class Once:
         self._locks: dict[Any, RLock] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Nothing."""
+        """The state without values and locks."""
         return {"values": {}, "_locks": {}}
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The value of a key; it outlives the caller's inference mode."""
         if key not in self.values:
             own = os.getpid(), key
-            with self._locks.setdefault(own, RLock()), torch.inference_mode(False):
-                if key not in self.values:
-                    self.values[key] = make()
-            self._locks.pop(own, None)
+            try:
+                with self._locks.setdefault(own, RLock()), torch.inference_mode(False):
+                    if key not in self.values:
+                        self.values.setdefault(key, make())
+            finally:
+                self._locks.pop(own, None)
         value: T = self.values[key]
         return value

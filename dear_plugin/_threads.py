@@ -28,11 +28,11 @@ class _Thread(threading.local):
 
     Attributes:
         counts: the user's counts, while its operations are DEAR's own; else None.
-        stopped: whether the call that started it was interrupted; None of other threads.
+        stopped: whether each of the calls of `in_threads` around it was interrupted.
     """
 
     counts: tuple[list[int], int] | None = None
-    stopped: threading.Event | None = None
+    stopped: tuple[threading.Event, ...] = ()
 
 
 _THREAD = _Thread()
@@ -86,7 +86,7 @@ def in_threads(call: Callable[[*Ts], T], items: Iterable[tuple[*Ts]], count: int
     import joblib
 
     counts, before = _THREAD.counts, _THREAD.stopped
-    stopped = before or threading.Event()
+    stopped = *before, threading.Event()
 
     def own(*args: *Ts) -> T:
         with one_thread():
@@ -98,7 +98,7 @@ def in_threads(call: Callable[[*Ts], T], items: Iterable[tuple[*Ts]], count: int
     try:
         found: list[T] = joblib.Parallel(count, backend="threading")(each(*args) for args in items)
     except BaseException:
-        stopped.set()
+        stopped[-1].set()
         raise
     finally:
         _THREAD.stopped = before
@@ -106,8 +106,8 @@ def in_threads(call: Callable[[*Ts], T], items: Iterable[tuple[*Ts]], count: int
 
 
 def end_if_stopped() -> None:
-    """End a thread of `in_threads` whose call was interrupted."""
-    if _THREAD.stopped is not None and _THREAD.stopped.is_set():
+    """End a thread of `in_threads` whose call, or one around it, was interrupted."""
+    if any(each.is_set() for each in _THREAD.stopped):
         raise KeyboardInterrupt
 
 

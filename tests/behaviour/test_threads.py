@@ -14,6 +14,8 @@ import torch
 from torch import nn
 
 from dear_plugin import DEAR, Encoder, Recourses, Schema, compare
+from dear_plugin._lazy import Once
+from dear_plugin._threads import end_if_stopped, in_threads
 from dear_plugin.datasets import load_loan
 from dear_plugin.decoders import Sample
 from dear_plugin.rivals import Wachter, WachterConfig
@@ -275,3 +277,48 @@ def test_the_answers_do_not_depend_on_them(dear, query):
     torch.set_num_threads(1)
     one = dear.generate(query)
     pd.testing.assert_frame_equal(one.actions, three.actions, check_exact=True)
+
+
+class TestThreadsWithinThreads:
+    def test_a_failure_that_is_caught_ends_the_inner_ones_alone(self):
+        def fail(_):
+            raise ValueError
+
+        def outer(i):
+            with pytest.raises(ValueError):
+                in_threads(fail, [(0,)], 1)
+            end_if_stopped()
+            return i
+
+        assert in_threads(outer, [(0,), (1,)], 2) == [0, 1]
+
+    def test_a_failure_of_the_outer_ones_ends_them_all(self):
+        inside, ended = threading.Event(), threading.Event()
+
+        def inner(_):
+            inside.set()
+            try:
+                for _ in range(6000):
+                    threading.Event().wait(0.01)
+                    end_if_stopped()
+            except KeyboardInterrupt:
+                ended.set()
+                raise
+
+        def outer(i):
+            if i:
+                in_threads(inner, [(0,), (1,)], 2)
+            inside.wait(60)
+            raise ValueError
+
+        with pytest.raises(ValueError):
+            in_threads(outer, [(0,), (1,)], 2)
+        assert ended.wait(60)
+
+
+def test_what_is_computed_once_keeps_no_lock_after_an_error():
+    once = Once()
+    with pytest.raises(ZeroDivisionError):
+        once.get("key", lambda: 1 / 0)
+    assert not once._locks
+    assert once.get("key", lambda: 1) == 1
