@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import torch
@@ -173,7 +174,8 @@ def _table(encoder: Encoder, lookup: Lookup) -> Table:
     at = encoder.schema.index(lookup.members)
     name, other = (encoder.schema.features[j] for j in at)
     pairs = [(other.place(x), name.place(y)) for x, y in lookup.table]
-    keys, values = torch.tensor(sorted(pairs), dtype=torch.float64).view(-1, 2).T.contiguous()
+    read = sorted(pair for pair in pairs if all(isinstance(each, Real) for each in pair))
+    keys, values = torch.tensor(read, dtype=torch.float64).view(-1, 2).T.contiguous()
     known = ~(keys.isnan() | values.isnan())
     values = encoder.grid.round(values[known], at[0])
     return Table(lookup, keys[known], values)

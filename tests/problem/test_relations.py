@@ -11,6 +11,7 @@ from dear_plugin import DEAR, Encoder, Schema, Search
 from dear_plugin.data.columns import column_limits
 from dear_plugin.data.relations import Relation
 from dear_plugin.problem.constraints import admissible
+from dear_plugin.problem.formulas import formula
 from dear_plugin.problem.rules import Rules
 
 N = 1500
@@ -68,6 +69,18 @@ def test_a_number_moves_with_its_category_only(people, acted):
     after = result.counterfactuals[result.actions["success"]]
     assert len(after) > 20
     assert (after["index"] == after["city"].map(index)).all()
+
+
+@pytest.mark.parametrize("ordered", [None, ["low", "mid", "high"]])
+def test_labels_that_no_feature_has_are_left_out_of_a_table(ordered):
+    band = ["low", "mid", "high"] * 100
+    index = pd.Series(band).map({"low": 1.5, "mid": 2.5, "high": 7.0})
+    frame = pd.DataFrame({"band": band, "index": index})
+    schema = Schema.infer(frame, ordered=ordered and {"band": ordered})
+    (lookup,) = schema.relations
+    more = replace(lookup, table=(*lookup.table, ("gone", 9.0), ("low", "none")))
+    found, own = (formula(Encoder(schema), each) for each in (more, lookup))
+    assert torch.equal(found.keys, own.keys) and torch.equal(found.values, own.values)
 
 
 class TestBoundsOfWhatIsForced:
