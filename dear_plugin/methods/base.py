@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -83,7 +84,9 @@ class RecourseMethod(Named, Estimator, ABC):
     def _fit_rows(self, rows: Tensor) -> Self:
         """As `fit`, on rows, (n, p)."""
         check_estimator(self.classifier, rows)
-        self._trained = Trained(rows, self.classifier, self._copies, self._learn(rows))
+        learned: object = self._learn(rows)  # another author's may return itself
+        decoders = learned if isinstance(learned, Decoders) else None
+        self._trained = Trained(rows, self.classifier, self._copies, decoders)
         return self
 
     def _converted(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -213,7 +216,7 @@ class RecourseMethod(Named, Estimator, ABC):
         out: list[dict[str, list[Any]]] = [{} for _ in rows]
         for column, j in zip(self.schema.columns, self.schema.owner, strict=True):
             name, several = column.name, bool(self.schema.features[j].dummies)
-            levels = column.choices or (0, 1) * several
+            levels = column.cells(np.arange(2.0)).tolist() if several else column.choices
             codes = torch.arange(len(levels), dtype=case.x.dtype).expand(len(case), -1)
             may = limits.admits(codes, rows.new_full((len(case),), j), rows) | several
             for i, values in enumerate(out):

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status
 from dear_plugin.search.settings import CRITERIA
 
@@ -28,21 +29,23 @@ Column = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Batch:
-    """An entry for each of m rows: tensors and arrays are columns, all else holds for all.
+    """An entry for each of m rows: tensors, arrays, frames, cases, batches; all else is of all."""
 
-    Frames, and what can select rows itself, are columns to `select`.
-    """
+    def select(self, idx: Tensor) -> Self:
+        """The rows at positions (q,)."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: _selected(each, idx) for name, each in values.items()})
+
+
+@dataclass(frozen=True)
+class Joinable(Batch):
+    """A batch whose entries for each row are tensors and arrays alone."""
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """The records of consecutive chunks as one; what holds for every row is the first's."""
         first, *others = parts
         return first._changed(lambda *columns: np.concatenate(columns), *others)
-
-    def select(self, idx: Tensor) -> Self:
-        """The rows at positions (q,)."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{name: _selected(each, idx) for name, each in values.items()})
 
     def merged(self, part: Self, idx: Tensor) -> Self:
         """This record with the rows at positions (q,) replaced by those of another."""
@@ -61,7 +64,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Proposal(Batch):
+class Proposal(Joinable):
     """What a method proposes for m rows, in user units.
 
     What is not given has its default for every row.
@@ -173,7 +176,7 @@ def _selected(value: Any, idx: Tensor) -> Any:
         return value.iloc[idx.numpy()]
     if isinstance(value, np.ndarray):
         return value[idx.numpy()]
-    return value.select(idx) if hasattr(value, "select") else value
+    return value.select(idx) if isinstance(value, Batch | Case) else value
 
 
 def _put(column: Column, idx: Tensor, new: Column) -> Column:

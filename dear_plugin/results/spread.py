@@ -14,7 +14,7 @@ from torch import Tensor
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
-from dear_plugin.results.proposal import Batch, Proposal
+from dear_plugin.results.proposal import Joinable, Proposal
 from dear_plugin.search import SearchProblem
 from dear_plugin.search.asking import answered, together
 from dear_plugin.search.credibility import Decoded, by_share, confidence, unseen
@@ -31,7 +31,7 @@ Amounts = Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
-class Spread(Batch):
+class Spread(Joinable):
     """What m answers do under resamples of the decoder, none of which a search has seen.
 
     Attributes:
@@ -69,7 +69,7 @@ class Spread(Batch):
 
 
 @dataclass(frozen=True)
-class Ranges(Batch):
+class Ranges(Joinable):
     """Between which ends numbers change in m answers, in user units; 0 for categories.
 
     The change in the answer itself is in both ranges. Without resamples it is both of their ends.

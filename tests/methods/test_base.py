@@ -172,6 +172,24 @@ class TestTwoMethodsAreEnough:
         pd.testing.assert_frame_equal(wanted.counterfactuals, got.counterfactuals)
         pd.testing.assert_frame_equal(wanted.actions, got.actions)
 
+    def test_its_own_select_is_not_called(self, mixed):
+        class Selecting(Nearest):
+            def select(self, names):
+                raise AssertionError
+
+        result = Selecting(mixed.net, mixed.schema).fit(mixed.frame).generate(mixed.refused(4))
+        assert len(result.select(torch.arange(2)).actions) == 2
+        assert len(result.alternatives(2)) >= 4
+
+    def test_what_its_learning_returns_is_kept_if_it_is_decoders(self, mixed, nearest):
+        class Itself(Nearest):
+            def _learn(self, rows):
+                super()._learn(rows)
+                return self
+
+        own, rows = Itself(mixed.net, mixed.schema).fit(mixed.frame), mixed.refused(4)
+        assert own.generate(rows).describe().equals(nearest.generate(rows).describe())
+
 
 class TestRejectedProposals:
     def test_a_row_that_the_model_rejects_is_no_success(self, mixed):

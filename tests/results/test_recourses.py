@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Constraints, Schema, Search
+from dear_plugin import DEAR, Constraints, Recourses, Schema, Search
 from dear_plugin.errors import InputError
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.rivals import NearestAccepted
@@ -64,6 +64,9 @@ class TestTheTables:
         doubtful = table[table["success"] & ~table["credible"]]
         assert len(doubtful)
         assert (doubtful["reason"] != "").all()
+
+    def test_results_are_not_joined_as_tensors_are(self):
+        assert not {"joined", "merged"} & {*dir(Recourses)}
 
     def test_repr_has_the_successes_and_the_median_cost(self, result):
         cost = result.actions["cost"].median()
