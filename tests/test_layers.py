@@ -345,21 +345,40 @@ def truth_tested(found: ast.AST) -> Iterator[ast.AST]:
         yield from found.ifs
     elif isinstance(found, ast.UnaryOp) and isinstance(found.op, ast.Not):
         yield found.operand
-    elif isinstance(found, ast.BoolOp) and isinstance(found.op, ast.And):
+    elif isinstance(found, ast.BoolOp):
         yield from found.values
-    elif isinstance(found, ast.Call) and ast.unparse(found.func) == "bool":
+    elif isinstance(found, ast.Call) and ast.unparse(found.func) in ("bool", "any"):
         yield from found.args
+    elif isinstance(found, ast.Compare) and "0" in map(ast.unparse, found.comparators):
+        yield found.left
+
+
+def asks_for_labels(found: ast.AST) -> Iterator[str]:
+    """The labels that a node asks to be there, also by their number."""
+    for each in truth_tested(found):
+        is_len = isinstance(each, ast.Call) and ast.unparse(each.func) == "len"
+        of = each.args[0] if is_len else each
+        is_asked = isinstance(of, ast.Attribute) and of.attr in LABELS
+        if is_asked and ast.unparse(of.value) not in OTHERS:
+            yield ast.unparse(of)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["f.choices or own", "any(f.choices)", "own if len(f.choices) else 0", "len(f.choices) > 0"],
+)
+def test_labels_are_asked_for_in_many_ways(code):
+    found = [each for node in ast.walk(ast.parse(code)) for each in asks_for_labels(node)]
+    assert found == ["f.choices"]
 
 
 def test_no_column_is_asked_whether_it_has_labels():
     asked = {
-        (name(path), ast.unparse(each))
+        (name(path), each)
         for path in [*sources(ENGINE), *sources(ADAPTERS)]
         if not path.is_relative_to(ENGINE / "data")
         for found in ast.walk(tree(path))
-        for each in truth_tested(found)
-        if isinstance(each, ast.Attribute) and each.attr in LABELS
-        if ast.unparse(each.value) not in OTHERS
+        for each in asks_for_labels(found)
     }
     assert not asked
 
