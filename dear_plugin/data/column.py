@@ -101,9 +101,10 @@ class Column:
         return np.asarray((column == self.cells(np.ones(1))[0]).to_numpy(dtype=bool))
 
     def place(self, cell: Any) -> Any:
-        """The row value of a cell, which of a number, or its code, is the cell itself.
+        """The row value of a number or label.
 
-        Of what it cannot read it is NaN where labels have no order, else the cell as it is.
+        A code of a number, whose row value is another, and what it cannot read are returned as
+        they are; by labels without an order, what is none of them as NaN.
         """
         return cell
 

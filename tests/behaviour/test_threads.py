@@ -232,6 +232,12 @@ class Interrupted:
         return (rows["income"] > 5000).to_numpy(float)
 
 
+def join_all_but(others):
+    """Wait for the threads that began since then."""
+    for each in {*threading.enumerate()} - others:
+        each.join(timeout=60)
+
+
 @pytest.fixture
 def ctrl_c():
     """Ctrl-C raises KeyboardInterrupt here, whatever another test has made of it."""
@@ -248,8 +254,7 @@ def test_threads_end_soon_after_an_interrupt():
         dear = DEAR(model, Schema.infer(frame)).fit(frame)
         with pytest.raises(KeyboardInterrupt) if comes else contextlib.nullcontext():
             dear.generate(frame.head(200), n_jobs=2)
-        for each in {*threading.enumerate()} - others:
-            each.join(timeout=60)
+        join_all_but(others)
         calls.append(model.calls)
     assert calls[1] < calls[0] / 4
 
@@ -293,7 +298,7 @@ class TestThreadsWithinThreads:
         assert in_threads(outer, [(0,), (1,)], 2) == [0, 1]
 
     def test_a_failure_of_the_outer_ones_ends_them_all(self):
-        inside, ended = threading.Event(), threading.Event()
+        inside, ended, others = threading.Event(), threading.Event(), {*threading.enumerate()}
 
         def inner(_):
             inside.set()
@@ -313,7 +318,8 @@ class TestThreadsWithinThreads:
 
         with pytest.raises(ValueError):
             in_threads(outer, [(0,), (1,)], 2)
-        assert ended.wait(60)
+        join_all_but(others)
+        assert ended.is_set()
 
 
 def test_what_is_computed_once_keeps_no_lock_after_an_error():
