@@ -16,9 +16,9 @@ ASKED = 32
 def needed(question: Question, proposal: Proposal, spread: Spread) -> Tensor:
     """(n, p) where the changes that must follow begin; they end in the answer.
 
-    The user's model accepts the action with these changes from `Spread.least` on, see `between`;
-    or else they are the answer's own. It refuses an action that it accepts so with any one of them
-    left out. What is not needed beside the others has the value before.
+    The action is accepted with these changes from `Spread.least` on, see `between`, or else they
+    are the answer's own; where it is accepted, it is refused, by the user's model or a rule, with
+    any one of them left out. What is not needed beside the others has the value before.
     """
     x, out, direct = question.case.x, spread.least.clone(), proposal.direct
     left = ((spread.reliance > 0.0) & ~spread.alone).nonzero()[:, 0]
@@ -38,7 +38,7 @@ def needed(question: Question, proposal: Proposal, spread: Spread) -> Tensor:
 def between(
     question: Question, first: Tensor, last: Tensor, direct: Tensor, told: Tensor
 ) -> Tensor:
-    """(n,) bool, whether the model accepts first rows and all that it is asked up to last ones.
+    """(n,) bool, whether the model accepts first rows and all it is asked for up to last ones.
 
     Each number takes `ASKED` values from end to end, and these are combined at random.
 
