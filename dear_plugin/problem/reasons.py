@@ -49,6 +49,9 @@ class Reason(StrEnum):
 
     # What an answer lacks.
     LACKING = "no credible action was found; the nearest has {}"
+    UNCONFIRMED = (
+        "{}, though in enough of those that the search saw; an alternative may be credible"
+    )
     IN_THE_WAY = "{}; what cannot be acted on stands in the way: {}"
     LESS_MARGIN = "accepted, but by less than the required margin"
     LESS_FAR = "accepted, though less far past the boundary than the search aimed"

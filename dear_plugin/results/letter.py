@@ -117,17 +117,17 @@ class LetterTemplate:
     def _text(self, lines: Sequence[Line], usual: Sequence[Line], place: int) -> str:
         """The sentences of a way, given what usually follows; with its place among several."""
 
-        def parts(names: tuple[str, str, str], ends: str, some: Iterable[Line]) -> str:
-            each = ((line, [getattr(line, end) for end in ends.split()]) for line in some)
-            return self.listed([self._part(names, line, *news) for line, news in each])
+        def parts(names: tuple[str, str, str], some: Iterable[Line], *ends: str) -> str:
+            each = ((line, *(getattr(line, end) for end in ends)) for line in some)
+            return self.listed([self._part(names, *own) for own in each])
 
         acts = [line for line in lines if line.kind == "direct"]
         forced = [line for line in lines if line.kind == "forced"]
         musts = [line for line in lines if line.is_needed]
-        actions = parts(("changed", "raised", "lowered"), "new", acts)
-        sets = parts(("sets", "sets_at_least", "sets_at_most"), "alone", forced)
-        bounds = parts(("being", "at", "at"), "least new", musts)
-        follow = parts(("becomes", "rises", "falls"), "new", usual)
+        actions = parts(("changed", "raised", "lowered"), acts, "new")
+        sets = parts(("sets", "sets_at_least", "sets_at_most"), forced, "alone")
+        bounds = parts(("being", "at", "at"), musts, "least", "new")
+        follow = parts(("becomes", "rises", "falls"), usual, "new")
         texts = [
             self["way" if place else "advice"].format(
                 number=place, actions=words.capital(actions) if place else actions
@@ -140,10 +140,7 @@ class LetterTemplate:
         return " ".join(map(words.capital, filter(None, texts)))
 
     def _part(self, names: tuple[str, str, str], line: Line, new: Any, *last: Any) -> str:
-        """A change in words: names of sentences for another value, a rise and a fall.
-
-        To a new value, or to one from there to a last one.
-        """
+        """A change, to one of some values, in words: names for another one, a rise and a fall."""
         other, up, down = names
         if is_amount(line.of, line.old, new, *last):
             name = up if words.rises(line.of, line.old, new) else down

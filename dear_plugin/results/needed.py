@@ -20,16 +20,14 @@ def needed(question: Question, proposal: Proposal, spread: Spread) -> Tensor:
     are the answer's own; where it is accepted, it is refused, by the user's model or a rule, with
     any one of them left out. What is not needed beside the others has the value before.
     """
-    x, out, direct = question.case.x, spread.least.clone(), proposal.direct
+    x, out = question.case.x, spread.least.clone()
     left = ((spread.reliance > 0.0) & ~spread.alone).nonzero()[:, 0]
     for start in (spread.least, proposal.rows):
         if len(left):
             some, own = question.select(left), proposal.select(left)
             told = _told(some, own, start[left])
-            first, last = (
-                each[left].where(told | direct[left], x[left]) for each in (start, proposal.rows)
-            )
-            first = first.where(~direct[left], last)
+            last = own.rows.where(told | own.direct, x[left])
+            first = start[left].where(told, last)
             out[left] = first
             left = left[~between(some, first, last, own.direct, told)]
     return out
@@ -66,13 +64,9 @@ def _accepted(
     question: Question, at: Tensor, rows: Tensor, direct: Tensor, told: Tensor
 ) -> Tensor:
     """(m,) bool, whether the model accepts rows, (m, p), at positions, with what they force."""
-    fine = []
-    for idx, *each in zip(
-        *(e.split(ROWS_AT_A_TIME) for e in (at, rows, direct, told)), strict=True
-    ):
-        part = question.select(idx)
-        fine.append(part.accepts_alone(part.repaired(*each)))
-    return torch.cat(fine)
+    parts = [each.split(ROWS_AT_A_TIME) for each in (at, rows, direct, told)]
+    each = [(question.select(i), *rest) for i, *rest in zip(*parts, strict=True)]
+    return torch.cat([some.accepts_alone(some.repaired(*rest)) for some, *rest in each])
 
 
 def _told(question: Question, proposal: Proposal, start: Tensor) -> Tensor:
@@ -86,8 +80,7 @@ def _told(question: Question, proposal: Proposal, start: Tensor) -> Tensor:
         own, *others = encoder.schema.index(each.members)
         # What follows moves what it defines.
         told[:, own] &= ~(told | direct)[:, others].any(1)
-    units = question.method.trained.deviations.clamp_min(1e-9)
-    sizes = encoder.distance(start, x) / units
+    sizes = encoder.distance(start, x) / question.method.trained.deviations.clamp_min(1e-9)
 
     def accepted(at: Tensor, some: Tensor) -> Tensor:
         rows = torch.where(direct[at], proposal.rows[at], torch.where(some, start[at], x[at]))
@@ -95,9 +88,7 @@ def _told(question: Question, proposal: Proposal, start: Tensor) -> Tensor:
 
     at, j = told.nonzero().T
     while len(at):
-        fewer = told[at]
-        fewer[torch.arange(len(at)), j] = False
-        fine = accepted(at, fewer)
+        fine = accepted(at, told[at].scatter(1, j[:, None], False))
         free = torch.zeros_like(told)
         free[at[fine], j[fine]] = True
         at, place = (torch.arange(told.shape[1]) < free.sum(1)[:, None]).nonzero().T

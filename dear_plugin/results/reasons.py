@@ -16,7 +16,7 @@ from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Credibility, Question
 from dear_plugin.results.words import join
 from dear_plugin.search.credibility import Reached
-from dear_plugin.search.criteria import Criterion, RowCriteria, margins, scored
+from dear_plugin.search.criteria import TOLERANCE, Criterion, RowCriteria, margins, scored
 from dear_plugin.search.settings import CRITERIA
 
 # What an answer has that does not meet a criterion, and what is said of the required value.
@@ -112,7 +112,7 @@ def complete(
     success: Tensor,
     found: Tensor,
     *,
-    searched: bool,
+    proposal: Proposal,
 ) -> Texts:
     """(n,) the reasons `known`, where these come first, with what answers lack, and obstacles.
 
@@ -122,21 +122,30 @@ def complete(
         worth: of the answers.
         success: (n,) bool, where there are answers.
         found: (n, p) bool, see `obstacles`.
-        searched: whether a search chose them, and no user.
+        proposal: of the answers.
     """
     out = np.array(known, dtype=object)
-    sought = searched and question.method.search.has_criteria
+    sought = proposal.searched and question.method.search.has_criteria
+    unconfirmed = _unconfirmed(question, proposal, worth)
     for i in (success & (worth.lacks.any(1) | worth.near)).nonzero()[:, 0].tolist():
         at = worth.lacks[i].nonzero()[:, 0].tolist()
         measured, least = (each[i, at].tolist() for each in (worth.measured, worth.least))
         text = join([*map(short_of, [CRITERIA[c] for c in at], measured, least)])
-        out[i] = known[i] or (Reason.LACKING.format(text) if sought and at else text)
+        reason = Reason.UNCONFIRMED if bool(unconfirmed[i]) else Reason.LACKING
+        out[i] = known[i] or (reason.format(text) if sought and at else text)
         out[i] = out[i] or Reason.LESS_MARGIN
     for i in found.any(1).nonzero()[:, 0].tolist():
         some = compress(question.method.encoder.schema, found[i].tolist())
         names = [*dict.fromkeys(feature.called for feature in some)]
         out[i] = Reason.IN_THE_WAY.format(out[i], join(names))
     return out
+
+
+def _unconfirmed(question: Question, proposal: Proposal, worth: Credibility) -> Tensor:
+    """(n,) bool, answers that lack confidence alone, and had enough in the search's resamples."""
+    at, least = CRITERIA.index("confidence"), question.method.search.stricter.min_confidence
+    enough: Tensor = proposal.measured[:, at] >= least - TOLERANCE
+    return enough & worth.lacks[:, at] & (worth.lacks.sum(1) == 1)
 
 
 def short_of(name: str, share: float, least: float) -> str:
@@ -175,6 +184,8 @@ def obstacles(question: Question, proposal: Proposal, worth: Credibility, some: 
     # The others' reasons say it: what cannot be read, or nothing that may be acted on.
     sought = ~worth.credible & ~question.accepted & (proposal.status != Status.NO_MORE)
     sought &= torch.from_numpy(proposal.reasons == "") & some
+    # Nothing was in the way of the search.
+    sought &= ~_unconfirmed(question, proposal, worth)
     at_fault = worth.lacks[:, OF_ACTIONS].any(1) | (proposal.status == Status.NO_ADVICE)
     for swapped in (False, True):
         start = torch.where((at_fault ^ swapped)[:, None], x, proposal.rows)

@@ -144,7 +144,7 @@ class Result(Batch):
         columns["reliance"] = 1.0 - columns["reliance"]
         reason = self.outcome["reason"]
         known = worth, success, self.in_the_way
-        texts = complete(reason.tolist(), self.question, *known, searched=self.proposal.searched)
+        texts = complete(reason.tolist(), self.question, *known, proposal=self.proposal)
         reason = pd.Series(texts, reason.index, dtype=reason.dtype)
         return self.outcome.assign(**columns, credible=worth.credible.numpy(), reason=reason)
 

@@ -37,9 +37,9 @@ FAR, FEW, FARTHEST = 0.5, 2, {True: 0.4, False: 0.5}
 def stated(result: Result, positions: Sequence[int]) -> list[list[Line] | None]:
     """The lines that a letter states of the answers at m positions; None where none can be.
 
-    Actions and bounds have round amounts; what these force has its value in `alone`; what must
-    follow is stated from `least` to `new`. The rows that have just what is stated, see `between`,
-    are accepted by the user's model, as is the row that has all that is expected to follow.
+    Amounts are round. What the action alone forces has its value in `alone`; what must follow is
+    from `least` to `new`. The user's model accepts the rows with just what is stated, see
+    `between`, and the row with all that is expected to follow.
     """
     found: dict[int, list[Line]] = {}
     left = list(positions)
@@ -243,16 +243,13 @@ def _bound(line: Line, digits: int | None) -> Line:
     if not is_amount(line.of, line.old, line.least, line.new):
         return line._replace(new=line.least)
     line = _farther(line, digits)
-    old, new = float(line.old), float(line.new)
-    part = rounded(line.of, old, float(line.least), digits, away=1)
+    old, least, new = map(float, (line.old, line.least, line.new))
+    part = rounded(line.of, old, least, digits, away=1)
     return line._replace(least=part if abs(part - old) <= abs(new - old) else new)
 
 
 def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] | None]:
-    """What is stated where the model accepts it, without and with all that is expected to follow.
-
-    With what the stated action forces, unless what must follow moves that, too.
-    """
+    """What is stated, with what the action alone forces, where the model accepts it as above."""
     reached, direct, x = result.proposal.rows, result.proposal.direct, result.x
     index, told = result.encoder.schema.index, torch.zeros_like(direct)
     acts = [[line for line in draft if line.kind == "direct"] for draft in drafts]
@@ -290,9 +287,7 @@ def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:
     return lines
 
 
-def _written(
-    result: Result, rows: Tensor, lines: Sequence[Sequence[Line]], end: str = "new"
-) -> Tensor:
+def _written(result: Result, rows: Tensor, lines: list[list[Line]], end: str = "new") -> Tensor:
     """Rows, (m, p), with values of lines; those of no amount or order as the answer has them."""
     rows, reached = rows.clone(), result.proposal.rows
     for i, line in ((i, line) for i, own in enumerate(lines) for line in own):

@@ -4,8 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from dear_plugin import DEAR, Schema, Search
+from dear_plugin.datasets import load_loan
 from dear_plugin.decoders import Decoders
 from dear_plugin.rivals import NearestAccepted
 from tests.evaluation.test_trained import by_definition
@@ -34,6 +39,12 @@ def result(dear, factuals):
 @pytest.fixture(scope="module")
 def cheapest(dear, factuals):
     return dear.with_search(Search.cheapest(max_features=1)).generate(factuals)
+
+
+def loan_model(frame, schema):
+    columns = make_column_transformer((OneHotEncoder(), ["gender"]), remainder=StandardScaler())
+    model = make_pipeline(columns, LogisticRegression())
+    return model.fit(frame[[*schema.names]], frame["approved"])
 
 
 def plausible(study, rows):
@@ -78,6 +89,20 @@ class TestTheColumns:
         assert low.any()
         assert not actions["credible"][low].any()
         assert actions["reason"][low].str.contains("confidence").all()
+
+    def test_where_the_search_saw_enough_nothing_stands_in_the_way(self):
+        data = load_loan()
+        frame, others = data.split()
+        facts = {"immutable": ["gender"], "increasing": ["age", "education"]}
+        schema = Schema.infer(frame, target=data.target, **facts)
+        model = loan_model(frame, schema)
+        dear = DEAR(model, schema, act_on=["loan_amount", "duration", "savings", "income"])
+        row = others.loc[[1218], [*schema.names]]
+        result = dear.fit(frame).generate(row)
+        (reason,) = result.actions["reason"]
+        assert "though in enough of those that the search saw; an alternative may be" in reason
+        assert not result.in_the_way.any() and "stands in the way" not in result.letter(1218)
+        assert result.alternatives(4)["credible"].any()
 
     def test_the_reason_has_the_numbers_of_the_columns(self, dear, mixed):
         strict = Search(min_confidence=1.0, min_plausibility=0.6, max_features=1)
