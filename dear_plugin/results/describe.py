@@ -35,6 +35,8 @@ DEPENDS = (
     "The action alone is accepted, but not with every part of what is expected to follow: it"
     " depends on how much of that happens."
 )
+# Of an action that is refused alone.
+WITH = "The action alone is not enough; it is with what is expected to follow"
 # Of an action that does not help by itself.
 CHAIN = "The action works through what follows, not by itself."
 # Where more than a tenth of resamples fail.
@@ -250,7 +252,7 @@ def enough(
     if alone:
         return DEPENDS
     changes = join([needed(line) for line in musts])
-    needs = f"It needs what is expected to follow{f': {changes}' if changes else ''}."
+    needs = f"{WITH}{f': {changes}' if changes else ''}."
     return needs if gain else f"{needs} {CHAIN}"
 
 

@@ -165,11 +165,13 @@ def possible(line: Line) -> str:
 
 
 def needed(line: Line) -> str:
-    """What has to happen: "duration must fall to 61 or less", "town must change to B"."""
-    up, end = rises(line.of, line.old, line.least), with_unit(line.of, line.old, line.least)
-    if not is_amount(line.of, line.least) or up is None:
-        return f"{line.label} must change to {end}"
-    return f"{line.label} must {f'rise to {end} or more' if up else f'fall to {end} or less'}"
+    """What has to follow: "duration at 58 to 61 months", "rate at 3", "town being B"."""
+    if not is_amount(line.of, line.old, line.least, line.new):
+        return f"{line.label} being {with_unit(line.of, line.old, line.least)}"
+    low, high = sorted((line.least, line.new), key=float)
+    first, last = (ends(line.of, line.old, each)[1] for each in (low, high))
+    text = with_unit(line.of, line.old, high)
+    return f"{line.label} at {text if first == last else f'{first} to {text}'}"
 
 
 def definition(line: Line) -> str:

@@ -169,7 +169,7 @@ class TestHowSureItIs:
         follows = (many.changed & ~many.proposal.direct).any(1).numpy()
         texts, reliance = many.describe()[follows], many.actions["reliance"][follows]
         alone = texts.str.contains("The action is enough by itself", regex=False)
-        counts = texts.str.contains("It needs what is expected to follow", regex=False)
+        counts = texts.str.contains("it is with what is expected to follow", regex=False)
         done = many.actions["success"][follows]
         assert (alone == (done & (reliance == 0.0))).all()
         needs = (reliance > 0.0) & ~many.spread.alone.numpy()[follows]
