@@ -133,10 +133,8 @@ def write_letters(settings: Letters) -> int:
     _claim(out, settings.signature)
     starts = range(0, len(rows), ROWS_AT_ONCE)
     todo = [start for start in starts if not _is_written(out, rows.index, start)]
-    if done := len(starts) - len(todo):
-        print(
-            f"{out}: continues after {min(done * ROWS_AT_ONCE, len(rows))} of {len(rows)} letters"
-        )
+    if done := (len(starts) - len(todo)) * ROWS_AT_ONCE:
+        print(f"{out}: continues after {min(done, len(rows))} of {len(rows)} letters")
     for start in bar(todo, "letters"):
         some = rows.iloc[start : start + ROWS_AT_ONCE]
         answers = dear.generate(some, target, n_jobs=settings.n_jobs)
