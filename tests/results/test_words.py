@@ -66,8 +66,7 @@ def test_the_range_of_one_person_is_told_where_it_is_another_one():
     mean = {"low": 200.0, "high": 400.0}
     wide = follows(whole, 0, 307, **mean, low_one=-20.0, high_one=700.0)
     assert (
-        infinitive(wide)
-        == "to rise by 200 to 400 for people like this"
+        infinitive(wide) == "to rise by 200 to 400 for people like this"
         " (one person: fall by up to 20 or rise by up to 700)"
     )
     assert wide.is_open
