@@ -174,8 +174,8 @@ class Result(Batch):
           with the action alone; `least`, from which value on, up to `new`, an indirect change
           must happen, as far as the model was asked: `new` where other values may not do, `old`
           where the answer does not need it beside the others;
-        - `low` and `high`, the ends of the change of a number on average of rows like this one,
-          in its own unit; `low_one` and `high_one`, of the change of one individual;
+        - `low` and `high`, the ends of the change of a number on average of people like this,
+          in its own unit; `low_one` and `high_one`, of the change of one person;
         - `agree`, in how many of the `redraws` it changes;
         - `size`, the change in units of cost; `unit`, of a number; `exact`, of what is forced,
           whether it must be just that value, which an order between numbers does not ask for.
@@ -191,7 +191,7 @@ class Result(Batch):
 
     @lazy
     def ranges(self) -> Ranges:
-        """Between which ends numbers change: of the mean and of one individual."""
+        """Between which ends numbers change: of the mean and of one person."""
         return ranges(self.question.case, self.proposal, self.question.method.trained)
 
     @lazy

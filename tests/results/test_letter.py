@@ -147,8 +147,8 @@ class TestYesAndNo:
         assert asked(values).startswith("To get the decision you want, have a guarantor.")
         assert "a guarantor: ja statt bisher nein." in asked(values, template="de")
 
-    def test_yes_to_no_is_to_do_without(self):
-        assert "want, do without a guarantor." in asked(["Yes", "No"])
+    def test_yes_to_no_is_to_have_it_no_longer(self):
+        assert "want, no longer have a guarantor." in asked(["Yes", "No"])
 
     def test_only_a_label_without_the_is_read_as_what_one_has(self):
         assert "want, change own from 0 to 1." in asked([0, 1], label="")

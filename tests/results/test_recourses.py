@@ -199,7 +199,7 @@ class TestHowSureItIs:
 
 
 class TestRanges:
-    """What follows has two ranges: of the mean of people like a row, and of one person."""
+    """What follows has two ranges: of the mean of people like this, and of one person."""
 
     def test_they_are_of_means_over_people_and_of_people_and_hold_the_answer(self, fitted, mixed):
         result = fitted.generate(mixed.refused(8), within=Constraints(act_on=["income"]))

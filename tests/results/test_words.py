@@ -66,13 +66,27 @@ def test_the_range_of_one_person_is_told_where_it_is_another_one():
     mean = {"low": 200.0, "high": 400.0}
     wide = follows(whole, 0, 307, **mean, low_one=-20.0, high_one=700.0)
     assert (
-        infinitive(wide)
-        == "to rise by 200 to 400 for people like this (a single person: -20 to 700)"
+        infinitive(wide) == "to rise by 200 to 400 for people like this"
+        " (one person: fall by up to 20 or rise by up to 700)"
     )
     assert wide.is_open
     same = follows(whole, 0, 307, **mean, low_one=150.0, high_one=450.0)
     assert infinitive(same) == "to rise by 200 to 400"
     assert not same.is_open
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [
+        (-25.0, -23.0, "to fall by 23 to 25 for people like this (one person: by 24 to 31)"),
+        (-23.0, -23.0, "to fall from 40 to 17 for people like this (one person: by 24 to 31)"),
+    ],
+)
+def test_the_range_of_one_person_has_no_sign(low, high, told):
+    """ "to fall by 23 to 25 (a single person: -31 to -24)" has two forms of one thing."""
+    days = Feature("days", Kind.NUMERIC, precision=0)
+    one = {"low_one": -31.0, "high_one": -24.0}
+    assert infinitive(follows(days, 40, 17, low=low, high=high, **one)) == told
 
 
 @pytest.mark.parametrize("times", [8, 12])

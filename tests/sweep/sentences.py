@@ -319,7 +319,7 @@ def ways_of(letter):
     return [
         each
         for each in lines
-        if re.match(r"To get the|Increase|Reduce|Change|Have|Do without", each)
+        if re.match(r"To get the|Increase|Reduce|Change|Have|No longer have", each)
     ]
 
 
