@@ -119,8 +119,8 @@ class Interface:
         if weights is None:
             return None
         if isinstance(weights, str) and weights in ("equal", "inverse_mad"):
-            mads = self.data.get_valid_mads(normalized=True) if weights != "equal" else {}
-            weights = {name: round(1.0 / float(mad), 2) for name, mad in mads.items()}
+            mads = self._deviations() if weights != "equal" else {}
+            weights = {name: round(1.0 / mad, 2) for name, mad in mads.items()}
         if not isinstance(weights, Mapping) or set(weights) - set(self.names):
             raise UserConfigValidationException(
                 "feature_weights should be 'inverse_mad', 'equal' or a weight by the name of each"
@@ -130,6 +130,12 @@ class Interface:
         units = {c.name: c.unit_of_cost / c.width for c in self.schema.columns}
         named = {n: w * units[n] if is_real(w) else w for n, w in weights.items()}
         return {n: unit for n, unit in units.items() if n not in named} | named
+
+    def _deviations(self) -> dict[str, float]:
+        """What DiCE's `get_valid_mads` has of scaled numbers, without missing values; 1 for 0."""
+        scaled = self.data.normalize_data(self.data.data_df)[self.data.continuous_feature_names]
+        mads = (scaled - scaled.median()).abs().median()
+        return {str(name): float(mad) for name, mad in mads.where(mads > 0.0, 1.0).items()}
 
     def constraints(
         self, permitted: Mapping[str, Any] | None, vary: Sequence[str], weights: Any = None

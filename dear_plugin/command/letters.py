@@ -27,7 +27,7 @@ from dear_plugin.results.letter import LetterTemplate, letters, ways_of
 from dear_plugin.results.record import plain
 from dear_plugin.results.recourses import Recourses
 
-# Rows that are answered and written at once: an interrupted run goes on after them.
+# Rows that are answered and written at once: an interrupted run continues after them.
 ROWS_AT_ONCE = 50
 RUN, PAGE, PARTS, LETTERS, RECORDS = "run.json", "letters.html", "parts", "letters", "records"
 # The last one of some rows says that they are complete.
@@ -132,9 +132,9 @@ def write_letters(settings: Letters) -> int:
     _check_files(rows.index)
     _claim(out, settings.signature)
     starts = range(0, len(rows), ROWS_AT_ONCE)
-    todo = [start for start in starts if not _part(out, start, TABLES[-1]).exists()]
-    if done := len(starts) - len(todo):
-        print(f"{out}: goes on after {min(done * ROWS_AT_ONCE, len(rows))} of {len(rows)} letters")
+    todo = [start for start in starts if not _is_written(out, rows.index, start)]
+    if done := (len(starts) - len(todo)) * ROWS_AT_ONCE:
+        print(f"{out}: continues after {min(done, len(rows))} of {len(rows)} letters")
     for start in bar(todo, "letters"):
         some = rows.iloc[start : start + ROWS_AT_ONCE]
         answers = dear.generate(some, target, n_jobs=settings.n_jobs)
@@ -153,10 +153,10 @@ def _check_files(cases: pd.Index) -> None:
 
 
 def _claim(out: Path, signature: Mapping[str, str]) -> None:
-    """Mark a folder as that of this run; an interrupted one goes on in it."""
+    """Mark a folder as that of this run; an interrupted one continues in it."""
     for name in (PARTS, LETTERS, RECORDS):
         (out / name).mkdir(parents=True, exist_ok=True)
-    if not any((out / LETTERS).iterdir()):
+    if not any(file for name in (LETTERS, PARTS) for file in (out / name).iterdir()):
         (out / RUN).write_text(json.dumps(signature, indent=1), encoding="utf8")
     former = json.loads((out / RUN).read_text(encoding="utf8"))
     if other := [k for k in {**former, **signature} if former.get(k) != signature.get(k)]:
@@ -183,6 +183,13 @@ def _file(folder: Path, case: str, suffix: str) -> Path:
 
 def _part(out: Path, start: int, name: str) -> Path:
     return out / PARTS / f"{start:09d}-{name}.csv"
+
+
+def _is_written(out: Path, cases: pd.Index, start: int) -> bool:
+    """Whether some rows are complete, and have all their letters; they may be moved away."""
+    some = map(str, cases[start : start + ROWS_AT_ONCE])
+    letters = (_file(out / LETTERS, case, ".md") for case in some)
+    return _part(out, start, TABLES[-1]).exists() and all(map(Path.exists, letters))
 
 
 def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, ways: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pandas as pd
@@ -14,7 +14,7 @@ from dear_plugin.data.exclusion import DOWN, UP
 from dear_plugin.data.feature import Feature
 from dear_plugin.page.choices import ACT, STAYS, Choices
 from dear_plugin.page.session import Answer, Session, Way
-from dear_plugin.results.changes import is_amount
+from dear_plugin.results.changes import Line, is_amount
 from dear_plugin.results.letter import LONG, LONG_AMOUNT
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.words import in_short, one, unit_of
@@ -26,6 +26,8 @@ LINES = {"direct": "Do", "forced": "With it", "indirect": "Expected to follow"}
 VERBS = {UP: "Increase {}", DOWN: "Reduce {}"}
 # The values in the search for an applicant.
 MOST_SEARCHED = 3
+# The digits of a number before its point.
+WHOLE = r"(?<![\d.])\d"
 
 Values = dict[str, Any]
 
@@ -58,17 +60,30 @@ def shown(session: Session, answer: Answer) -> Values:
     }
 
 
-def text_of(feature: Feature, value: Any) -> str:
-    """A value with its unit."""
+def text_of(feature: Feature, value: Any, beside: str = "") -> str:
+    """A value with its unit, in the form of the amounts beside it."""
     if not is_amount(feature, value):
         return one(feature, value)
-    return grouped(f"{value:.10g} {unit_of(feature, value)}".rstrip(), feature)
+    number = grouped(f"{value:.10g}", feature, beside)
+    return f"{number} {unit_of(feature, value)}".rstrip()
 
 
-def grouped(text: str, feature: Feature) -> str:
-    """A text with amounts of a feature, with separators of thousands as letters have them."""
+def grouped(text: str, feature: Feature, beside: str = "") -> str:
+    """Amounts without their unit, all with separators of thousands where letters have them."""
     digits = len(str(LONG_AMOUNT if feature.unit else LONG))
-    return re.sub(rf"(?<![\w.])\d{{{digits},}}(?!\w)", lambda found: f"{int(found[0]):,}", text)
+    if not re.search(rf"{WHOLE}{{{digits}}}", f"{text}|{beside}"):
+        return text
+    return re.sub(rf"{WHOLE}{{4,}}", lambda found: f"{int(found[0]):,}", text)
+
+
+def change_of(line: Line) -> str:
+    """Both values of what changes, and the ends of a number."""
+    if not line.is_amount:
+        return in_short(line)
+    bare = in_short(line._replace(of=replace(line.of, unit="")))
+    old, arrow, rest = grouped(bare, line.of).partition(" → ")
+    new, space, ends = rest.partition(" ")
+    return f"{old}{arrow}{f'{new} {unit_of(line.of, line.new)}'.rstrip()}{space}{ends}"
 
 
 def _summary(answer: Answer) -> str:
@@ -142,9 +157,13 @@ def _way(way: Way) -> Values:
 def _result(result: Recourses) -> Values:
     """A result of one row: what is done, what follows, the score, and what is known of it."""
     lines = [
-        {"kind": line.kind, "words": LINES[line.kind], "title": line.of.title, "text": text}
+        {
+            "kind": line.kind,
+            "words": LINES[line.kind],
+            "title": line.of.title,
+            "text": change_of(line),
+        }
         for line in result.lines[0]
-        for text in [grouped(in_short(line), line.of) if line.is_amount else in_short(line)]
         if line.old != line.new
     ]
     scores = [float(s) for s in result.outcome[["score_before", "score_after"]].iloc[0]]
@@ -225,9 +244,11 @@ def advice_text(session: Session, line: Any) -> str:
     feature, n = session.features[line.feature], len(session.rows)
     parts = [f"{line.rows} of {n} applicants ({_share(line.rows / n)})"]
     if line.change in VERBS and not pd.isna(line.new):
-        old, new = (text_of(feature, value) for value in (line.old, line.new))
+        beside = "|".join([one(feature, line.old), one(feature, line.new), line.goes])
+        old, new = (text_of(feature, value, beside) for value in (line.old, line.new))
         unit = unit_of(feature, float(line.goes == "1"))
-        by = f", by {line.goes} {unit}".rstrip() if line.goes else ""
+        goes = grouped(line.goes, feature, beside)
+        by = f", by {goes} {unit}".rstrip() if goes else ""
         parts.append(f"usually from about {old} to about {new}{by}")
     if line.at_edge > 0:
         parts.append(f"{_share(line.at_edge)} of them to the end of the usual values")

@@ -23,7 +23,7 @@ LEAST_BARS = 3
 BAR, REST = 0.34, 2.1
 FOLLOWS = "Expected to follow"
 SCALE = "size of the change, as a share of the feature's range (a changed category: 1)"
-RANGE = "thin lines and ranges: of the mean of people like this row"
+RANGE = "thin lines and ranges: of the mean of people like this"
 
 
 class Result(Protocol):

@@ -40,11 +40,12 @@ class Line(NamedTuple):
         old: the value of the factual.
         new: the value of the counterfactual.
         alone: the value with the action alone, and what it forces; `old` where it does nothing.
-        least: the value up to which an indirect change must happen; `old` where it need not.
-        low: the least change of a number on average of rows like this one, see `Ranges`;
+        least: from which value on, up to `new`, an indirect change must happen; `new` where other
+            values may not do, `old` where it need not happen.
+        low: the least change of a number on average of people like this, see `Ranges`;
             missing for categories.
         high: the largest one.
-        low_one: the least change of one individual.
+        low_one: the least change of one person.
         high_one: the largest one.
         agree: the redraws in which it changes.
         redraws: all of them; 0 for methods without any.

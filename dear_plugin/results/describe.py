@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import torch
 
+from dear_plugin.data.feature import Feature
 from dear_plugin.evaluation.consistency import CLEAR
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.changes import Line, frame
@@ -35,6 +36,8 @@ DEPENDS = (
     "The action alone is accepted, but not with every part of what is expected to follow: it"
     " depends on how much of that happens."
 )
+# Of an action that is refused alone.
+WITH = "The action alone is not enough; it is with what is expected to follow"
 # Of an action that does not help by itself.
 CHAIN = "The action works through what follows, not by itself."
 # Where more than a tenth of resamples fail.
@@ -44,6 +47,8 @@ SURE = 0.9
 FEWEST = 30
 # Shares below one in two hundred would be written as 0%.
 LEAST_SHARE = 0.005
+# Levels of what somebody has not, or has.
+FLAGS = {("0", "1"), ("no", "yes"), ("false", "true")}
 
 
 def describe(result: Result, positions: Sequence[int]) -> list[str]:
@@ -142,6 +147,16 @@ def _without_action(result: Result, at: int) -> str:
     return f"{'no action' if moves else 'nothing changes'}: {reason or Reason.ROUNDED_AWAY}"
 
 
+def outcome_of(feature: Feature) -> str:
+    """The second of two levels: "married = yes", or "a guarantor", the label of a flag."""
+    levels = [one(feature, each) for each in feature.categories]
+    # As letters read labels: "the ..." names a column, not what somebody has.
+    is_had = feature.label and not feature.label.startswith("the ")
+    if is_had and tuple(map(str.lower, levels)) in FLAGS:
+        return feature.label
+    return f"{feature.called} = {levels[-1]}"
+
+
 def _answer(result: Result, at: int) -> str:
     """The action, what is expected to follow, and what is known of it."""
     lines, schema, question = result.lines[at], result.encoder.schema, result.question
@@ -151,7 +166,7 @@ def _answer(result: Result, at: int) -> str:
     text = sentence(
         [line for line in lines if line.kind == "direct"],
         largest[:MOST_EXPECTED],
-        {f"{f.called} = {one(f, f.categories[-1])}": each for f, each in binary.items()},
+        {outcome_of(feature): each for feature, each in binary.items()},
         len(largest[MOST_EXPECTED:]),
         forced=[line for line in lines if line.is_forced],
     )
@@ -250,7 +265,7 @@ def enough(
     if alone:
         return DEPENDS
     changes = join([needed(line) for line in musts])
-    needs = f"It needs what is expected to follow{f': {changes}' if changes else ''}."
+    needs = f"{WITH}{f': {changes}' if changes else ''}."
     return needs if gain else f"{needs} {CHAIN}"
 
 

@@ -117,34 +117,35 @@ class LetterTemplate:
     def _text(self, lines: Sequence[Line], usual: Sequence[Line], place: int) -> str:
         """The sentences of a way, given what usually follows; with its place among several."""
 
-        def parts(names: tuple[str, str, str], end: str, some: Iterable[Line]) -> str:
-            return self.listed([self._part(names, line, getattr(line, end)) for line in some])
+        def parts(names: tuple[str, str, str], some: Iterable[Line], *ends: str) -> str:
+            each = ((line, *(getattr(line, end) for end in ends)) for line in some)
+            return self.listed([self._part(names, *own) for own in each])
 
         acts = [line for line in lines if line.kind == "direct"]
         forced = [line for line in lines if line.kind == "forced"]
         musts = [line for line in lines if line.is_needed]
-        actions = parts(("changed", "raised", "lowered"), "new", acts)
-        sets = parts(("sets", "sets_at_least", "sets_at_most"), "alone", forced)
-        bounds = parts(("being", "at_least", "at_most"), "least", musts)
-        follow = parts(("becomes", "rises", "falls"), "new", usual)
+        actions = parts(("changed", "raised", "lowered"), acts, "new")
+        sets = parts(("sets", "sets_at_least", "sets_at_most"), forced, "alone")
+        bounds = parts(("being", "at", "at"), musts, "least", "new")
+        follow = parts(("becomes", "rises", "falls"), usual, "new")
         texts = [
             self["way" if place else "advice"].format(
                 number=place, actions=words.capital(actions) if place else actions
             ),
             self["by_definition"].format(changes=sets) if sets else "",
             "" if sets or bounds else self["enough"],
-            self["follows"].format(changes=follow) if follow else "",
             self["only_with"].format(bounds=bounds) if bounds else "",
+            self["follows"].format(changes=follow) if follow else "",
         ]
         return " ".join(map(words.capital, filter(None, texts)))
 
-    def _part(self, names: tuple[str, str, str], line: Line, new: Any) -> str:
-        """A change in words: names of sentences for another value, a rise and a fall."""
+    def _part(self, names: tuple[str, str, str], line: Line, new: Any, *last: Any) -> str:
+        """A change, to one of some values, in words: names for another one, a rise and a fall."""
         other, up, down = names
-        if is_amount(line.of, line.old, new):
+        if is_amount(line.of, line.old, new, *last):
             name = up if words.rises(line.of, line.old, new) else down
             name = other if line.kind == "forced" and line.exact else name
-            old, text = self._ends(line.of, float(line.old), float(new))
+            old, text = self._ends(line.of, *map(float, (line.old, new, *last)))
         else:
             old, text = words.one(line.of, line.old), words.with_unit(line.of, line.old, new)
             name = self._of_flag(other, line.of, old, text)
@@ -163,23 +164,24 @@ class LetterTemplate:
                 return own
         return name
 
-    def _ends(self, feature: Feature, old: float, new: float) -> tuple[str, str]:
-        """The old and the new amount with as many decimals each, the new one with its unit."""
-        power, unit = self._unit(feature, new)
+    def _ends(self, feature: Feature, old: float, *news: float) -> tuple[str, str]:
+        """The old and the new amounts with as many decimals each, the new ones with their unit."""
+        power, unit = self._unit(feature, max(news))
         scale, precision = 10.0**power, 17 if feature.precision is None else feature.precision
-        before, after = (round(each * scale, 9) for each in (old, new))
+        before, *after = (round(each * scale, 9) for each in (old, *sorted({*news})))
         most = max(precision - power, 0)
         places = next(
-            (n for n in range(most + 1) if abs(after - round(after, n)) <= 1e-9 * abs(after)), most
+            (n for n in range(most) if all(abs(a - round(a, n)) <= 1e-9 * abs(a) for a in after)),
+            most,
         )
-        close = SHOWN * abs(after - before)
+        close = SHOWN * min(abs(each - before) for each in after)
         places = next(
             (n for n in range(places, most + 1) if abs(before - round(before, n)) <= close), most
         )
         least = LONG_AMOUNT if feature.unit else LONG
-        long = max(abs(before), abs(after)) >= least
-        texts = [self._amount(each, places, long=long) for each in (before, after)]
-        return texts[0], f"{texts[1]} {unit}".rstrip()
+        long = max(map(abs, (before, *after))) >= least
+        first, *texts = (self._amount(each, places, long=long) for each in (before, *after))
+        return first, f"{self['to'].join(texts)} {unit}".rstrip()
 
     def _unit(self, feature: Feature, value: float) -> tuple[int, str]:
         """The power of ten that a unit starts with, 3 of "thousand euros", and the rest.

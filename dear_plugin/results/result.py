@@ -171,10 +171,11 @@ class Result(Batch):
         - `kind`: "direct", what is acted on; "forced", what a rule between columns sets with it;
           "indirect", what is expected to follow;
         - `old` and `new`, the values in the factual and the counterfactual; `alone`, the value
-          with the action alone; `least`, the value up to which an indirect change must happen,
-          `old` where the answer does not need it beside the others;
-        - `low` and `high`, the ends of the change of a number on average of rows like this one,
-          in its own unit; `low_one` and `high_one`, of the change of one individual;
+          with the action alone; `least`, from which value on, up to `new`, an indirect change
+          must happen, as far as the model was asked: `new` where other values may not do, `old`
+          where the answer does not need it beside the others;
+        - `low` and `high`, the ends of the change of a number on average of people like this,
+          in its own unit; `low_one` and `high_one`, of the change of one person;
         - `agree`, in how many of the `redraws` it changes;
         - `size`, the change in units of cost; `unit`, of a number; `exact`, of what is forced,
           whether it must be just that value, which an order between numbers does not ask for.
@@ -190,7 +191,7 @@ class Result(Batch):
 
     @lazy
     def ranges(self) -> Ranges:
-        """Between which ends numbers change: of the mean and of one individual."""
+        """Between which ends numbers change: of the mean and of one person."""
         return ranges(self.question.case, self.proposal, self.question.method.trained)
 
     @lazy

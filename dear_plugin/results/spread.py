@@ -75,9 +75,9 @@ class Ranges(Joinable):
     The change in the answer itself is in both ranges. Without resamples it is both of their ends.
 
     Attributes:
-        low: (m, p) of the mean change of rows like this one, which 95 % of such ranges contain.
+        low: (m, p) of the mean change of people like this, which 95 % of such ranges contain.
         high: (m, p) likewise.
-        low_one: (m, p) of one individual's change, which 95 % of such ranges contain.
+        low_one: (m, p) of one person's change, which 95 % of such ranges contain.
         high_one: (m, p) likewise.
     """
 

@@ -15,6 +15,7 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.data.schema import Schema
 from dear_plugin.results.changes import Line, is_amount, is_exact
 from dear_plugin.results.describe import followers, needs, unclear_changes
+from dear_plugin.results.needed import between
 from dear_plugin.results.result import Result
 from dear_plugin.search.settings import CRITERIA
 
@@ -36,9 +37,9 @@ FAR, FEW, FARTHEST = 0.5, 2, {True: 0.4, False: 0.5}
 def stated(result: Result, positions: Sequence[int]) -> list[list[Line] | None]:
     """The lines that a letter states of the answers at m positions; None where none can be.
 
-    Actions and bounds have round amounts; what these force has its value in `alone`; what must
-    follow has its bound in `least`. The row that has just what is stated is accepted by the user's
-    model, as is the row that has everything that is expected to follow.
+    Amounts are round. What the action alone forces has its value in `alone`; what must follow is
+    from `least` to `new`. The user's model accepts the rows with just what is stated, see
+    `between`, and the row with all that is expected to follow.
     """
     found: dict[int, list[Line]] = {}
     left = list(positions)
@@ -238,38 +239,37 @@ def _usual(line: Line, digits: int, *, needed: bool) -> Line:
 
 
 def _bound(line: Line, digits: int | None) -> Line:
-    """Up to where a change must follow."""
-    if not is_amount(line.of, line.old, line.least):
-        return line
-    old, new = float(line.old), float(line.new)
-    part = rounded(line.of, old, float(line.least), digits, away=1)
+    """Between which ends a change must follow."""
+    if not is_amount(line.of, line.old, line.least, line.new):
+        return line._replace(new=line.least)
+    line = _farther(line, digits)
+    old, least, new = map(float, (line.old, line.least, line.new))
+    part = rounded(line.of, old, least, digits, away=1)
     return line._replace(least=part if abs(part - old) <= abs(new - old) else new)
 
 
 def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] | None]:
-    """What is stated where the model accepts it, without and with all that is expected to follow.
-
-    With what the stated action forces, unless what must follow moves that, too.
-    """
+    """What is stated, with what the action alone forces, where the model accepts it as above."""
     reached, direct, x = result.proposal.rows, result.proposal.direct, result.x
-    index, needed = result.encoder.schema.index, torch.zeros_like(direct)
-    acts = [[(line, line.new) for line in draft if line.kind == "direct"] for draft in drafts]
-    musts = [[(line, line.least) for line in draft if line.is_needed] for draft in drafts]
+    index, told = result.encoder.schema.index, torch.zeros_like(direct)
+    acts = [[line for line in draft if line.kind == "direct"] for draft in drafts]
+    musts = [[line for line in draft if line.is_needed] for draft in drafts]
+    for i, some in enumerate(musts):
+        told[i, list(index(line.feature for line in some))] = True
     repaired = result.question.repaired
     whole = repaired(_written(result, reached, acts), direct)
-    least = repaired(_written(result, torch.where(direct, reached, x), acts), direct)
-    alone = least
-    for i, some in enumerate(musts):
-        needed[i, list(index(line.feature for line, _ in some))] = True
-    least = repaired(_written(result, least, musts), direct, needed)
-    stay = torch.where(least == alone, alone, x)
+    alone = repaired(_written(result, torch.where(direct, reached, x), acts), direct)
+    first, last = (
+        repaired(_written(result, alone, musts, end), direct, told) for end in ("least", "new")
+    )
+    stay = torch.where((first == alone) & (last == alone), alone, x)
     forced = [_forced(result, i, row) for i, row in enumerate(stay)]
     good, feasible = torch.ones(len(x), dtype=torch.bool), result.question.case.feasible.limits
-    for i, j in (direct & (least != reached)).nonzero().tolist():
+    for i, j in (direct & (alone != reached)).nonzero().tolist():
         one = torch.tensor([j]), torch.tensor([i])
-        good[i] &= feasible.admits(least[i : i + 1, [j]], *one)[0, 0]
-    for tried in (least, whole):
-        good &= result.question.accepts_alone(tried)
+        good[i] &= feasible.admits(alone[i : i + 1, [j]], *one)[0, 0]
+    good &= result.question.accepts_alone(whole)
+    good &= between(result.question, first, last, direct, told)
     every = zip(drafts, forced, good.tolist(), strict=True)
     return [[*draft, *own] if fine else None for draft, own, fine in every]
 
@@ -287,11 +287,11 @@ def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:
     return lines
 
 
-def _written(result: Result, rows: Tensor, values: Sequence[Sequence[tuple[Line, Any]]]) -> Tensor:
-    """Rows, (m, p), with values; those of no amount or order as the answer has them."""
+def _written(result: Result, rows: Tensor, lines: list[list[Line]], end: str = "new") -> Tensor:
+    """Rows, (m, p), with values of lines; those of no amount or order as the answer has them."""
     rows, reached = rows.clone(), result.proposal.rows
-    for i, line, new in ((i, *each) for i, own in enumerate(values) for each in own):
-        (j,) = result.encoder.schema.index([line.feature])
+    for i, line in ((i, line) for i, own in enumerate(lines) for line in own):
+        (j,), new = result.encoder.schema.index([line.feature]), getattr(line, end)
         rows[i, j] = reached[i, j]
         if is_amount(line.of, line.old, new):
             rows[i, j] = float(line.of.read(pd.Series([new], dtype=float)).values[0])

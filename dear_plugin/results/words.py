@@ -156,7 +156,8 @@ def imperative(line: Line) -> str:
 def infinitive(line: Line) -> str:
     """What is expected: "to rise from 0 to 307", "to rise by 200 to 400"."""
     verb = {None: "change", True: "rise", False: "fall"}[rises(line.of, line.old, line.new)]
-    return f"{_range(line) or f'to {verb} {_change(line)}'}{_for_one(line)}"
+    told = _range(line) or f"to {verb} {_change(line)}"
+    return f"{told}{_for_one(line, told)}"
 
 
 def possible(line: Line) -> str:
@@ -165,11 +166,13 @@ def possible(line: Line) -> str:
 
 
 def needed(line: Line) -> str:
-    """What has to happen: "duration must fall to 61 or less", "town must change to B"."""
-    up, end = rises(line.of, line.old, line.least), with_unit(line.of, line.old, line.least)
-    if not is_amount(line.of, line.least) or up is None:
-        return f"{line.label} must change to {end}"
-    return f"{line.label} must {f'rise to {end} or more' if up else f'fall to {end} or less'}"
+    """What has to follow: "duration at 58 to 61 months", "rate at 3", "town being B"."""
+    if not is_amount(line.of, line.old, line.least, line.new):
+        return f"{line.label} being {with_unit(line.of, line.old, line.least)}"
+    low, high = sorted((line.least, line.new), key=float)
+    first, last = (ends(line.of, line.old, each)[1] for each in (low, high))
+    text = with_unit(line.of, line.old, high)
+    return f"{line.label} at {text if first == last else f'{first} to {text}'}"
 
 
 def definition(line: Line) -> str:
@@ -218,29 +221,32 @@ def _count(line: Line) -> str:
 
 def _range(line: Line) -> str:
     """The range of a number's mean change; "" where both ends have the same text."""
-    if not line.is_amount:
-        return ""
-    low, high = (amount_of(line.of, end) for end in (line.low, line.high))
-    if low == high:
-        return ""
+    text, last = _steps(line.of, line.low, line.high) if line.is_amount else ("", "")
+    return f"to {text} {unit_of(line.of, last)}".rstrip() if text else ""
+
+
+def _steps(feature: Feature, least: float, most: float) -> tuple[str, str]:
+    """How far a number rises or falls, and the last amount; "" where both ends have one text."""
+    low, high = (amount_of(feature, end) for end in (least, most))
     fall, rise = low.removeprefix("-"), high.removeprefix("-")
-    if "0" not in (low, high) and line.low > 0.0:
-        text, last = f"rise by {fall} to {rise}", rise
-    elif "0" not in (low, high) and line.high < 0.0:
-        text, last = f"fall by {rise} to {fall}", fall
-    else:
-        falls = [f"fall by up to {fall}"] if low.startswith("-") else []
-        grows = [f"rise by up to {rise}"] if high != "0" else []
-        text, last = " or ".join(falls + grows), rise if grows else fall
-    return f"to {text} {unit_of(line.of, last)}".rstrip()
+    if low == high:
+        return "", ""
+    if "0" not in (low, high) and least > 0.0:
+        return f"rise by {fall} to {rise}", rise
+    if "0" not in (low, high) and most < 0.0:
+        return f"fall by {rise} to {fall}", fall
+    falls = [f"fall by up to {fall}"] if low.startswith("-") else []
+    grows = [f"rise by up to {rise}"] if high != "0" else []
+    return " or ".join(falls + grows), rise if grows else fall
 
 
-def _for_one(line: Line) -> str:
-    """The range of one individual's change; "" where that of the mean is similar."""
+def _for_one(line: Line, told: str) -> str:
+    """The range of one person's change, in the form of what is told of the mean; "" if similar."""
     if not line.high_one - line.low_one > WIDER * (line.high - line.low):
         return ""
-    low, high = (amount_of(line.of, end) for end in (line.low_one, line.high_one))
-    return f" for people like this (a single person: {low} to {high})"
+    steps, _ = _steps(line.of, line.low_one, line.high_one)
+    same = "" if " or " in steps + told else f"{told.removeprefix('to ').partition(' ')[0]} "
+    return f" for people like this (one person: {steps.removeprefix(same)})" if steps else ""
 
 
 def _clipped(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import joblib
 import numpy as np
@@ -12,7 +13,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from dear_plugin import DEAR, Schema
 from dear_plugin.__main__ import main
 from dear_plugin.command import letters as command
-from dear_plugin.errors import InputError
 
 PEOPLE = 12
 
@@ -139,9 +139,8 @@ class TestWhatIsWritten:
         cases = people["file"].tolist()
         lines = (tmp_path / "out" / "actions.csv").read_text(encoding="utf8").splitlines()
         assert [line.partition(",")[0] for line in lines[1:]] == cases
-        assert sorted(path.stem for path in (tmp_path / "out" / "letters").iterdir()) == sorted(
-            cases
-        )
+        letters = (tmp_path / "out" / "letters").iterdir()
+        assert sorted(path.stem for path in letters) == sorted(cases)
 
     def test_the_last_line_counts_what_is_accepted_already(self, files, tmp_path, capsys):
         train = pd.read_csv(files / "train.csv")
@@ -153,14 +152,6 @@ class TestWhatIsWritten:
         told = capsys.readouterr().out
         assert "2 letters: 2 accepted already" in told
         assert "2: accepted as it is: no change is needed" in told
-
-    def test_reasons_that_are_not_named_are_counted(self):
-        """They were cut after three, and the numbers did not add up."""
-        reasons = [*"aaabbbcccde"]
-        told = command._in_words(pd.DataFrame({"letter": "none", "reason": reasons}))
-        assert told.endswith("\n  2: other reasons, which actions.csv has as letter_reason")
-        few = command._in_words(pd.DataFrame({"letter": "none", "reason": reasons[:9]}))
-        assert "other reasons" not in few
 
     def test_up_to_three_ways_in_a_letter(self, files, tmp_path):
         assert run(files, tmp_path / "out", "--ways", "3") == 0
@@ -185,7 +176,7 @@ class TestWhatIsWritten:
 
 
 class TestAgain:
-    def test_an_interrupted_run_goes_on(self, files, done, tmp_path, monkeypatch, capsys):
+    def test_an_interrupted_run_continues(self, files, done, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(command, "ROWS_AT_ONCE", 5)
         out, written = tmp_path / "out", command._write
 
@@ -205,7 +196,7 @@ class TestAgain:
         )
         assert run(files, out) == 0
         assert starts == [5, 10]
-        assert f"out: goes on after 5 of {PEOPLE} letters" in capsys.readouterr().out
+        assert f"out: continues after 5 of {PEOPLE} letters" in capsys.readouterr().out
         whole = {k: v for k, v in content(out).items() if not k.startswith("parts")}
         assert whole == {k: v for k, v in content(done).items() if not k.startswith("parts")}
 
@@ -215,13 +206,13 @@ class TestAgain:
         assert "letters of another run, with another language" in capsys.readouterr().err
         assert content(done) == before
 
-    def test_a_folder_without_letters_may_be_of_another_run(self, tmp_path):
-        """A first try that failed left a mark, and the next was refused."""
-        command._claim(tmp_path / "out", {"want": ""})
-        command._claim(tmp_path / "out", {"want": "yes"})
-        (tmp_path / "out" / "letters" / "1.md").write_text("Dear ...", encoding="utf8")
-        with pytest.raises(InputError, match="letters of another run, with another want"):
-            command._claim(tmp_path / "out", {"want": "no"})
+    def test_letters_that_were_moved_away_are_written_again(self, files, done, tmp_path):
+        """The same run took them for written, and ended in a traceback."""
+        out = tmp_path / "out"
+        shutil.copytree(done, out)
+        next((out / "letters").iterdir()).unlink()
+        assert run(files, out) == 0
+        assert content(out) == content(done)
 
 
 class TestSettings:

@@ -16,6 +16,7 @@ from dear_plugin.data.kinds.labels import Labels
 from dear_plugin.data.kinds.levels import Levels
 from dear_plugin.data.kinds.number import Number, decimals
 from dear_plugin.data.kinds.ordinal import Ordinal
+from dear_plugin.errors import InputError
 
 SIZES = ["S", "M", "L"]
 
@@ -219,3 +220,11 @@ def test_a_number_is_asked_for_as_such():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Compare) and path.parent.name != "kinds":
                 assert f"Kind.{Kind.NUMERIC.name}" not in ast.unparse(node), path
+
+
+def test_an_identifier_that_no_training_row_has_is_told_without_their_values():
+    """It was "expected one of those of the training rows"."""
+    frame = pd.DataFrame({"key": [f"K{i}" for i in range(60)], "x": range(60)})
+    encoder = Encoder(Schema.infer(frame, identifiers=["key"]))
+    with pytest.raises(InputError, match=r"; expected values of the training rows$"):
+        encoder.rows(frame.head(1).assign(key="new"))

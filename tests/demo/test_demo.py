@@ -61,7 +61,7 @@ class TestRun:
     def test_every_row_of_the_story_says_what_its_action_is_worth(self, output):
         text, _ = output
         words = " ".join(text.split())
-        assert words.count("The action is enough") + words.count("It needs what is") == 5
+        assert words.count("The action is enough") + words.count("The action alone is") == 5
         assert "an effect, if the stated order is right and nothing unobserved" in words
         assert re.search(r"Row \d+, if it acts on \w+ only: probability of", words)
 

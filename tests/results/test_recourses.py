@@ -169,7 +169,7 @@ class TestHowSureItIs:
         follows = (many.changed & ~many.proposal.direct).any(1).numpy()
         texts, reliance = many.describe()[follows], many.actions["reliance"][follows]
         alone = texts.str.contains("The action is enough by itself", regex=False)
-        counts = texts.str.contains("It needs what is expected to follow", regex=False)
+        counts = texts.str.contains("it is with what is expected to follow", regex=False)
         done = many.actions["success"][follows]
         assert (alone == (done & (reliance == 0.0))).all()
         needs = (reliance > 0.0) & ~many.spread.alone.numpy()[follows]
@@ -199,7 +199,7 @@ class TestHowSureItIs:
 
 
 class TestRanges:
-    """What follows has two ranges: of the mean of people like a row, and of one person."""
+    """What follows has two ranges: of the mean of people like this, and of one person."""
 
     def test_they_are_of_means_over_people_and_of_people_and_hold_the_answer(self, fitted, mixed):
         result = fitted.generate(mixed.refused(8), within=Constraints(act_on=["income"]))

@@ -66,13 +66,27 @@ def test_the_range_of_one_person_is_told_where_it_is_another_one():
     mean = {"low": 200.0, "high": 400.0}
     wide = follows(whole, 0, 307, **mean, low_one=-20.0, high_one=700.0)
     assert (
-        infinitive(wide)
-        == "to rise by 200 to 400 for people like this (a single person: -20 to 700)"
+        infinitive(wide) == "to rise by 200 to 400 for people like this"
+        " (one person: fall by up to 20 or rise by up to 700)"
     )
     assert wide.is_open
     same = follows(whole, 0, 307, **mean, low_one=150.0, high_one=450.0)
     assert infinitive(same) == "to rise by 200 to 400"
     assert not same.is_open
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [
+        (-25.0, -23.0, "to fall by 23 to 25 for people like this (one person: by 24 to 31)"),
+        (-23.0, -23.0, "to fall from 40 to 17 for people like this (one person: by 24 to 31)"),
+    ],
+)
+def test_the_range_of_one_person_has_no_sign(low, high, told):
+    """ "to fall by 23 to 25 (a single person: -31 to -24)" has two forms of one thing."""
+    days = Feature("days", Kind.NUMERIC, precision=0)
+    one = {"low_one": -31.0, "high_one": -24.0}
+    assert infinitive(follows(days, 40, 17, low=low, high=high, **one)) == told
 
 
 @pytest.mark.parametrize("times", [8, 12])
@@ -104,10 +118,10 @@ def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
     many = [follows(replace(TERM, name=f"t{i}"), 68, 59, least=65) for i in range(5)]
     told = enough(FOLLOW, **KNOWN)
     assert told == (
-        "It needs what is expected to follow: term must fall to 65 or less, job must change to"
-        " nurse and gain must rise to 0.8 or more."
+        "The action alone is not enough; it is with what is expected to follow: term at 59 to 65,"
+        " job being nurse and gain at 0.8 to 3.2."
     )
-    assert all(f"t{i} must fall to 65" in enough(many, **KNOWN) for i in range(5))
+    assert all(f"t{i} at 59 to 65" in enough(many, **KNOWN) for i in range(5))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +145,7 @@ def test_an_action_may_be_enough_may_be_undone_and_may_depend(known, words):
 
 def test_an_action_that_does_not_help_by_itself_works_through_what_follows():
     told = enough(FOLLOW, **{**KNOWN, "gain": False})
-    assert told.endswith("0.8 or more. The action works through what follows, not by itself.")
+    assert told.endswith("0.8 to 3.2. The action works through what follows, not by itself.")
 
 
 ACRES = Feature("area", Kind.NUMERIC, precision=0, unit="acres")
@@ -278,4 +292,11 @@ def test_one_of_two_numbers_has_its_unit_and_a_code_has_none(told, words):
 
 def test_a_number_that_must_become_another_has_its_unit():
     told = follows(MONTHS, 60, 36, least=36, **NO_AMOUNT)
-    assert needed(told) == "term must change to 36 months"
+    assert needed(told) == "term being 36 months"
+
+
+def test_what_must_follow_is_one_value_where_no_other_will_do():
+    years = replace(TERM, unit="years")
+    assert needed(follows(years, 68, 59, least=59)) == "term at 59 years"
+    assert needed(follows(years, 68, 59, least=65)) == "term at 59 to 65 years"
+    assert needed(follows(years, 3, 0, least=0)) == "term at 0 years"

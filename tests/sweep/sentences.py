@@ -24,6 +24,7 @@ from dear_plugin.results.letter import LOOKED_AT
 
 NUMBER = r"-?[\d,]*\.?\d+(?:e-?\d+)?"
 ACTS = r"(?:increase|reduce|change) {name} from \S+ to (?P<new>{number}|\w+)"
+MUST = r"{name} (?:at|being) (?P<new>{number}|\w+)"
 IS_SO = r"{name} is (?:at (?:most|least) )?(?P<new>{number})"
 ROWS = 12
 
@@ -141,6 +142,11 @@ def told(pattern, text, frame):
     return {m["name"]: value(m["new"], frame[m["name"]]) for m in found}
 
 
+def places_of(column):
+    """The decimals of a column of numbers, up to six."""
+    return next((n for n in range(6) if np.allclose(column, column.round(n), atol=1e-9)), 6)
+
+
 def step_of(column):
     """The largest of 1, 2, 5 x 10^k that is at most a hundredth of the central 98 %."""
     low, high = np.quantile(column.astype(float), (0.01, 0.99))
@@ -189,6 +195,19 @@ class Reader:
             row["owed_in_all"] = row["debt"] + row["fees"]
         return bool(self.table.model.accepts(row)[0])
 
+    def inside(self, text):
+        """What must follow by a text: numbers at several places between their ends."""
+        frame = self.table.frame
+        first = told(MUST, text, frame)
+        last = first | told(r"{name} at {number} to (?P<new>{number})", text, frame)
+        for share in np.linspace(0.0, 1.0, 7):
+            yield {
+                name: old
+                if old == last[name]
+                else round(old + share * (last[name] - old), places_of(frame[name]))
+                for name, old in first.items()
+            }
+
     def close(self, name, said, exact=1e-4):
         """Whether a text's number is that of a cell, up to the digits that are shown."""
         if isinstance(said, str):
@@ -208,9 +227,8 @@ class Reader:
         )
         is_so = re.search(r"with it(?: alone)?, (.*?) by definition", text)
         forced = told(IS_SO, is_so[1], frame) if is_so else {}
-        needs = re.search(r"It needs what is expected to follow: (.*?)\.(?: |$)", text)
-        pattern = r"{name} must (?:rise to|fall to|change to) (?P<new>{number}|\w+)"
-        needed = told(pattern, needs[1], frame) if needs else {}
+        needs = re.search(r"it is with what is expected to follow: (.*?)\.(?: |$)", text)
+        needed = told(MUST, needs[1], frame) if needs else {}
         alone = self.accepted(self.direct)
         yield "an action is not told", set(acts) != self.acted
         yield "an action is told wrongly", not all(self.close(n, v) for n, v in acts.items())
@@ -222,15 +240,16 @@ class Reader:
             yield "enough, and refused", not self.accepted(self.direct, self.forced)
         if "The action alone is accepted" in text:
             yield "accepted alone, and is not", not self.accepted(self.direct, self.forced)
-        if "It needs what is expected" in text:
+        if "The action alone is not enough" in text:
             yield "needs, and is accepted alone", self.accepted(self.direct, self.forced)
-            changes = self.direct, self.forced, needed
-            yield "what must follow is refused", not self.accepted(*changes)
+            for some in self.inside(needs[1] if needs else ""):
+                changes = self.direct, self.forced, some
+                yield "what must follow is refused", not self.accepted(*changes)
             yield "it needs nothing", not needed
         for name, verb in self.expected().items():
             up = float(self.after[name]) > float(self.before[name])
             yield "a direction is wrong", verb != ("rise" if up else "fall")
-        yield "neither enough nor needed", text.count("The action") + text.count("It needs") == 0
+        yield "neither enough nor needed", "The action" not in text
 
     def expected(self):
         """{feature: "rise" or "fall"} of the expected changes with one direction."""
@@ -254,10 +273,9 @@ class Reader:
         pattern = r"{name} to (?:at (?:most|least) )?(?P<new>{number})"
         forced = told(pattern, is_so[1], frame) if is_so else {}
         only = re.search(r"alone is not enough, but it is with (.*?)\.(?: |$)", letter)
-        ends = r"{name} at (?P<new>{number}) or (?:less|more)"
-        needed = told(ends, only[1], frame) if only else {}
-        needed |= told(r"{name} being (?P<new>\w+)", only[1], frame) if only else {}
-        yield "what the letter says is refused", not self.accepted(acts, forced, needed)
+        needed = told(MUST, only[1], frame) if only else {}
+        for some in self.inside(only[1] if only else ""):
+            yield "what the letter says is refused", not self.accepted(acts, forced, some)
         yield "alone is not enough, and accepted", only and self.accepted(acts, forced)
         if "Nothing else has to change" in letter:
             yield "something else has to change", bool(forced or needed)
@@ -301,7 +319,7 @@ def ways_of(letter):
     return [
         each
         for each in lines
-        if re.match(r"To get the|Increase|Reduce|Change|Have|Do without", each)
+        if re.match(r"To get the|Increase|Reduce|Change|Have|No longer have", each)
     ]
 
 

@@ -196,10 +196,8 @@ class Labels(Feature):
 def never_seen(feature: Feature, column: pd.Series, values: Array, bad: Array) -> Reading:
     """The reading of a column, (n,), where `bad`, (n,) bool, are labels that are unknown."""
     got, where = named(dict.fromkeys(map(repr, column[bad].astype(object)))), column.index[bad]
-    known = (
-        "those of the training rows" if feature.identifier else named(map(repr, feature.choices))
-    )
-    expected = f"one of {known}"
+    known = f"one of {named(map(repr, feature.choices))}"
+    expected = "values of the training rows" if feature.identifier else known
     complaint = (
         f"column {feature.name!r} has values never seen: {got} (first rows"
         f" {where[:3].tolist()}); expected {expected}"

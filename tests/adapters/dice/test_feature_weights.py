@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from raiutils.exceptions import UserConfigValidationException
 
+from dear_dice.interface import Interface
 from dear_plugin import Constraints, Search
 from tests.adapters.dice.asked import examples, logged
 
@@ -59,6 +60,19 @@ def test_weights_are_those_of_dice(cheapest, gradient, loan, given):
     for name in loan.words:
         assert ours[name] == 1.0
         assert {w for column, w in theirs.items() if column.startswith(f"{name}_")} == {1.0}
+
+
+def test_weights_of_columns_with_missing_values_are_those_of_the_others():
+    """A deviation was NaN, which DiCE takes for a weight and the engine for an error."""
+    numbers = {"own": [0.0, 1.0, 2.0, 6.0, 10.0] * 20, "mode": [3.0] * 90 + [4.0] * 10}
+    full = pd.DataFrame({**numbers, "y": [0, 1] * 50})
+    gaps = pd.concat([full, full.head(30).assign(own=np.nan)], ignore_index=True)
+    data = dice_ml.Data(dataframe=gaps, continuous_features=[*numbers], outcome_name="y")
+    interface = Interface(data)
+    units = units_of(interface.schema)
+    assert interface.costs("inverse_mad") == pytest.approx(
+        {"own": 5.0 * units["own"], "mode": 1.0 * units["mode"]}
+    )
 
 
 def test_the_direct_cost_is_the_distance_that_dice_weighs(cheapest, gradient, loan, refused):
