@@ -26,8 +26,8 @@ LINES = {"direct": "Do", "forced": "With it", "indirect": "Expected to follow"}
 VERBS = {UP: "Increase {}", DOWN: "Reduce {}"}
 # The values in the search for an applicant.
 MOST_SEARCHED = 3
-# The digits of a number before its point.
-WHOLE = r"(?<![\d.])\d"
+# A digit of a number before its point.
+DIGIT = r"(?<![\d.])\d"
 
 Values = dict[str, Any]
 
@@ -71,9 +71,9 @@ def text_of(feature: Feature, value: Any, beside: str = "") -> str:
 def grouped(text: str, feature: Feature, beside: str = "") -> str:
     """Amounts without their unit, all with separators of thousands where letters have them."""
     digits = len(str(LONG_AMOUNT if feature.unit else LONG))
-    if not re.search(rf"{WHOLE}{{{digits}}}", f"{text}|{beside}"):
+    if not re.search(rf"{DIGIT}{{{digits}}}", f"{text}|{beside}"):
         return text
-    return re.sub(rf"{WHOLE}{{4,}}", lambda found: f"{int(found[0]):,}", text)
+    return re.sub(rf"{DIGIT}{{4,}}", lambda found: f"{int(found[0]):,}", text)
 
 
 def change_of(line: Line) -> str:
