@@ -29,8 +29,7 @@ LEAST_NAMED = 0.1
 # Digits of what usually follows, where an action has no rounded value.
 USUAL_DIGITS = 3
 # Changes of amounts of more than so many steps are no advice where they are more than these
-# shares: of the usual range in all; of the own value, in a rise and in a fall. These are
-# judgements: readers of letters would not send "half as much again", but "half the loan".
+# shares: of the usual range in all; of the own value, in a rise and in a fall (by judgement).
 FAR, FEW, FARTHEST = 0.5, 2, {True: 0.4, False: 0.5}
 
 
