@@ -69,12 +69,16 @@ class Once:
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The value of a key; it outlives the caller's inference mode."""
         if key not in self.values:
-            own = os.getpid(), key
-            try:
-                with self._locks.setdefault(own, RLock()), torch.inference_mode(False):
-                    if key not in self.values:
-                        self.values.setdefault(key, make())
-            finally:
-                self._locks.pop(own, None)
+            self._compute(key, make)
         value: T = self.values[key]
         return value
+
+    def _compute(self, key: Hashable, make: Callable[[], object]) -> None:
+        """Compute the value of a key, unless another thread does meanwhile."""
+        own = os.getpid(), key
+        try:
+            with self._locks.setdefault(own, RLock()), torch.inference_mode(False):
+                if key not in self.values:
+                    self.values.setdefault(key, make())
+        finally:
+            self._locks.pop(own, None)

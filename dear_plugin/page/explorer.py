@@ -61,7 +61,8 @@ class Explorer(pn.viewable.Viewer):  # type: ignore[misc]
         try:
             return pn.serve(self._served, port=port, address=LOCAL, **how)
         finally:
-            # A server that this call waits for sets its own, and leaves it. None is of C.
+            # A server that this call waits for sets a handler, and leaves it. `getsignal` has None
+            # for one that was not set by Python, which cannot be set again.
             if ctrl_c not in (None, signal.getsignal(signal.SIGINT)):
                 signal.signal(signal.SIGINT, ctrl_c)
 
