@@ -124,12 +124,10 @@ class Stages:
         table, row = self.table, self.table.row[sums.first]
         members, which = sums.members(table)
         sets = table.sets_of(members, size)[which]
-        wanted = torch.zeros(table.need.shape, dtype=torch.bool)
-        wanted[row, sets] = True
-        if not (others := self.solver.others(wanted)):
+        if not (others := self._others_on(row, sets)):
             return torch.ones_like(row, dtype=torch.bool)
         actions, most = table.joined(others), CELLS // (size * table.problem.x.shape[1])
-        found = torch.zeros_like(wanted)
+        found = torch.zeros(table.need.shape, dtype=torch.bool)
         for at in torch.arange(len(actions[0])).split(max(1, most)):
             ask = nearly_accepted(table, part_of(actions, at), size)
             found |= answered(table.problem.scores, ask)
@@ -151,9 +149,13 @@ class Stages:
         """Others on the sets of a size that rows with nothing accepted have tried."""
         table, (row, sets) = self.table, self._asked
         some = (table.size[sets] == size) & (rows & ~table.has(table.hits))[row]
-        wanted = torch.zeros(table.need.shape, dtype=torch.bool)
-        wanted[row[some], sets[some]] = True
-        return self.solver.others(wanted) if bool(some.any()) else []
+        return self._others_on(row[some], sets[some]) if bool(some.any()) else []
+
+    def _others_on(self, row: Tensor, sets: Tensor) -> list[Actions]:
+        """Others of rows, (m,), on sets, (m,)."""
+        wanted = torch.zeros(self.table.need.shape, dtype=torch.bool)
+        wanted[row, sets] = True
+        return self.solver.others(wanted)
 
     def _fit(self, members: Sequence[tuple[int, ...]], size: int) -> None:
         """Fit the decoders of new sets, if they are trained together: of pairs always all."""
