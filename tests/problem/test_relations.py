@@ -138,7 +138,7 @@ def test_what_a_row_becomes_depends_on_that_row_alone():
     orders = tuple(Relation(upper, (lower,)) for lower, upper in pairs)
     schema = replace(Schema.infer(frame), relations=(band, *orders))
     relations = Rules.of(Encoder(schema))
-    x = torch.from_numpy(frame.to_numpy())
+    x = torch.tensor(frame.to_numpy())
     reached = x[:, None] * torch.from_numpy(rng.uniform(0.1, 2.0, (200, 5, 3))).round(decimals=1)
     free = torch.from_numpy(rng.random((200, 3)) < 0.7)
     bounds, required = (torch.zeros_like(x), x * 0 + 1e6), torch.ones(200, 4, dtype=torch.bool)
