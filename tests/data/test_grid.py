@@ -50,7 +50,7 @@ def test_bounds_move_inwards_unless_they_are_a_rounding_error_off():
 
 
 class TestCodes:
-    """Numbers among the amounts that are codes: 99 of [0, 200], 7 and 7.1 of one with a decimal."""
+    """Numbers among the amounts that are codes: 99 of one, 7 and 7.1 of one with a decimal."""
 
     @pytest.fixture
     def grid(self) -> Grid:
