@@ -47,20 +47,12 @@ class Examples(CounterfactualExamples):
         True
     """
 
+    actions: pd.DataFrame
+    acted: pd.DataFrame
+    reason: str = ""
+    origin: tuple[Recourses, range] | None = None
     _texts: Sequence[str] = ()
     _supports: Sequence[float] = ()
-
-    def __init__(
-        self,
-        actions: pd.DataFrame,
-        acted: pd.DataFrame,
-        reason: str = "",
-        origin: tuple[Recourses, range] | None = None,
-        **fields: Any,
-    ) -> None:
-        super().__init__(**fields)
-        self.actions, self.acted = actions, acted
-        self.reason, self.origin = reason, origin
 
     def __getstate__(self) -> dict[str, Any]:
         """The state, with what the engine would compute on first access."""
@@ -162,24 +154,22 @@ def examples_of(
     reasons, examples = ranks[0].outcome["reason"].tolist(), []
     ends = np.searchsorted(rows, np.arange(len(before) + 1)).tolist()
     for row, (start, end) in enumerate(pairwise(ends)):
-        own, acts, acted = (each.iloc[start:end].reset_index(drop=True) for each in frames)
-        examples.append(
-            Examples(
-                acts,
-                acted,
-                "" if len(own) else reasons[row],
-                (found, range(start, end)),
-                data_interface=data,
-                final_cfs_df=own if len(own) else None,
-                test_instance_df=before.iloc[row : row + 1].reset_index(drop=True),
-                final_cfs_df_sparse=own.copy() if len(own) else None,
-                posthoc_sparsity_param=request.posthoc_sparsity_param,
-                desired_range=request.desired_range,
-                # Of a type that DiCE's JSON schema accepts.
-                desired_class=int(w) if isinstance(w := wanted[row], bool) else w,
-                model_type=host.interface.model_type,
-            )
+        own, *more = (each.iloc[start:end].reset_index(drop=True) for each in frames)
+        example = Examples(
+            data_interface=data,
+            final_cfs_df=own if len(own) else None,
+            test_instance_df=before.iloc[row : row + 1].reset_index(drop=True),
+            final_cfs_df_sparse=own.copy() if len(own) else None,
+            posthoc_sparsity_param=request.posthoc_sparsity_param,
+            desired_range=request.desired_range,
+            # Of a type that DiCE's JSON schema accepts.
+            desired_class=int(w) if isinstance(w := wanted[row], bool) else w,
+            model_type=host.interface.model_type,
         )
+        example.actions, example.acted = more
+        example.reason = "" if len(own) else reasons[row]
+        example.origin = found, range(start, end)
+        examples.append(example)
     return examples
 
 
@@ -198,18 +188,13 @@ def _acted_on(at: str, action: pd.Series) -> str:
     return text if action["credible"] else f"{text}; weak answer: {reason.removeprefix(LACKING)}"
 
 
-def _restore(example: CounterfactualExamples, actions: Any, acted: Any, **own: Any) -> None:
+def _restore(example: Any, actions: Any, acted: Any, **own: Any) -> None:
     """Make what DiCE read of JSON one of DEAR's examples."""
     known = pd.DataFrame(actions)
     # JSON has null for NaN, which without copies is the whole column.
     known = known.astype({name: float for name in ("agreement",) if name in known})
     features = example.test_instance_df.columns[:-1]
-    vars(example).update(
-        actions=known,
-        acted=pd.DataFrame(acted, columns=features, dtype=bool),
-        reason=own["reason"],
-        origin=None,
-        _texts=own["texts"],
-        _supports=own["supports"],
-    )
     example.__class__ = Examples
+    example.actions, example.acted = known, pd.DataFrame(acted, columns=features, dtype=bool)
+    example.reason = own["reason"]
+    example._texts, example._supports = own["texts"], own["supports"]
