@@ -178,6 +178,11 @@ def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
         own["ordered"] = {name: list(map(str, levels)) for name, levels in orders.items()}
     schema = Schema.infer(frame, **own)
     features = {feature.name: feature for feature in schema}
+    for name in {*data.categorical_feature_names} & {*features}:
+        dtype, levels = data.data_df[name].dtype, features[name].choices
+        if isinstance(dtype, pd.CategoricalDtype) and {*levels} - {None} <= {*dtype.categories}:
+            # A model that uses the codes of categories depends on their order in training.
+            schema = schema.replace(name, stored=tuple(dtype.categories))
     for name, places in (data.continuous_features_precision or {}).items():
         if name in features:  # not one of the columns of a group
             # A precision that the host states is what its users expect; a step of theirs is, too.
