@@ -321,7 +321,6 @@ class TestNativeCategories:
         pd.testing.assert_frame_equal(typed, expected[query.columns])
         pd.testing.assert_frame_equal(sent, before)
 
-
     def test_its_levels_are_all_those_of_training_in_their_order(self, loan):
         """Also of text that has an order, and with a level that no row has."""
         sizes, homes = ["10-49", "100+", "50-99", "<10"], ["shared", "own", "rented", "other"]
@@ -332,7 +331,7 @@ class TestNativeCategories:
         seen = []
 
         def predict_proba(frame):
-            seen.extend([list(frame["size"].cat.categories), list(frame["housing"].cat.categories)])
+            seen.extend(list(frame[name].cat.categories) for name in ("size", "housing"))
             return fitted.predict_proba(frame.astype({"gender": "category"}))
 
         explainer = loan.dear(SimpleNamespace(predict_proba=predict_proba), features, loan.labels)
