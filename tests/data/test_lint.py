@@ -185,11 +185,6 @@ class TestSteps:
         values = np.r_[np.tile([30, 40, 50, 60], 250), 37, 52]
         assert Schema.infer(pd.DataFrame({"x": values})).features[0].observed == (30, 40, 50, 60)
 
-    @pytest.mark.parametrize("draw", [lambda r: r.poisson(4, ROWS), lambda r: r.normal(size=ROWS)])
-    def test_counts_and_measurements_have_none(self, draw):
-        values = draw(np.random.default_rng(0))
-        assert Schema.infer(pd.DataFrame({"x": values})).features[0].observed == ()
-
 
 IDENTIFIERS = {
     "one for each row": ("x", False, lambda rng: np.arange(1000, 1500)),

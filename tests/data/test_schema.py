@@ -234,18 +234,6 @@ class TestInvalid:
         with pytest.raises(SchemaError, match=match):
             inferred(values, dtype)
 
-    @pytest.mark.parametrize(
-        ("arrow", "advice"), [("dictionary", r'astype\("category"\)'), ("decimal", "float")]
-    )
-    def test_arrow_types_without_numbers_or_text(self, arrow, advice):
-        pa = pytest.importorskip("pyarrow")
-        typed = {
-            "dictionary": pa.array(["a", "b", "a"]).dictionary_encode(),
-            "decimal": pa.array(DECIMALS),
-        }
-        with pytest.raises(SchemaError, match=rf"'x'.*{advice}"):
-            inferred(pd.arrays.ArrowExtensionArray(typed[arrow]))
-
     def test_all_bad_columns_are_in_one_error(self):
         frame = pd.DataFrame({"a": pd.date_range("2024", periods=3), "b": [1.0, 2.0, np.inf]})
         with pytest.raises(SchemaError, match=r"'a' holds dates.*'b' holds infinite"):
@@ -308,7 +296,7 @@ SAVED = {
         "debt", bounds=(np.int64(0), np.float32(9.0)), precision=np.int64(1)
     ),
     "missing and special levels": lambda _: Schema.infer(GAPS, special={"x": [3], "y": ["a"]}),
-    "a relation": lambda _: Schema.infer(AREAS),
+    "a relation and steps": lambda _: Schema.infer(AREAS, steps={"radius": 2.5}),
     "tiers": lambda _: Schema.infer(AREAS, tiers=[["radius"], ["area"]]),
     "a label and a unit": lambda plain: plain.replace("debt", label="the debt", unit="euros"),
 }
