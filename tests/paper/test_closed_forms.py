@@ -113,6 +113,19 @@ class TestFirstOrder:
             errors.append((smooth.reached(which, action) - start - delta).norm(dim=1))
         assert shrinks(errors, 4.0)
 
+    def test_the_entangled_part_is_the_cost_of_latents_that_follow(self, smooth, which):
+        part, size = smooth.parts[which], 1e-5
+        action = size * normal(*part.given.shape[::2], seed=3)
+        train, v = smooth.rows - smooth.rows.mean(0), smooth.v[which]
+        slope = torch.linalg.lstsq(train[:, part.own], v[0]).solution
+        values = smooth.rows.clone()
+        values[:, part.own] += action
+        moved = smooth.networks[which].generate(v + action @ slope, values)[0]
+        change = moved - smooth.reached(which)
+        real = change[:, part.own].square().sum(1), change[:, ~part.own].square().sum(1)
+        for claimed, true in zip(part.costs(action), real, strict=True):
+            torch.testing.assert_close(claimed, true, rtol=1e-3, atol=1e-3 * size**2)
+
 
 class TestAlignment:
     def test_it_is_1_where_jacobian_and_gradient_are_parallel(self):
