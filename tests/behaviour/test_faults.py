@@ -421,6 +421,15 @@ class TestSaves:
         for end in range(0, len(content), max(1, len(content) // 80)):
             damaged(content[:end])
 
+    def test_flipped_bits(self, save, damaged):
+        content = bytearray((save / FILE).read_bytes())
+        rng = np.random.default_rng(0)
+        for at in rng.integers(0, len(content), 80).tolist():
+            bit = 1 << int(rng.integers(0, 8))
+            content[at] ^= bit
+            damaged(bytes(content))
+            content[at] ^= bit
+
     @pytest.mark.parametrize(
         "text",
         [

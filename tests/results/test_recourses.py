@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import Constraints, Recourses, Search
+from dear_plugin import Constraints, Search
 from dear_plugin.errors import InputError
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.rivals import NearestAccepted
@@ -37,9 +37,6 @@ class TestTheTables:
     def test_scores_are_the_probability_of_the_wanted_class(self, result, mixed):
         before = mixed.net(mixed.encoder.encode(result.factuals)).sigmoid()[:, 0]
         assert result.actions["score_before"].to_numpy() == near(before.tolist())
-
-    def test_results_are_not_joined_as_tensors_are(self):
-        assert not {"joined", "merged"} & {*dir(Recourses)}
 
     def test_repr_has_the_successes_and_the_median_cost(self, result):
         cost = result.actions["cost"].median()

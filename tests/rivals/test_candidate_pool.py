@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from dear_plugin import Encoder, Schema, Target
+from dear_plugin import Constraints, Encoder, Schema, Target
 from dear_plugin.data.columns import column_limits
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Classifier
@@ -36,13 +36,34 @@ def schema():
     return Schema.infer(FRAME, immutable=["age"], decreasing=["debt"])
 
 
-def pool_of(schema):
+def pool_of(schema, within=None, frame=FRAME):
     encoder = Encoder(schema)
-    x = encoder.rows(FRAME)
-    feasible = admissible(None, x, encoder, column_limits(encoder.schema, FRAME))
+    x = encoder.rows(frame)
+    feasible = admissible(within, x, encoder, column_limits(encoder.schema, frame))
     goal = Target.of_class(1).resolve(len(x), None)
     case = Case(x, goal, feasible, goal.aim(1e-4))
     return CandidatePool.of(case, Classifier(Income(), encoder))
+
+
+@pytest.mark.parametrize(
+    "within",
+    [
+        None,
+        Constraints(frozen=["income"], categories={"town": ["A", "C"]}),
+        Constraints(ranges={"income": (15.0, 40.0)}, act_on=["income", "town"]),
+    ],
+)
+def test_a_row_is_feasible_if_the_projection_does_not_change_it(schema, within):
+    pool = pool_of(schema, within)
+    rows = torch.cartesian_prod(
+        *map(torch.tensor, ([20.0, 30.0], [10.0, 25.0, 60.0], [0.0, 5.0], [0.0, 1.0])),
+        torch.arange(3.0),
+    )
+    rows = rows.double()
+    kept = pool.project(rows.expand(3, -1, -1))
+    same = pool.case.feasible.limits.stays(kept, rows).all(2)
+    assert torch.equal(pool.feasible_mask(rows), same)
+    assert pool.feasible_mask(pool.case.x).diagonal().all()
 
 
 def test_the_cheapest_success_is_kept_or_the_largest_margin(schema):
