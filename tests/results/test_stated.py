@@ -50,6 +50,11 @@ def test_a_number_of_few_values_is_told_as_it_is():
     assert rounded(own, 0.0, 37.0, 1, away=1) == 37.0
 
 
+def test_no_amount_is_told_as_a_code():
+    own = pay(special=(35_000.0,), bounds=(0.0, 90_000.0))
+    assert rounded(own, 23_610.0, 34_440.0, 2, away=1) == 34_440.0
+
+
 def test_no_amount_is_beyond_all_rows():
     """It is rounded towards the old value instead, and the model is asked as always."""
     few, many = pay(bounds=(27.84, 90.0)), pay(bounds=(0.0, 25.35))
