@@ -220,14 +220,10 @@ class TestModulesThatEndInProbabilities:
     """Read as logits, all probabilities would be acceptances."""
 
     @pytest.mark.parametrize("ending", ENDINGS)
-    def test_output_must_be_stated(self, mixed, rows, ending):
+    def test_output_must_be_stated_and_is_used(self, mixed, rows, ending):
         model = Squashed(mixed, ENDINGS[ending])
         with pytest.raises(ModelError, match=r"ends in a (sig|soft|exp).*say output='probab"):
             Classifier(model, mixed.encoder).scores(rows)
-
-    @pytest.mark.parametrize("ending", ENDINGS)
-    def test_the_stated_output_is_used(self, mixed, rows, ending):
-        model = Squashed(mixed, ENDINGS[ending])
         expected = mixed.net(mixed.encoder.expand(rows))[:, 0] > 0
         scores = Classifier(model, mixed.encoder, output="probabilities").scores(rows)
         accepted = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(1) == 1
