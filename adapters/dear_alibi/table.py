@@ -92,8 +92,7 @@ class Table:
         # A category without training rows is in the category map.
         pairs = zip(self.declared, inferred.columns, strict=True)
         return inferred.with_columns(
-            seen if own.name in self.declared.numbers else _with_marks(own, seen)
-            for own, seen in pairs
+            seen.either(lambda _, seen: seen, _with_marks, own, seen) for own, seen in pairs
         )
 
     def array_of(self, X: Any) -> Array:
