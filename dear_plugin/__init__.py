@@ -28,7 +28,7 @@ from dear_plugin.search import DescentSchedule, Search
 
 if TYPE_CHECKING:
     from dear_plugin.paper import Autoencoder, Design, History, Training
-    from dear_plugin.rivals import Comparison, Vetted, compare
+    from dear_plugin.rivals import Comparison, Vetted, Wrapped, compare
 
 __all__ = [
     "DEAR",
@@ -58,6 +58,7 @@ __all__ = [
     "Training",
     "Transport",
     "Vetted",
+    "Wrapped",
     "__version__",
     "bootstrap_copies",
     "compare",
@@ -70,7 +71,7 @@ __all__ = [
 # What lies beside the engine, by its folder: imported at its first use.
 _BESIDE = {
     **dict.fromkeys(("Autoencoder", "Design", "History", "Training"), "paper"),
-    **dict.fromkeys(("Comparison", "Vetted", "compare"), "rivals"),
+    **dict.fromkeys(("Comparison", "Vetted", "Wrapped", "compare"), "rivals"),
 }
 
 

@@ -121,6 +121,21 @@ def unknown(what: str, names: Iterable[object], known: Iterable[object]) -> str:
     return f"unknown {what}: {near(names, known)}"
 
 
+def check_arguments(given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse arguments that a call does not take.
+
+    Args:
+        given: the names of arguments.
+        known: those that it takes.
+
+    Raises:
+        ArgumentError: one that it does not take.
+    """
+    known = [*known]
+    if absent := [name for name in given if name not in known]:
+        raise ArgumentError(unknown("arguments", absent, known))
+
+
 def near(names: Iterable[object], known: Iterable[object]) -> str:
     """Names, each with the closest known one, followed by up to 20 known names.
 

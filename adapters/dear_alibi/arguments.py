@@ -6,7 +6,6 @@ import inspect
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,11 +26,11 @@ UNBOUNDED = (-math.inf, math.inf)
 
 def check_ignored(call: Callable[..., Any], given: Mapping[str, Any]) -> None:
     """Log given arguments of `CounterfactualRLTabular`'s call, and refuse those unknown to it."""
-    theirs = {*inspect.signature(getattr(CounterfactualRLTabular, call.__name__)).parameters}
-    own = [n for n in inspect.signature(call).parameters if n not in ("self", "of_others")]
-    unknown = [name for name in given if name not in theirs | DEFAULT_BASE_PARAMS.keys()]
-    if unknown:
-        raise errors.ArgumentError(errors.unknown("arguments", unknown, own))
+    both = call, getattr(CounterfactualRLTabular, call.__name__)
+    known = [name for each in both for name in inspect.signature(each).parameters]
+    hidden = ("self", "of_others", "kwargs")
+    known = [name for name in [*known, *DEFAULT_BASE_PARAMS] if name not in hidden]
+    errors.check_arguments(given, known)
     if given:
         names = ", ".join(given)
         logger.warning("DEAR ignores %s: only CounterfactualRLTabular uses them", names)
@@ -70,68 +69,66 @@ def targets_of(Y_t: Any, classes: Array, count: int) -> Array:
     return np.broadcast_to(given.astype(np.int64).reshape(-1, 1), classes.shape)
 
 
-@dataclass(frozen=True)
-class AlibiConstraints:
-    """Alibi's ranges and conditions, validated.
-
-    Attributes:
-        declared: the features.
-        ranges: `{feature: (low, high)}`, changes as fractions of the training width.
-    """
-
-    declared: Schema
-    ranges: Mapping[str, tuple[float, float]]
-
-    @classmethod
-    def of(cls, declared: Schema, ranges: Ranges | None) -> AlibiConstraints:
-        """The constraints of a user's arguments."""
-        given = _of(declared, ranges or {})
-        if wrong := [f.name for f, _ in given if f.name not in declared.numbers]:
-            raise errors.ConstraintError(
-                f"ranges: {wrong[0]!r} has categories; use C or immutable_features"
-            )
-        return cls(declared, {f.name: _pair(f, v, "ranges", 1.0) for f, v in given})
-
-    def call(
-        self, schema: Schema, frame: pd.DataFrame, C: Sequence[Condition] | None
-    ) -> Constraints:
-        """The engine's constraints of a call on a frame, with the schema of the training rows."""
-        if isinstance(C, str | Mapping):
-            raise errors.ConstraintError("C must be a list of dicts")
-        every = ({},) if C is None or not len(C) else C
-        rows = [{f.name: _condition(f, v) for f, v in _of(self.declared, c)} for c in every]
-        if len(rows) not in (1, len(frame)):
-            raise errors.ConstraintError(
-                f"C must hold one condition or one per row, n = {len(frame)}; got {len(rows)}"
-            )
-        # Fractions of -1, 0 and 1 are directions, which the schema has, and no limits.
-        limited = {name for name, ends in self.ranges.items() if not {*ends} <= {-1.0, 0.0, 1.0}}
-        bounded = {*limited, *(name for c in rows for name in c)}
-        fixed = [[name for name in c if not c[name]] for c in rows]
-        levels = [{n: c[n] for n in c if n not in schema.numbers and c[n]} or None for c in rows]
-        one = len(rows) == 1
-        frozen: Any = fixed[0] if one else fixed
-        categories: Any = levels[0] if one else levels
-        return Constraints(
-            frozen=frozen,
-            ranges={
-                name: self._interval(column, frame, rows)
-                for name, column in schema.numbers.items()
-                if name in bounded
-            },
-            categories=categories if any(levels) else None,
+def ranges_of(declared: Schema, ranges: Ranges | None) -> dict[str, tuple[float, float]]:
+    """Alibi's ranges, `{feature: (low, high)}`, fractions of training widths, validated."""
+    given = _of(declared, ranges or {})
+    if wrong := [f.name for f, _ in given if f.name not in declared.numbers]:
+        raise errors.ConstraintError(
+            f"ranges: {wrong[0]!r} has categories; use C or immutable_features"
         )
+    return {f.name: _pair(f, v, "ranges", 1.0) for f, v in given}
 
-    def _interval(
-        self, feature: Feature, frame: pd.DataFrame, rows: Sequence[Condition]
-    ) -> tuple[Array, Array]:
-        """The least and greatest value of a number in each row, (n,), in the user's units."""
-        low, high = self.ranges.get(feature.name, UNBOUNDED)
-        changes = np.array([c.get(feature.name, UNBOUNDED) for c in rows], dtype=float)
-        x = frame[feature.name].to_numpy(float)
-        least = np.maximum(changes[:, 0], low * feature.width)
-        most = np.minimum(changes[:, 1], high * feature.width)
-        return x + least, x + most
+
+def constraints_of(
+    declared: Schema,
+    schema: Schema,
+    frame: pd.DataFrame,
+    *,
+    ranges: Mapping[str, tuple[float, float]],
+    C: Sequence[Condition] | None,
+) -> Constraints:
+    """The engine's constraints of a call.
+
+    Args:
+        declared: the features.
+        schema: that of the training rows.
+        frame: n rows.
+        ranges: see `ranges_of`.
+        C: Alibi's conditions: one of all rows, or one of each.
+    """
+    if isinstance(C, str | Mapping):
+        raise errors.ConstraintError("C must be a list of dicts")
+    every = ({},) if C is None or not len(C) else C
+    rows = [{f.name: _condition(f, v) for f, v in _of(declared, c)} for c in every]
+    if len(rows) not in (1, len(frame)):
+        raise errors.ConstraintError(
+            f"C must hold one condition or one per row, n = {len(frame)}; got {len(rows)}"
+        )
+    # Fractions of -1, 0 and 1 are directions, which the schema has, and no limits.
+    limited = {name for name, ends in ranges.items() if not {*ends} <= {-1.0, 0.0, 1.0}}
+    bounded = {*limited, *(name for c in rows for name in c)}
+    fixed: Any = [[name for name in c if not c[name]] for c in rows]
+    levels: Any = [{n: c[n] for n in c if n not in schema.numbers and c[n]} or None for c in rows]
+    one = len(rows) == 1
+    return Constraints(
+        frozen=fixed[0] if one else fixed,
+        ranges={
+            name: _interval(feature, frame[name].to_numpy(float), ranges, rows)
+            for name, feature in schema.numbers.items()
+            if name in bounded
+        },
+        categories=None if not any(levels) else levels[0] if one else levels,
+    )
+
+
+def _interval(
+    feature: Feature, x: Array, ranges: Mapping[str, tuple[float, float]], rows: Sequence[Any]
+) -> tuple[Array, Array]:
+    """The least and greatest value of a number in each row, (n,), given its own, (n,)."""
+    low, high = ranges.get(feature.name, UNBOUNDED)
+    changes = np.array([c.get(feature.name, UNBOUNDED) for c in rows], dtype=float)
+    least = np.maximum(changes[:, 0], low * feature.width)
+    return x + least, x + np.minimum(changes[:, 1], high * feature.width)
 
 
 def _of(declared: Schema, given: Any) -> list[tuple[Feature, Any]]:

@@ -14,15 +14,16 @@ import pandas as pd
 from alibi.api.interfaces import Explainer, Explanation, FitMixin
 
 from dear_alibi.arguments import (
-    AlibiConstraints,
     Condition,
     Ranges,
     check_ignored,
     check_index,
+    constraints_of,
+    ranges_of,
     targets_of,
 )
-from dear_alibi.explanation import data_of, metadata_of, type_of
-from dear_alibi.predictor import Output, Prediction, bound, checked
+from dear_alibi.explanation import data_of, metadata_of, predicted, type_of
+from dear_alibi.predictor import Output, checked, model_of
 from dear_alibi.table import OF_FEATURES, Array, Table
 from dear_plugin import DEAR as Engine
 from dear_plugin import Decoder, Recourses, Search, Target, errors
@@ -101,22 +102,15 @@ class DEAR(Explainer, FitMixin):
         marks = {name: of_others.pop(name) for name in [*of_others] if name in OF_FEATURES}
         check_ignored(DEAR.__init__, of_others)
         self._table = Table.of(feature_names, category_map, ordered)
-        self._always = AlibiConstraints.of(self._table.declared, ranges)
+        self._ranges = ranges_of(self._table.declared, ranges)
         immutable, order = (() if each is None else each for each in (immutable_features, tiers))
         self._marks = {"immutable": immutable, "tiers": order, **marks}
         self._output, self._n_jobs = output, n_jobs
         self._options = {"act_on": act_on, "decoder": decoder, "search": search}
         self._engine: Engine | None = None
         self._dtype = np.dtype(np.float64)
-        params = {
-            "immutable_features": immutable,
-            "tiers": order,
-            "ranges": self._always.ranges,
-            **marks,
-            "output": output,
-            "copies": len(copies),
-            **self._options,
-        }
+        params = {NAMES.get(name, name): value for name, value in self._marks.items()}
+        params |= {"ranges": self._ranges, "output": output, **self._options}
         super().__init__(meta=metadata_of(predictor, self._table, params))
         self.reset_predictor(predictor, copies)
 
@@ -131,7 +125,7 @@ class DEAR(Explainer, FitMixin):
         array = self._table.array_of(X)
         frame = self._table.frame(array)
         with errors.naming(**NAMES):
-            schema = self._table.schema(frame, self._always.ranges, **self._marks)
+            schema = self._table.schema(frame, self._ranges, **self._marks)
             engine = Engine(_no_predictor, schema, **self._options).fit(frame, n_jobs=self._n_jobs)
         self._dtype = np.dtype(np.float64) if array.dtype == object else array.dtype
         self._engine = self._bound(engine)
@@ -187,7 +181,7 @@ class DEAR(Explainer, FitMixin):
         found, before, target = self._answered(
             X, Y_t, C, target_proba, num_samples if diversity else 1
         )
-        after = Prediction.of(self.engine, found.counterfactuals, found.scores)
+        after = predicted(self.engine, found.counterfactuals, found.scores)
         data = data_of(self._table, array, found, before, after, target)
         data |= {"condition": copy.deepcopy(C), "target_proba": target_proba}
         if not self._copies:
@@ -265,22 +259,23 @@ class DEAR(Explainer, FitMixin):
         return state
 
     def _bound(self, engine: Engine) -> Engine:
-        how: Any = {"output": self._output, "table": self._table, "dtype": self._dtype}
-        return bound(engine, self.predictor, self._copies, **how)
+        every = (self.predictor, *self._copies)
+        model, *copies = (model_of(each, self._table, self._dtype) for each in every)
+        return engine.with_model(model, output=self._output, copies=copies)
 
     def _answered(
         self, X: Any, Y_t: Any, C: Any, target_proba: float | None, k: int = 1
-    ) -> tuple[Recourses, Prediction, Array]:
+    ) -> tuple[Recourses, dict[str, Array], Array]:
         """The engine's answers for n rows, or k for one; the predictions before them, targets."""
         engine, frame = self.engine, self.frame(X)
         for name, given in (("Y_t", Y_t), ("C", C)):
             check_index(given, X, name)
-        within = self._always.call(engine.schema, frame, C)
-        before = Prediction.of(engine, frame)
-        target = targets_of(Y_t, before.classes, before.proba.shape[1])
-        wanted = np.asarray(engine.classifier.classes or range(before.proba.shape[1]))[
-            target[:, 0]
-        ]
+        limits: Any = {"ranges": self._ranges, "C": C}
+        within = constraints_of(self._table.declared, engine.schema, frame, **limits)
+        before = predicted(engine, frame, engine.classifier.frame_scores(frame))
+        count = before["proba"].shape[1]
+        target = targets_of(Y_t, before["class"], count)
+        wanted = np.asarray(engine.classifier.classes or range(count))[target[:, 0]]
         how: Any = {"within": within, "on_error": "raise", "n_jobs": self._n_jobs}
         with errors.naming(**NAMES):
             request = frame, Target.of_class(wanted, target_proba)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from torch import nn
+from torch import Tensor, nn
 
-from dear_alibi.predictor import Prediction
 from dear_alibi.table import Array, Table
-from dear_plugin import Recourses, __version__
+from dear_plugin import DEAR, Recourses, __version__
 
 DEFAULT_META_DEAR: dict[str, Any] = {
     "name": None,
@@ -56,7 +56,7 @@ def metadata_of(predictor: Any, table: Table, params: Mapping[str, Any]) -> dict
         "ordered": [feature.name for feature in table.declared if feature.ordered],
         "dear_version": __version__,
     }
-    plain = {name: _plain(value) for name, value in params.items()}
+    plain = json.loads(json.dumps(params, default=_plain))
     return DEFAULT_META_DEAR | {"type": type_of(predictor), "params": own | plain}
 
 
@@ -66,22 +66,29 @@ def type_of(predictor: Any) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as JSON has it: numbers, strings, lists; of anything else, its type's name."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray | pd.Index | pd.Series):
-        return [_plain(item) for item in value]
-    return type(value).__name__
+    """What JSON does not have as a list or a number; of anything else, its type's name."""
+    return value.tolist() if hasattr(value, "tolist") else type(value).__name__
+
+
+def predicted(engine: DEAR, frame: pd.DataFrame, scores: Tensor) -> dict[str, Array]:
+    """The class, (n, 1) int64, that the model decides for, and the probability of each, (n, c).
+
+    Args:
+        engine: with the model.
+        frame: n rows.
+        scores: (n, c) those of the model.
+    """
+    model = engine.classifier
+    decided, proba = model.decided(frame, scores), model.in_units(scores)
+    return {"class": decided[:, None].numpy(), "proba": proba.numpy()}
 
 
 def data_of(
     table: Table,
     X: Array,
     recourses: Recourses,
-    before: Prediction,
-    after: Prediction,
+    before: Mapping[str, Array],
+    after: Mapping[str, Array],
     target: Array,
 ) -> dict[str, Any]:
     """The data, without the condition, of n rows, their predictions and targets.
@@ -95,9 +102,9 @@ def data_of(
         for name, worst in WORST.items()
     }
     return {
-        "orig": {"X": X.copy(), "class": before.classes, "proba": before.proba},
-        "cf": {"X": X_cf, "class": after.classes, "proba": after.proba},
-        "target": np.broadcast_to(target, after.classes.shape).copy(),
+        "orig": {"X": X.copy(), **before},
+        "cf": {"X": X_cf, **after},
+        "target": np.broadcast_to(target, after["class"].shape).copy(),
         **worth,
         **{n: recourses.actions[[n]].to_numpy(dtype=bool) for n in ("success", "credible")},
         "action": _action(recourses, X_cf.astype(np.float64) - X.astype(np.float64)),

@@ -53,21 +53,18 @@ class Table:
             ordered: names of columns of the category map whose codes have an order.
         """
         levels, p = dict(category_map or {}), len(feature_names)
-        unknown = [k for k in levels if k not in range(p)]
-        if unknown:
+        if unknown := [k for k in levels if k not in range(p)]:
             raise errors.InputError(
                 f"category_map: {unknown} are no columns; there are 0 ... {p - 1}"
             )
-        features = tuple(_declare(n, levels.get(j)) for j, n in enumerate(feature_names))
-        declared = Schema(features)
+        declared = Schema(tuple(_declare(n, levels.get(j)) for j, n in enumerate(feature_names)))
         if isinstance(ordered, Mapping):
             raise errors.InputError("ordered: names, whose codes have the order; got a mapping")
-        for j in declared.index(ordered):
-            name = declared.names[j]
-            if name in declared.numbers:
-                raise errors.InputError(
-                    f"ordered: {name!r} is not in category_map: it is a number"
-                )
+        if numbers := [name for name in ordered if name in declared.numbers]:
+            raise errors.InputError(
+                f"ordered: {numbers[0]!r} is not in category_map: it is a number"
+            )
+        for name in ordered:
             declared = declared.replace(name, ordered=True)
         return cls(declared)
 
@@ -95,7 +92,8 @@ class Table:
         # A category without training rows is in the category map.
         pairs = zip(self.declared, inferred.columns, strict=True)
         return inferred.with_columns(
-            seen.either(lambda _, seen: seen, _with_marks, own, seen) for own, seen in pairs
+            seen if own.name in self.declared.numbers else _with_marks(own, seen)
+            for own, seen in pairs
         )
 
     def array_of(self, X: Any) -> Array:
@@ -118,23 +116,21 @@ class Table:
         Raises `InputError` if numbers are not finite, or codes are not in the category map but in
         the columns that are `passed` to the predictor as they are.
         """
-        array = self.array_of(X)
-        columns = zip(self.declared, array.T, strict=True)
-        numbers = [(f.name, values) for f, values in columns if f.name in self.declared.numbers]
-        if complaints := [text for each in numbers if (text := _not_finite(*each))]:
-            raise errors.InputError("; ".join(complaints))
-        cells = (pd.Series(values).infer_objects() for values in array.T)
-        each = zip(self.declared, cells, strict=True)
-        return pd.DataFrame(
-            {f.name: f.either(_as_is, _labels, c, f, f.name in passed) for f, c in each}
-        )
+        columns = [*zip(self.declared, self.array_of(X).T, strict=True)]
+        complaints = [_complaint(values, f, f.name in passed) for f, values in columns]
+        if any(complaints):
+            raise errors.InputError("; ".join(filter(None, complaints)))
+        cells = pd.DataFrame({f.name: pd.Series(v).infer_objects() for f, v in columns})
+        labelled = [f for f in self.declared if f.name not in self.declared.numbers]
+        return cells.assign(**{f.name: _labels(cells[f.name], f) for f in labelled})
 
     def array(self, frame: pd.DataFrame, dtype: np.dtype[Any]) -> Array:
         """The inverse, (n, p), in a wider dtype where a number requires it."""
         numbers = [frame[name].dtype for name in self.declared.numbers]
         out = np.empty((len(frame), len(self.declared)), np.result_type(dtype, *numbers))
         for j, f in enumerate(self.declared):
-            out[:, j] = f.either(_as_is, _codes, frame[f.name], f)
+            cells = frame[f.name]
+            out[:, j] = cells if f.name in self.declared.numbers else _codes(cells, f)
         return out
 
 
@@ -160,21 +156,29 @@ def _with_marks(declared: Feature, seen: Feature) -> Feature:
     return dataclasses.replace(declared, dtype=dtype, **known)
 
 
-def _not_finite(name: str, values: Array) -> str:
-    """A message on the values, (n,), of a number that are not finite; "" if all are."""
-    bad = ~np.isfinite(pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=float))
-    at = np.flatnonzero(bad)[:3].tolist()
-    if not at:
-        return ""
-    return (
-        f"column {name!r} must hold finite numbers; got {values[at].tolist()} in rows"
-        f" {at}: drop or impute them"
-    )
+def _complaint(values: Array, feature: Feature, passed: bool) -> str:
+    """A message on what the values, (n,), of a column may not be; "" for nothing.
+
+    Codes that are not in the category map may be those of a column that is `passed`.
+    """
+    numbers = pd.to_numeric(pd.Series(values), errors="coerce").astype(float)
+    valid, expected, hint = feature.either(_finite, _coded, numbers, feature, passed)
+    at = np.flatnonzero(~valid)[:3].tolist()
+    got = f"got {values[at].tolist()} in rows {at}{hint}"
+    return f"column {feature.name!r} must hold {expected}; {got}" if at else ""
 
 
-def _as_is(column: pd.Series, *_: Any) -> pd.Series:
-    """The column, (n,), of numbers."""
-    return column
+def _finite(numbers: pd.Series, *_: Any) -> tuple[pd.Series, str, str]:
+    """(n,) bool, which cells of a number are valid; what is expected, and what to do."""
+    return np.isfinite(numbers), "finite numbers", ": drop or impute them"
+
+
+def _coded(numbers: pd.Series, feature: Feature, passed: bool) -> tuple[pd.Series, str, str]:
+    """Likewise of codes."""
+    count = len(feature.choices)
+    valid = numbers % 1 == 0 if passed else numbers.isin(range(count))
+    hint = "; of immutable_features new codes are passed to the predictor"
+    return valid, f"codes 0 ... {count - 1} of its categories", hint
 
 
 def _codes(column: pd.Series, feature: Feature) -> Array:
@@ -185,20 +189,11 @@ def _codes(column: pd.Series, feature: Feature) -> Array:
     return codes
 
 
-def _labels(codes: pd.Series, feature: Feature, passed: bool) -> pd.Series:
-    """The strings of codes, (n,); new ones as they are, if they are passed."""
-    known = codes.isin(range(len(feature.categories)))
-    whole = pd.to_numeric(codes[~known], errors="coerce") % 1 == 0
-    if passed and not known.all() and whole.all():
-        named = dict(enumerate(feature.categories))
-        return codes.map(lambda code: named.get(code, f"{CODE}{code:.0f}")).astype(object)
-    if not known.all():
-        unknown = codes[~known].iloc[:3]
-        raise errors.InputError(
-            f"column {feature.name!r} must hold codes 0 ... {len(feature.categories) - 1} of its"
-            f" categories; got {unknown.tolist()} in rows {unknown.index.tolist()}; of"
-            " immutable_features new codes are passed to the predictor"
-        )
-    integers = codes.to_numpy(dtype=np.int64)
+def _labels(codes: pd.Series, feature: Feature) -> pd.Series:
+    """The strings of codes, (n,); new ones as they are, in a column of objects."""
     levels = list(feature.categories)
+    if not codes.isin(range(len(levels))).all():
+        named = dict(enumerate(levels))
+        return codes.map(lambda code: named.get(code, f"{CODE}{code:.0f}")).astype(object)
+    integers = codes.to_numpy(dtype=np.int64)
     return pd.Series(pd.Categorical.from_codes(integers, levels, ordered=feature.ordered))

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
 from dear_alibi.predictor import LabelEncoded
 from dear_alibi.table import Array, Table
-from dear_plugin import Case, Feature, Proposal, RecourseMethod, Schema, errors, isolated
+from dear_plugin import Case, Feature, Schema, Wrapped, errors, isolated
 
 NEEDED = {"predictor", "feature_names", "category_map", "stats", "conditional_func"}
 FLOAT = np.dtype(np.float64)
@@ -52,11 +51,10 @@ def wrap_alibi(explainer: Any, schema: Schema | None = None) -> WrappedAlibi:
 
 
 @final
-class WrappedAlibi(RecourseMethod):
+class WrappedAlibi(Wrapped):
     """See `wrap_alibi`. The explainer's output to stdout and stderr is hidden."""
 
-    # The explainer draws from global generators.
-    in_threads = False
+    package = "Alibi"
 
     def __init__(self, explainer: Any, schema: Schema | None = None) -> None:
         params = explainer.params
@@ -67,23 +65,15 @@ class WrappedAlibi(RecourseMethod):
         own = _schema(params, self.table)
         super().__init__(model, own if schema is None else _with_costs(own, schema))
 
-    def _converted(self, frame: pd.DataFrame) -> pd.DataFrame:
-        return self.schema.in_text(frame)
-
-    def _learn(self, rows: Tensor) -> None:
-        """The explainer is already fitted."""
-
-    def _propose(self, case: Case) -> Proposal:
+    def _explained(self, case: Case) -> tuple[Tensor, list[str]]:
         parts = torch.arange(len(case)).split(BATCH_SIZE)
         with isolated():  # conditions are drawn from global generators
-            found = np.concatenate([self._explained(case.select(idx)) for idx in parts])
+            found = np.concatenate([self._asked(case.select(idx)) for idx in parts])
         moved = self.encoder.rows(self.table.frame(found), before=case.x)
         noise = NOISE * torch.tensor([feature.width for feature in self.schema])
-        moved = case.x.where((moved - case.x).abs() <= noise, moved)
-        reasons = [""] * len(case)
-        return self._of_others(case, moved, reasons=reasons, package="Alibi")
+        return case.x.where((moved - case.x).abs() <= noise, moved), [""] * len(case)
 
-    def _explained(self, case: Case) -> Array:
+    def _asked(self, case: Case) -> Array:
         """(m, p) the explainer's label-encoded counterfactuals of m rows."""
         goal: Any = case.goal
         X = self.table.array(self.encoder.frame(case.x), FLOAT)
@@ -109,7 +99,7 @@ class WrappedAlibi(RecourseMethod):
                 else list(map(str, values))
                 for name, values in own.items()
             }
-            for i, own in enumerate(self._values_for_others(case))
+            for i, own in enumerate(self._values(case))
         ]
 
 
@@ -121,9 +111,8 @@ def _schema(params: Mapping[str, Any], table: Table) -> Schema:
     # By Alibi's convention the numeric columns come first.
     ends[:, : len(stats)] = [[pair[end] for pair in stats] for end in ("min", "max")]
     features = zip(table.declared, *decode(ends), strict=True)
-    return Schema(
-        tuple(f.either(_number, _category, f, f.name in fixed, *ends) for f, *ends in features)
-    )
+    each = (f.either(_number, _category, f, f.name in fixed, *ends) for f, *ends in features)
+    return Schema(tuple(each))
 
 
 def _with_costs(own: Schema, stated: Schema) -> Schema:

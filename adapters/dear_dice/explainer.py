@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection, Sequence
-from dataclasses import fields
 from itertools import chain
 from typing import Any
 
@@ -25,10 +25,12 @@ from dear_dice.query import (
     least_probability,
     number_of,
 )
-from dear_dice.results import Examples, Explanations, Found
+from dear_dice.results import Examples, Explanations, examples_of
 from dear_plugin import DEAR, Encoder, Search, Target, errors
 
-_TAKEN = tuple(field.name for field in fields(Request))
+# What is no argument of DEAR's own, and DiCE's defaults of what it ignores.
+_OTHERS = ("self", "query_instances", "of_others")
+_SPARSITY = {"posthoc_sparsity_param": 0.1, "posthoc_sparsity_algorithm": "linear"}
 # What DiCE calls arguments of the engine.
 NAMES = {"ranges": "permitted_range", "categories": "permitted_range", "costs": "feature_weights"}
 # The reasons in the error of a query without any counterfactual.
@@ -106,9 +108,9 @@ class DiceDEAR(Importances):
         self._interface = Interface(data_interface, **marks)
         self._host = Host(model_interface, data_interface)
         self.model = self._host.interface
-        self._copies = [Host(each, data_interface) for each in copies]
+        hosts = [self._host, *(Host(each, data_interface) for each in copies)]
         how = {"act_on": act_on, "decoder": decoder, "search": search}
-        dear = engine_of([self._host, *self._copies], self._interface, **how)
+        dear = engine_of(hosts, self._interface, **how)
         self.dear: DEAR = dear.fit(self._interface.frame, n_jobs=n_jobs)
         self._last_engine = self.dear
         self.cfs_preds: Any = None
@@ -165,11 +167,12 @@ class DiceDEAR(Importances):
             ArgumentError: an argument of no method; it is a `TypeError`.
             UserConfigValidationException, ValueError: as DiCE's own methods, with its messages.
         """
-        given = {name: value for name, value in locals().items() if name in _TAKEN}
+        given = {name: value for name, value in locals().items() if name not in _OTHERS}
         if not isinstance(features_to_vary, str):
             given["features_to_vary"] = list(features_to_vary)
+        sparser = [n for n, usual in _SPARSITY.items() if given[n] not in (None, usual)]
+        check_ignored([*of_others, *sparser], given)
         request = Request(**given)
-        check_ignored([*of_others, *request.sparsity], _TAKEN)
         frame = as_frame(query_instances, self.data_interface)
         check_request(frame, request, self._interface)
         self._validate_counterfactual_configuration(None, **given)
@@ -189,10 +192,12 @@ class DiceDEAR(Importances):
         self, query_instance: Any, total_CFs: int, **arguments: Any
     ) -> Examples:
         """One row's counterfactuals: the method that DiCE's base class calls per row."""
-        own = {name: arguments.pop(name) for name in list(arguments) if name in _TAKEN}
-        check_ignored(arguments, _TAKEN)
-        request = Request(total_CFs, **own)
-        return self._examples(as_frame(query_instance, self.data_interface), request)[0]
+        call = inspect.signature(self.generate_counterfactuals)
+        given = call.bind(query_instance, total_CFs, **arguments)
+        given.apply_defaults()
+        own = {name: value for name, value in given.arguments.items() if name not in _OTHERS}
+        check_ignored(given.arguments["of_others"], own)
+        return self._examples(as_frame(query_instance, self.data_interface), Request(**own))[0]
 
     def _examples(self, frame: pd.DataFrame, request: Request) -> list[Examples]:
         if not len(frame):
@@ -208,14 +213,20 @@ class DiceDEAR(Importances):
             how: dict[str, Any] = {"on_error": "raise", "n_jobs": self._n_jobs, "within": within}
             k = int(request.total_CFs)
             ranks = query.dear.ways(query.numeric, query.target, k=k, **how)
-        found = Found.of(ranks, query, self._host)
-        self.cfs_preds = found.outcomes[found.rows == len(frame) - 1]
-        if unchanged := int((~found.acted.any(axis=1)).sum()):
+        last = [each.scores[-1, 0].item() for each in ranks if each.success[-1]]
+        wanted = query.wanted[-1:].repeat(len(last))
+        self.cfs_preds = np.array(last) if self._host.regression else wanted
+        if unchanged := int(ranks[0].proposal.accepted.sum()):
             logger.warning(
                 "%d of %d rows have the wanted outcome already and are returned unchanged",
                 *(unchanged, len(frame)),
             )
-        return found.examples(query, request, self._host, self.data_interface)
+        examples = examples_of(ranks, query, request, self._host, self.data_interface)
+        for index, example in zip(frame.index, examples, strict=True) if request.verbose else ():
+            texts = example.describe() or [f"no counterfactual found: {example.reason}"]
+            # A level that is shown unless it is switched off, for it was requested.
+            logger.warning("\n".join(f"query {index}: {text}" for text in texts))
+        return examples
 
     def _query(
         self, frame: pd.DataFrame, vary: Sequence[str], permitted: Any, request: Request
@@ -236,10 +247,7 @@ class DiceDEAR(Importances):
             low, high = self.infer_target_cfs_range(request.desired_range)
             values = scores[:, 0].numpy()
             return Query(rows, numeric, dear, values, values[:0], Target.of_range(low, high))
-        decided, columns = dear.classifier.decisions(numeric), scores.shape[1]
-        if decided is None:  # DiCE's decision: the most likely class, the first of a tie
-            decided = scores.argmax(1) if columns > 1 else (scores[:, 0] > 0.0).long()
-        outcomes = decided.numpy()
+        outcomes, columns = dear.classifier.decided(numeric, scores).numpy(), scores.shape[1]
         number = number_of(request.desired_class, self._host)
         # DiCE infers the present class from scores: these encode the model's decision.
         each: Any = np.eye(columns)[outcomes] if columns > 1 else outcomes.astype(float).tolist()

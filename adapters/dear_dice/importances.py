@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -32,12 +31,9 @@ class Importances(ExplainerBase):
         examples = plain.cf_examples_list
         if not _are_own(examples):
             return plain
-        local, summary = _shares(examples)
-        return Explanations(
-            examples,
-            None if plain.local_importance is None else local,
-            None if plain.summary_importance is None else summary,
-        )
+        tables, local = [example.acted for example in examples], plain.local_importance
+        summary = None if plain.summary_importance is None else _shares(pd.concat(tables))
+        return Explanations(examples, local and [*map(_shares, tables)], summary)
 
     def local_feature_importance(
         self, query_instances: Any, cf_examples_list: Any = None, *args: Any, **kwargs: Any
@@ -50,11 +46,10 @@ class Importances(ExplainerBase):
             *args: as in DiCE.
             **kwargs: as in DiCE.
         """
-        if not _are_own(cf_examples_list):
-            return super().local_feature_importance(
-                query_instances, cf_examples_list, *args, **kwargs
-            )
-        return self.feature_importance(query_instances, cf_examples_list, global_importance=False)
+        given = query_instances, cf_examples_list
+        if _are_own(cf_examples_list):
+            return self.feature_importance(*given, global_importance=False)
+        return super().local_feature_importance(*given, *args, **kwargs)
 
     def global_feature_importance(
         self, query_instances: Any, cf_examples_list: Any = None, *args: Any, **kwargs: Any
@@ -67,11 +62,10 @@ class Importances(ExplainerBase):
             *args: as in DiCE.
             **kwargs: as in DiCE.
         """
-        if not _are_own(cf_examples_list) or len(cf_examples_list) < FEWEST_ROWS:
-            return super().global_feature_importance(
-                query_instances, cf_examples_list, *args, **kwargs
-            )
-        return self.feature_importance(query_instances, cf_examples_list)
+        given = query_instances, cf_examples_list
+        if _are_own(cf_examples_list) and len(cf_examples_list) >= FEWEST_ROWS:
+            return self.feature_importance(*given)
+        return super().global_feature_importance(*given, *args, **kwargs)
 
 
 def _are_own(examples: Any) -> bool:
@@ -79,11 +73,7 @@ def _are_own(examples: Any) -> bool:
     return bool(examples) and all(isinstance(example, Examples) for example in examples)
 
 
-def _shares(examples: Sequence[Examples]) -> tuple[list[dict[str, float]], dict[str, float]]:
-    """The shares per row, and over all rows."""
-    tables = [example.acted.astype(float) for example in examples]
-    local, summary = (
-        [table.mean().fillna(0.0).to_dict() for table in each]
-        for each in (tables, [pd.concat(tables)])
-    )
-    return local, summary[0]
+def _shares(acted: pd.DataFrame) -> dict[str, float]:
+    """The share of counterfactuals, rows of a frame of bool, that act on each feature."""
+    shares: dict[str, float] = acted.astype(float).mean().fillna(0.0).to_dict()
+    return shares

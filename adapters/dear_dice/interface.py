@@ -41,8 +41,7 @@ class Interface:
     """
 
     def __init__(self, data_interface: Any, **marks: Any) -> None:
-        if unknown := [name for name in marks if name not in OF_FEATURES]:
-            raise errors.ArgumentError(errors.unknown("arguments", unknown, OF_FEATURES))
+        errors.check_arguments(marks, OF_FEATURES)
         if not hasattr(data_interface, "data_df"):
             raise UserConfigValidationException(
                 "Private data interface is not supported with the dear explainer since DEAR learns"
@@ -72,11 +71,6 @@ class Interface:
         return list(self.schema.column_names)
 
     @property
-    def incomplete(self) -> list[str]:
-        """The features with missing values."""
-        return [column.name for column in self.schema.columns if column.missing]
-
-    @property
     def sample(self) -> pd.DataFrame:
         """Some training rows that contain every level of every category."""
         every = [self.frame.drop_duplicates(name) for name in self.levels]
@@ -99,10 +93,6 @@ class Interface:
     def _text(self, rows: pd.DataFrame) -> list[str]:
         """The categories that rows have as text or objects."""
         return [n for n in self.levels if pd.api.types.is_string_dtype(rows[n].dtype)]
-
-    def ranges(self, permitted: Mapping[str, Any] | None) -> dict[str, Any]:
-        """DiCE's range of every feature: the data's own, the interface's, then the call's."""
-        return {**self.spans, **self.levels, **self.data.permitted_range, **(permitted or {})}
 
     def text(self, permitted: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """A call's `permitted_range` with levels as text, as DiCE stores them."""
@@ -140,8 +130,11 @@ class Interface:
     def constraints(
         self, permitted: Mapping[str, Any] | None, vary: Sequence[str], weights: Any = None
     ) -> Constraints:
-        """The constraints of one call, by DiCE's `permitted_range` and others."""
-        ranges = self.ranges(permitted)
+        """The constraints of one call, by DiCE's `permitted_range` and others.
+
+        Ranges are the data's own, or the interface's, or the call's.
+        """
+        ranges = {**self.spans, **self.levels, **self.data.permitted_range, **(permitted or {})}
         levels = {name: [str(v) for v in ranges[name] if not pd.isna(v)] for name in self.levels}
         return Constraints(
             frozen=[name for name in self.names if name not in vary],
@@ -176,8 +169,7 @@ def _decimal(column: pd.Series) -> pd.Series:
     """A column with each float32 as the double that prints alike: 0.1, not 0.10000000149."""
     if column.dtype != np.float32:
         return column
-    values, inverse = np.unique(column.to_numpy(), return_inverse=True)
-    return pd.Series(values.astype(str).astype(np.float64)[inverse], index=column.index)
+    return pd.Series(column.to_numpy().astype(str).astype(np.float64), index=column.index)
 
 
 def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
@@ -185,12 +177,16 @@ def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
     if isinstance(orders := marks.get("ordered"), Mapping):
         own["ordered"] = {name: list(map(str, levels)) for name, levels in orders.items()}
     schema = Schema.infer(frame, **own)
-    one_hot = {name for group in schema.exactly_one for name in group}
+    features = {feature.name: feature for feature in schema}
+    for name in {*data.categorical_feature_names} & {*features}:
+        dtype, levels = data.data_df[name].dtype, features[name].choices
+        if isinstance(dtype, pd.CategoricalDtype) and {*levels} - {None} <= {*dtype.categories}:
+            # A model that uses the codes of categories depends on their order in training.
+            schema = schema.replace(name, stored=tuple(dtype.categories))
     for name, places in (data.continuous_features_precision or {}).items():
-        if name not in one_hot:
+        if name in features:  # not one of the columns of a group
             # A precision that the host states is what its users expect; a step of theirs is, too.
-            stated = schema.features[schema.index([name])[0]].step
-            step = 0.0 if stated is None else stated
+            step = features[name].step or 0.0
             schema = schema.replace(name, precision=int(places), step=step)
     return schema
 

@@ -93,7 +93,7 @@ class Host:
         return np.asarray(self.interface.model.classes_)
 
     def labels(self, numbers: Outcomes) -> Outcomes:
-        """(m,) class numbers as the model's own labels, where it has some."""
+        """(m,) class numbers as the model's own labels, where it has some; values as they are."""
         return self.classes_[numbers] if hasattr(self, "classes_") else numbers
 
     @contextmanager
@@ -142,15 +142,13 @@ class OheMinMax:
 
     def __init__(self, encoder: Encoder, continuous: Sequence[str]) -> None:
         schema, names = encoder.schema, encoder.schema.column_names
-        starts = {name: encoder.starts[j] for j, name in enumerate(schema.names)}
-        starts |= {
-            column.name: starts[feature.name] + level
-            for feature in schema
-            for level, column in enumerate(feature.dummies)
+        columns = {
+            column.name: (column, encoder.starts[j] + level)
+            for j, feature in enumerate(schema)
+            for level, column in enumerate(feature.members)
         }
-        columns = dict(zip(names, schema.columns, strict=True))
         order = [*continuous, *(name for name in names if name not in continuous)]
-        each = ((columns[name], starts[name]) for name in order)
+        each = (columns[name] for name in order)
         sources = [s for f, start in each for s in f.either(_number, _category, f, start)]
         column, factor, offset = zip(*sources, strict=True)
         self.column, self.factor, self.offset = map(torch.tensor, (column, factor, offset))
@@ -170,9 +168,7 @@ def _category(feature: Feature, start: int) -> list[Source]:
     """Of each of DiCE's columns of a category; of one or two levels the engine has one."""
     if feature.columns > 1:
         return [(start + level, 1.0, 0.0) for level in range(feature.columns)]
-    return {1: [(start, 0.0, 1.0)], 2: [(start, -1.0, 1.0), (start, 1.0, 0.0)]}[
-        len(feature.choices)
-    ]
+    return [(start, -1.0, 1.0), (start, 1.0, 0.0)][: len(feature.choices)]
 
 
 def model_arguments(host: Host, interface: Interface) -> dict[str, Any]:

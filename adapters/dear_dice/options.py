@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from dear_plugin import errors
 
@@ -19,11 +19,8 @@ _OF_OTHERS = """
 IGNORED = tuple(_OF_OTHERS.split())
 
 
-def check_ignored(given: Iterable[str], own: Iterable[str]) -> None:
+def check_ignored(given: Collection[str], own: Iterable[str]) -> None:
     """Log given arguments of DiCE's other methods, and refuse those that are not its `own`."""
-    names = list(given)
-    unknown = [name for name in names if name not in (*own, *IGNORED)]
-    if unknown:
-        raise errors.ArgumentError(errors.unknown("arguments", unknown, [*own, *IGNORED]))
-    if names:
-        logger.warning("method 'dear' ignores %s: only other methods use them", ", ".join(names))
+    errors.check_arguments(given, [*own, *IGNORED])
+    if given:
+        logger.warning("method 'dear' ignores %s: only other methods use them", ", ".join(given))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,26 +20,8 @@ from dear_plugin import DEAR, Target
 MAX_THRESHOLD = 1.0 - 1e-6
 
 
-@dataclass(frozen=True)
-class Request:
-    """The arguments of one `generate_counterfactuals`; `Interface.constraints` resolves them."""
-
-    total_CFs: int
-    desired_class: Any = "opposite"
-    desired_range: Any = None
-    permitted_range: Any = None
-    features_to_vary: Any = "all"
-    stopping_threshold: float = 0.5
-    posthoc_sparsity_param: float | None = 0.1
-    posthoc_sparsity_algorithm: str | None = "linear"
-    verbose: bool = False
-    feature_weights: Any = None
-
-    @property
-    def sparsity(self) -> list[str]:
-        """DiCE's arguments on sparsity that ask for another one than its default, or none."""
-        names = "posthoc_sparsity_param", "posthoc_sparsity_algorithm"
-        return [n for n in names if getattr(self, n) not in (None, getattr(Request, n))]
+# The arguments of one `generate_counterfactuals` by name; `Interface.constraints` resolves them.
+Request = SimpleNamespace
 
 
 @dataclass(frozen=True)
@@ -143,6 +126,12 @@ EXPECTED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
+MISSING = (
+    "missing values in {}, where DiCE's data have none (dice_ml.Data makes missing text a category"
+    " 'None' or 'nan'; it keeps missing numbers, and with pandas below 3 those of dtype category)"
+)
+
+
 def check_request(frame: pd.DataFrame, request: Request, interface: Interface) -> None:
     """Refuse what DiCE's own checks let through, or refuse without a name.
 
@@ -154,20 +143,13 @@ def check_request(frame: pd.DataFrame, request: Request, interface: Interface) -
             raise UserConfigValidationException(f"{name} should be {expected}, got {given!r}")
     if not len(frame):
         raise UserConfigValidationException("The query has no rows, at least one is needed.")
+    gaps = [column.name for column in interface.schema.columns if column.missing]
+    missing = frame.columns[frame.isna().any()].difference(gaps)
     infinite = frame.columns[frame.isin([np.inf, -np.inf]).any()]
-    missing = frame.columns[frame.isna().any()].difference(interface.incomplete)
-    for what, names, hint in (
-        ("infinite", infinite, ""),
-        (
-            "missing",
-            missing,
-            ", where DiCE's data have none (dice_ml.Data makes missing text a category 'None' or"
-            " 'nan'; it keeps missing numbers, and with pandas below 3 those of dtype category)",
-        ),
-    ):
+    for names, what in ((infinite, "infinite values in {}"), (missing, MISSING)):
         if len(names):
             raise UserConfigValidationException(
-                f"The query instance(s) should not have any {what} values in {list(names)}{hint}."
+                f"The query instance(s) should not have any {what.format(list(names))}."
                 " Please impute them and try again."
             )
 

@@ -63,8 +63,7 @@ def register(**options: Any) -> AbstractContextManager[object]:
         ...     pass  # dice_ml.Dice(d, m, method="dear") keeps to them
     """
     known = [*inspect.signature(DiceDEAR).parameters][2:-1] + OF_FEATURES
-    if unknown := [name for name in options if name not in known]:
-        raise errors.ArgumentError(errors.unknown("options", unknown, known))
+    errors.check_arguments(options, known)
     before, ending = dice.decide, ExitStack()
     original = before.original if isinstance(before, _Decide) else before
     dice.decide = _Decide(original, options)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from dice_ml.counterfactual_explanations import CounterfactualExplanations
 from dice_ml.diverse_counterfactuals import CounterfactualExamples
 
-from dear_dice.model import Host, Outcomes
+from dear_dice.model import Host
+from dear_dice.options import logger
 from dear_dice.query import Query, Request
 from dear_plugin import Recourses
-
-logger = logging.getLogger("dear_dice")
 
 # `kind` of the best counterfactual of a row, and of alternatives that act on a set of their own.
 FIRST = "first"
@@ -52,20 +47,12 @@ class Examples(CounterfactualExamples):
         True
     """
 
+    actions: pd.DataFrame
+    acted: pd.DataFrame
+    reason: str = ""
+    origin: tuple[Recourses, range] | None = None
     _texts: Sequence[str] = ()
     _supports: Sequence[float] = ()
-
-    def __init__(
-        self,
-        actions: pd.DataFrame,
-        acted: pd.DataFrame,
-        reason: str = "",
-        origin: tuple[Recourses, range] | None = None,
-        **fields: Any,
-    ) -> None:
-        super().__init__(**fields)
-        self.actions, self.acted = actions, acted
-        self.reason, self.origin = reason, origin
 
     def __getstate__(self) -> dict[str, Any]:
         """The state, with what the engine would compute on first access."""
@@ -132,97 +119,66 @@ class Explanations(CounterfactualExplanations):
     @staticmethod
     def from_json(json_str: str) -> Any:
         """Read DiCE's JSON, and the actions if it has them."""
-        plain = CounterfactualExplanations.from_json(json_str)
+        read: Any = CounterfactualExplanations.from_json(json_str)
         added = json.loads(json_str).get("metadata", {}).get(KEY)
-        if added is None:
-            return plain
-        pairs = zip(plain.cf_examples_list, added, strict=True)
-        return Explanations(
-            [_with_actions(example, **own) for example, own in pairs],
-            local_importance=plain.local_importance,
-            summary_importance=plain.summary_importance,
-            version=plain.metadata["version"],
-        )
+        if added is not None:
+            read.__class__ = Explanations
+            for example, own in zip(read.cf_examples_list, added, strict=True):
+                _restore(example, **own)
+        return read
 
 
-@dataclass(frozen=True)
-class Found:
-    """m counterfactuals of n rows, ordered by row and rank.
+def examples_of(
+    ranks: Sequence[Recourses], query: Query, request: Request, host: Host, data: Any
+) -> list[Examples]:
+    """DiCE's object for each row of a query; a row without a counterfactual has no frames.
 
-    Attributes:
-        recourses: the engine's.
-        rows: (m,) the row of the query that each belongs to, ascending.
-        outcomes: (m,) the numbers of their classes, or their predicted values.
-        acted: see `Examples.acted`.
-        reasons: (n,) why a row has no counterfactual, if it has none.
+    Args:
+        ranks: the engine's results over the n rows, one per rank.
+        query: the rows.
+        request: the arguments of the call.
+        host: the model.
+        data: DiCE's data interface.
     """
-
-    recourses: Recourses
-    rows: npt.NDArray[np.int64]
-    outcomes: Outcomes
-    acted: pd.DataFrame
-    reasons: Sequence[str]
-
-    @classmethod
-    def of(cls, ranks: Sequence[Recourses], query: Query, host: Host) -> Found:
-        """Of the engine's results over the query's n rows, one per rank."""
-        every = Recourses.of_ranks(ranks)
-        rows = (every.ranking == 0).cumsum(0).numpy() - 1
-        found, rows = every.select(every.success.nonzero()[:, 0]), rows[every.success.numpy()]
-        encoder = found.encoder
-        acted = encoder.schema.of_columns(found.proposal.direct & found.changed)
-        acted &= encoder.cells(found.proposal.rows) != encoder.cells(found.x)
-        return cls(
-            found,
-            rows,
-            found.scores[:, 0].numpy() if host.regression else query.wanted[rows],
-            pd.DataFrame(acted, columns=list(query.rows)),
-            ranks[0].outcome["reason"].tolist(),
+    every = Recourses.of_ranks(ranks)
+    rows = ((every.ranking == 0).cumsum(0) - 1)[every.success].numpy()  # of the query
+    found = every.select(every.success.nonzero()[:, 0])
+    outcomes = found.scores[:, 0].numpy() if host.regression else query.wanted[rows]
+    before = query.rows.assign(**{data.outcome_name: host.labels(query.outcomes)})
+    after = query.written(found.counterfactuals)
+    after = after.assign(**{data.outcome_name: host.labels(outcomes)})
+    actions = found.actions.drop(columns="success")
+    actions["kind"] = actions["kind"].mask((found.ranking == 0).numpy(), FIRST)
+    wanted = host.labels(query.wanted).tolist() or [request.desired_class] * len(before)
+    frames = after, actions, _acted(found, list(query.rows))
+    reasons, examples = ranks[0].outcome["reason"].tolist(), []
+    ends = np.searchsorted(rows, np.arange(len(before) + 1)).tolist()
+    for row, (start, end) in enumerate(pairwise(ends)):
+        own, *more = (each.iloc[start:end].reset_index(drop=True) for each in frames)
+        example = Examples(
+            data_interface=data,
+            final_cfs_df=own if len(own) else None,
+            test_instance_df=before.iloc[row : row + 1].reset_index(drop=True),
+            final_cfs_df_sparse=own.copy() if len(own) else None,
+            posthoc_sparsity_param=request.posthoc_sparsity_param,
+            desired_range=request.desired_range,
+            # Of a type that DiCE's JSON schema accepts.
+            desired_class=int(w) if isinstance(w := wanted[row], bool) else w,
+            model_type=host.interface.model_type,
         )
+        example.actions, example.acted = more
+        example.reason = "" if len(own) else reasons[row]
+        example.origin = found, range(start, end)
+        examples.append(example)
+    return examples
 
-    def examples(self, query: Query, request: Request, host: Host, data: Any) -> list[Examples]:
-        """DiCE's object for each row of a query; a row without a counterfactual has no frames.
 
-        `data` is DiCE's data interface.
-        """
-        name, label = data.outcome_name, (lambda each: each) if host.regression else host.labels
-        before = query.rows.assign(**{name: label(query.outcomes)})
-        after = query.written(self.recourses.counterfactuals.reset_index(drop=True))
-        after = after.assign(**{name: label(self.outcomes)})
-        actions = self.recourses.actions.drop(columns="success").reset_index(drop=True)
-        first = (self.recourses.ranking == 0).numpy()
-        actions["kind"] = actions["kind"].mask(first, FIRST)
-        wanted = label(query.wanted).tolist() or [request.desired_class] * len(before)
-        ends = np.searchsorted(self.rows, np.arange(len(before) + 1)).tolist()
-        examples = []
-        for row, (start, end) in enumerate(pairwise(ends)):
-            own, actions_of, acted = (
-                each.iloc[start:end].reset_index(drop=True)
-                for each in (after, actions, self.acted)
-            )
-            examples.append(
-                Examples(
-                    actions_of,
-                    acted,
-                    "" if len(own) else self.reasons[row],
-                    (self.recourses, range(start, end)),
-                    data_interface=data,
-                    final_cfs_df=own if len(own) else None,
-                    test_instance_df=before.iloc[row : row + 1].reset_index(drop=True),
-                    final_cfs_df_sparse=own.copy() if len(own) else None,
-                    posthoc_sparsity_param=request.posthoc_sparsity_param,
-                    desired_range=request.desired_range,
-                    # Of a type that DiCE's JSON schema accepts.
-                    desired_class=int(w) if isinstance(w := wanted[row], bool) else w,
-                    model_type=host.interface.model_type,
-                )
-            )
-        if request.verbose:
-            for index, example in zip(query.rows.index, examples, strict=True):
-                texts = example.describe() or [f"no counterfactual found: {example.reason}"]
-                # A level that is shown unless it is switched off, for it was requested.
-                logger.warning("\n".join(f"query {index}: {text}" for text in texts))
-        return examples
+def _acted(found: Recourses, names: list[str]) -> pd.DataFrame:
+    """(m, q) bool, the columns that answers act on and change."""
+    encoder = found.encoder
+    acted = encoder.schema.of_columns(found.proposal.direct & found.changed)
+    acted &= encoder.cells(found.proposal.rows) != encoder.cells(found.x)
+    return pd.DataFrame(acted, columns=names)
 
 
 def _acted_on(at: str, action: pd.Series) -> str:
@@ -232,25 +188,13 @@ def _acted_on(at: str, action: pd.Series) -> str:
     return text if action["credible"] else f"{text}; weak answer: {reason.removeprefix(LACKING)}"
 
 
-def _with_actions(
-    example: CounterfactualExamples,
-    actions: Any,
-    acted: Any,
-    *,
-    reason: str,
-    texts: Sequence[str],
-    supports: Sequence[float],
-) -> Examples:
-    names = list(inspect.signature(CounterfactualExamples).parameters)
-    features = example.test_instance_df.columns[:-1]
+def _restore(example: Any, actions: Any, acted: Any, **own: Any) -> None:
+    """Make what DiCE read of JSON one of DEAR's examples."""
     known = pd.DataFrame(actions)
     # JSON has null for NaN, which without copies is the whole column.
-    worth = {name: float for name in ("agreement",) if name in known}
-    read = Examples(
-        known.astype(worth),
-        pd.DataFrame(acted, columns=features, dtype=bool),
-        reason,
-        **{name: getattr(example, name) for name in names},
-    )
-    read._texts, read._supports = texts, supports
-    return read
+    known = known.astype({name: float for name in ("agreement",) if name in known})
+    features = example.test_instance_df.columns[:-1]
+    example.__class__ = Examples
+    example.actions, example.acted = known, pd.DataFrame(acted, columns=features, dtype=bool)
+    example.reason = own["reason"]
+    example._texts, example._supports = own["texts"], own["supports"]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dear_dice.interface import OF_FEATURES, Interface
 from dear_dice.model import Host, model_arguments
-from dear_plugin import Case, ClassGoal, Proposal, RangeGoal, RecourseMethod, isolated
+from dear_plugin import Case, ClassGoal, RangeGoal, Wrapped, isolated
 
 
 def wrap_dice(
@@ -42,15 +42,14 @@ def wrap_dice(
 
 
 @final
-class WrappedDice(RecourseMethod):
+class WrappedDice(Wrapped):
     """See `wrap_dice`.
 
     DiCE processes one row at a time; it prints, draws from global generators and writes into its
     data interface. All of that is undone, so it should run in one thread.
     """
 
-    # The explainer draws from global generators.
-    in_threads = False
+    package = "DiCE"
 
     def __init__(
         self, explainer: Any, interface: Interface, seed: int, arguments: Mapping[str, Any]
@@ -61,23 +60,17 @@ class WrappedDice(RecourseMethod):
         self.interface, self.seed = interface, seed
         self.arguments = dict(arguments)
 
-    def _converted(self, frame: pd.DataFrame) -> pd.DataFrame:
-        return self.schema.in_text(frame)
-
-    def _learn(self, rows: Tensor) -> None:
-        """The explainer is already fitted."""
-
-    def _propose(self, case: Case) -> Proposal:
-        permitted, rows = self._values_for_others(case), self.encoder.frame(case.x)
+    def _explained(self, case: Case) -> tuple[Tensor, list[str]]:
+        permitted, rows = self._values(case), self.encoder.frame(case.x)
         moved, reasons = case.x.clone(), [""] * len(case)
         for i in range(len(case)):
             try:
-                moved[i] = self._explained(case, i, rows.iloc[i : i + 1], permitted[i])
+                moved[i] = self._asked(case, i, rows.iloc[i : i + 1], permitted[i])
             except Exception as error:  # one row's failure must not affect the others
                 reasons[i] = f"{type(error).__name__}: {error}"
-        return self._of_others(case, moved, reasons=reasons, package="DiCE")
+        return moved, reasons
 
-    def _explained(
+    def _asked(
         self, case: Case, i: int, query: pd.DataFrame, permitted: Mapping[str, Any]
     ) -> Tensor:
         """(p,) DiCE's counterfactual of row i, a frame of one row."""

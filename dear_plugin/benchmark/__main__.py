@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 from dear_plugin.benchmark.causal import CAUSAL
@@ -22,6 +20,7 @@ from dear_plugin.benchmark.speed import SPEED
 from dear_plugin.benchmark.tables import write
 from dear_plugin.benchmark.trees import TREES
 from dear_plugin.data import lint
+from dear_plugin.demo.show import quiet
 from dear_plugin.errors import DearError
 
 SPECS = (
@@ -43,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a benchmark; returns 0, or 2 on an invalid argument or missing data."""
     options = _parser().parse_args(arguments)
     try:
-        with _without_warnings():
+        # Sensitive features are mutable in the paper's experiment.
+        with quiet(lint.names_logger.name):
             for text in options.texts(options):
                 print(text, flush=True)
     except (DearError, ModuleNotFoundError) as error:
@@ -101,18 +101,6 @@ def _every(options: Namespace) -> Iterator[str]:
     for spec, own in complete:
         yield from run(spec, own)
     yield write("log", [log(spec, own) for spec, own in complete], options.out)
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Suppress warnings on sensitive features: they are mutable in the paper's experiment."""
-    logger = lint.names_logger
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 if __name__ == "__main__":

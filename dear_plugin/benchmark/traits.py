@@ -119,7 +119,7 @@ NEWER: Mapping[str, Mapping[str, Equation]] = {
     },
     "effect by crossed numbers": {
         **TWO,
-        "x": lambda x, u: 0.5 * x["h"] + u,
+        **HALF,
         "y": lambda x, u: np.where(x["h"] * x["k"] > 0, 1.0, -0.5) * x["x"] + x["h"] + u,
     },
     "effect from a value on": {
@@ -128,14 +128,12 @@ NEWER: Mapping[str, Mapping[str, Equation]] = {
     },
     "bend by group": {
         "g": _group,
-        "h": itself,
-        "x": lambda x, u: 0.5 * x["h"] + u,
+        **HALF,
         "y": lambda x, u: np.where(x["g"] > 0, 1.0, -0.7) * np.abs(x["x"]) + x["h"] + u,
     },
     "counts of opposite effect": {
         "g": _group,
-        "h": itself,
-        "x": lambda x, u: 0.5 * x["h"] + u,
+        **HALF,
         "y": lambda x, u: _count(np.exp(0.6 + np.where(x["g"] > 0, 0.4, -0.4) * x["x"]), u),
     },
     "flag by number": {**LINEAR, "y": lambda x, u: 1.0 * (x["h"] * x["x"] + u > 0.3)},

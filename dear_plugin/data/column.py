@@ -87,6 +87,11 @@ class Column:
         return 0.0
 
     @property
+    def codes(self) -> tuple[float, ...]:
+        """The numbers inside of its range that are no amounts."""
+        return ()
+
+    @property
     def circle(self) -> tuple[Hashable, ...]:
         """The labels at its first row values that go around; () where none do."""
         return ()

@@ -34,7 +34,8 @@ def column_limits(schema: Schema, frame: pd.DataFrame) -> tuple[Tensor, Tensor, 
         )
     own = (f.range_in(frame[f.members[0].name].dtype) for f in schema)
     low, high, places = zip(*own, strict=True)
-    grid, ends = Grid.of(places), torch.tensor([low, high], dtype=torch.float64)
+    codes, steps = zip(*((f.codes, f.action_step) for f in schema), strict=True)
+    grid, ends = Grid.of(places, codes, steps), torch.tensor([low, high], dtype=torch.float64)
     return *grid.inward(*ends), grid
 
 

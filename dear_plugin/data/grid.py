@@ -6,13 +6,14 @@ A value is the double that its decimals print as: 0.1 + 0.2 becomes 0.3.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.kinds.cells import Array
@@ -31,27 +32,56 @@ class Grid:
         up: (p,) double, 10 to the power of the decimals; 1 for tens, hundreds, and so on; NaN for
             numbers that are not rounded.
         down: (p,) double, 1; 10 for tens, 100 for hundreds; NaN likewise.
+        codes: (p, c) double, numbers that are no amounts, or NaN.
+        beside: (p,) double, how far from a code the next amount is.
     """
 
     up: Tensor
     down: Tensor
+    codes: Tensor
+    beside: Tensor
 
     @classmethod
-    def of(cls, places: Iterable[int | None]) -> Grid:
-        """The grid of some decimals; None for numbers that are not rounded, 0 for categories."""
+    def of(
+        cls,
+        places: Iterable[int | None],
+        codes: Iterable[Sequence[float]] = (),
+        steps: Iterable[float] = (),
+    ) -> Grid:
+        """The grid of p features.
+
+        Args:
+            places: their decimals; None for numbers that are not rounded, 0 for categories.
+            codes: the numbers among their amounts that are codes; nothing for none at all.
+            steps: of which amounts beside codes are multiples; 0 for their last decimal.
+        """
         known = [
             (math.nan, math.nan) if k is None else (10.0 ** max(k, 0), 10.0 ** max(-k, 0))
             for k in places
         ]
-        return cls(*torch.tensor(known, dtype=torch.float64).view(-1, 2).T.contiguous())
+        up, down = torch.tensor(known, dtype=torch.float64).view(-1, 2).T.contiguous()
+        each = [torch.tensor(own, dtype=torch.float64) for own in codes] or [up[:0]]
+        padded = pad_sequence(each, batch_first=True, padding_value=math.nan)
+        own = torch.tensor([*steps], dtype=torch.float64)
+        last = (down / up).nan_to_num(0.0)
+        return cls(up, down, padded, own.where(own > 0.0, last) if len(own) else last)
 
-    def round(self, values: Tensor, at: Any = slice(None)) -> Tensor:
-        """Values on the grid, in a new tensor.
+    def round(self, values: Tensor, at: Any = slice(None), *, up: bool = True) -> Tensor:
+        """Values on the grid, in a new tensor; one that is a code takes the amount beside it.
 
         Args:
             values: (..., p), or a shape that fits that of `at`.
             at: the features, as an index of (p,).
+            up: whether that is the amount above the code, or below it.
         """
+        out = self._rounded(values, at)
+        for _ in range(self.codes.shape[1]):
+            is_code = (out[..., None] == self.codes[at]).any(-1)
+            beside = self.beside[at] if up else -self.beside[at]
+            out = torch.where(is_code, self._rounded(out + beside, at), out)
+        return out
+
+    def _rounded(self, values: Tensor, at: Any) -> Tensor:
         up, down = self.up[at], self.down[at]
         whole = values * up
         # Products and quotients of whole numbers and exact powers are rounded correctly.
@@ -62,7 +92,8 @@ class Grid:
     def inward(self, low: Tensor, high: Tensor, at: Any = slice(None)) -> tuple[Tensor, Tensor]:
         """The least and greatest values of the grid between bounds.
 
-        A bound that is a rounding error off the grid, such as 0.1 + 0.2, is on it.
+        A bound that is a rounding error off the grid, such as 0.1 + 0.2, is on it; one that is a
+        code is not.
 
         Args:
             low: (..., p), or a shape that fits that of `at`.
@@ -71,10 +102,11 @@ class Grid:
         """
         step = self.step[at]
         ends = []
-        for end, side in ((low, 1.0), (high, -1.0)):
-            near = self.round(end, at)
+        for end, up in ((low, True), (high, False)):
+            side = 1.0 if up else -1.0
+            near = self.round(end, at, up=up)
             short = side * (end - near) > NEAR * step
-            ends.append(torch.where(short, self.round(near + side * step, at), near))
+            ends.append(torch.where(short, self.round(near + side * step, at, up=up), near))
         return ends[0], ends[1]
 
     @lazy

@@ -75,7 +75,8 @@ class Layout:
         self._is_round = not bool(self.period.isnan().all())
         self.shares = torch.tensor([0.0 if f.identifier else 1.0 for f in features])
         self.compared = self.shares[self.feature_of] > 0.0
-        self.grid = Grid.of(0 if f.categories else f.precision for f in features)
+        places = (0 if f.categories else f.precision for f in features)
+        self.grid = Grid.of(places, [f.codes for f in features], self.step.tolist())
         few = {j: sorted(f.observed) for j, f in enumerate(features) if f.observed}
         self.observed = {j: torch.tensor(known, dtype=torch.float64) for j, known in few.items()}
         some = {j: f.special_values for j, f in enumerate(features) if len(f.special_values)}
@@ -102,7 +103,8 @@ class Layout:
         """(p,) double each, the ends of what actions set, multiples of steps if there are any."""
         ends = [f.central or f.ends for f in self.features]
         low, high = torch.tensor(ends, dtype=torch.float64).T
-        least, most = in_steps(low, self.step, up=True), in_steps(high, self.step, up=False)
+        steps = in_steps(low, self.step, up=True), in_steps(high, self.step, up=False)
+        least, most = self.grid.inward(*steps)
         none = least > most
         return torch.where(none, low, least), torch.where(none, high, most)
 

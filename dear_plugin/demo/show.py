@@ -37,7 +37,7 @@ _print = partial(print, flush=True)
 
 def run(demo: Demo) -> None:
     """Train a model, explain its rejected rows, print and draw the results."""
-    with _quiet():
+    with quiet():
         experiment = make_experiment(demo)
         _print(f"{experiment.summary}\n")
         start = time.perf_counter()
@@ -61,9 +61,13 @@ def run(demo: Demo) -> None:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the log's remarks on the data, which each route would repeat."""
-    log = logging.getLogger("dear_plugin")
+def quiet(name: str = "dear_plugin") -> Iterator[None]:
+    """Without the log's remarks on the data, which each route would repeat.
+
+    Args:
+        name: of the log.
+    """
+    log = logging.getLogger(name)
     level = log.level
     log.setLevel(logging.ERROR)
     try:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -23,7 +22,6 @@ from dear_plugin.methods.estimator import Estimator
 from dear_plugin.models.checks import check_estimator
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints
-from dear_plugin.problem.reasons import Reason
 from dear_plugin.problem.target import Label, Target
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Attempt
@@ -181,51 +179,6 @@ class RecourseMethod(Named, Estimator, ABC):
         An attempt holds what a search of the same rows has tried, if the method keeps it.
         """
         return [self._propose(case)]
-
-    def _of_others(
-        self, case: Case, moved: Tensor, *, reasons: Sequence[str], package: str
-    ) -> Proposal:
-        """What an explainer of another package proposes, once constraints are applied.
-
-        All of its changes are direct.
-
-        Args:
-            case: m rows.
-            moved: (m, p) the explainer's rows.
-            reasons: (m,) why it has none; "" where it has one.
-            package: the name of the other package, for the reason of a row that misses the target.
-        """
-        moved = case.x.where(case.feasible.limits.not_actionable, moved)
-        rows = case.feasible.project(case.x, moved[:, None], torch.arange(len(case)))[:, 0]
-        accepted = case.goal.accepts(self.classifier.scores(rows)).tolist()
-        missed = Reason.OTHER_MISSES.format(package)
-        each = [r or ("" if a else missed) for r, a in zip(reasons, accepted, strict=True)]
-        return Proposal(rows, rows != case.x, torch.zeros(len(case)), each)
-
-    def _values_for_others(self, case: Case) -> list[dict[str, list[Any]]]:
-        """(m,) what another package may set columns to: the ends of a number, or levels.
-
-        A row outside of its limits may keep its value.
-        """
-        limits, rows = case.feasible.limits, torch.arange(len(case))
-        fixed = limits.not_actionable | (limits.floor == limits.ceiling)
-        own, low, high = (
-            self.encoder.frame(case.x.where(fixed, end))
-            for end in (case.x, limits.floor, limits.ceiling)
-        )
-        out: list[dict[str, list[Any]]] = [{} for _ in rows]
-        for column, j in zip(self.schema.columns, self.schema.owner, strict=True):
-            name, several = column.name, bool(self.schema.features[j].dummies)
-            levels = column.cells(np.arange(2.0)).tolist() if several else column.choices
-            codes = torch.arange(len(levels), dtype=case.x.dtype).expand(len(case), -1)
-            may = limits.admits(codes, rows.new_full((len(case),), j), rows) | several
-            for i, values in enumerate(out):
-                values[name] = [low[name].iat[i], high[name].iat[i]]
-                if levels:
-                    free = [c for c, valid in zip(levels, may[i].tolist(), strict=True) if valid]
-                    values[name] = [] if bool(fixed[i, j]) else free
-                    values[name] = [*dict.fromkeys([*values[name], own[name].iat[i]])]
-        return out
 
     @property
     def _acts(self) -> Tensor:

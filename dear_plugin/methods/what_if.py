@@ -200,5 +200,5 @@ def curve_values(feature: Feature) -> list[Any]:
     (low, high), (first, last) = feature.bounds, feature.limits or feature.bounds
     grid = np.linspace(max(low, first), min(high, last), POINTS)
     places = feature.precision
-    values: list[Any] = (grid if places is None else np.unique(grid.round(places))).tolist()
-    return values
+    values = grid if places is None else np.unique(grid.round(places))
+    return [value for value in values.tolist() if value not in feature.codes]

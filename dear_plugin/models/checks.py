@@ -80,7 +80,7 @@ def check_repeats(
     if classifier.repeats or not len(frame):
         return
     again = classifier.frame_scores(frame.iloc[:REPEATED], rows[:REPEATED])
-    first, again = (_in_units(classifier, each) for each in (scores[:REPEATED], again))
+    first, again = (classifier.in_units(each) for each in (scores[:REPEATED], again))
     apart = float((first - again).abs().max())
     if apart > APART * float(first.abs().max()):
         raise ModelError(
@@ -93,13 +93,6 @@ def check_repeats(
 
 def warn_of_labels(classifier: Classifier, scores: Tensor) -> None:
     """Warn of probabilities of training rows, scores (n, c), that are all 0 or 1."""
-    p = _in_units(classifier, scores)
+    p = classifier.in_units(scores)
     if classifier.output == "probabilities" and bool(((p < SURE) | (p > 1.0 - SURE)).all()):
         logger.warning("the model returned only 0 and 1 for %d rows: %s", len(scores), LABELS)
-
-
-def _in_units(classifier: Classifier, scores: Tensor) -> Tensor:
-    """Scores, (m, c), as probabilities, or as the values of a regression."""
-    if classifier.output == "values":
-        return scores.double()
-    return (scores.sigmoid() if scores.shape[1] == 1 else scores.softmax(1)).double()

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import ModelError, shown
 from dear_plugin.models.backends import FrameModel, TorchModel
+from dear_plugin.problem.scores import most_likely, probabilities
 
 Output = Literal["logits", "probabilities", "values"]
 OUTPUTS = get_args(Output)
@@ -127,6 +128,20 @@ class Classifier:
         if not len(frame):
             return torch.zeros(0, dtype=torch.int64)
         return self._backend.decisions(self.encoder.typed(frame))
+
+    def decided(self, frame: pd.DataFrame, scores: Tensor) -> Tensor:
+        """(m,) int64, the classes of a frame: the model's decisions, else the likeliest by scores.
+
+        Args:
+            frame: m rows.
+            scores: (m, c) theirs.
+        """
+        own = self.decisions(frame)
+        return most_likely(scores) if own is None else own
+
+    def in_units(self, scores: Tensor) -> Tensor:
+        """Scores, (m, c), as probabilities of every class, or as the values of a regression."""
+        return scores.double() if self.output == "values" else probabilities(scores)
 
     def score_training_rows(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Training rows, (n, p), and their scores; if it fails, those of the complete rows."""

@@ -71,8 +71,8 @@ class _Predicted:
     def of(cls, classifier: Classifier, rows: Tensor) -> _Predicted:
         """Evaluate rows."""
         frame = classifier.encoder.frame(rows)
-        scores, decisions = classifier.frame_scores(frame), classifier.decisions(frame)
-        return cls(rows, scores, most_likely(scores) if decisions is None else decisions)
+        scores = classifier.frame_scores(frame)
+        return cls(rows, scores, classifier.decided(frame, scores))
 
     def joined(self, other: _Predicted) -> _Predicted:
         """The rows of both."""

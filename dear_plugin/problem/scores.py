@@ -57,6 +57,13 @@ def log_odds(scores: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
     return own - others.amax(1), own - others.logsumexp(1)
 
 
+def probabilities(scores: Tensor) -> Tensor:
+    """(m, c) double, of every class; both of two, of which scores may have one column."""
+    m, c = len(scores), max(scores.shape[1], 2)
+    each = [log_odds(scores, torch.full((m,), label))[1] for label in range(c)]
+    return torch.stack(each, 1).sigmoid().double()
+
+
 def score_decides(threshold: float | None, scores: Tensor) -> bool:
     """Whether the probability alone decides: a threshold below 1/2 for one of two classes."""
     return threshold is not None and threshold < 0.5 and scores.shape[1] <= 2

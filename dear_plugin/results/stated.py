@@ -182,7 +182,8 @@ def rounded(
     whole = round(value * grain, 6)
     if away:
         whole = math.ceil(whole) if (change > 0) == (away > 0) else math.floor(whole)
-    return round(round(whole) / grain, max(places or 0, 0))
+    out = round(round(whole) / grain, max(places or 0, 0))
+    return value if out in feature.codes else out
 
 
 def _named(schema: Schema) -> set[str]:

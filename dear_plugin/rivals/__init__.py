@@ -14,6 +14,7 @@ from dear_plugin.rivals.roar import Roar, RoarConfig
 from dear_plugin.rivals.vae import Vae, VaeDesign
 from dear_plugin.rivals.vetted import Vetted
 from dear_plugin.rivals.wachter import Wachter, WachterConfig
+from dear_plugin.rivals.wrapped import Wrapped
 
 __all__ = [
     "CCHVAE",
@@ -35,5 +36,6 @@ __all__ = [
     "Vetted",
     "Wachter",
     "WachterConfig",
+    "Wrapped",
     "compare",
 ]

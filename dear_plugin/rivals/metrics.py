@@ -15,7 +15,6 @@ from torch import Tensor
 
 from dear_plugin.evaluation.trained import NEIGHBOURS, Neighbours
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.scores import most_likely
 from dear_plugin.results.recourses import Recourses
 
 
@@ -89,7 +88,5 @@ def neighbours(
 
 def _labels(classifier: Classifier, rows: Tensor) -> Tensor:
     """(m,) the score columns of the predicted classes."""
-    decisions = None
-    if classifier.has_decisions:
-        decisions = classifier.decisions(classifier.encoder.frame(rows))
-    return (most_likely(classifier.scores(rows)) if decisions is None else decisions).float()
+    frame = classifier.encoder.frame(rows)
+    return classifier.decided(frame, classifier.frame_scores(frame, rows)).float()

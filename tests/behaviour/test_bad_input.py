@@ -13,12 +13,9 @@ from torch import nn
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Search, Target
 from dear_plugin.errors import (
-    ConstraintError,
     DearError,
     InputError,
-    ModelError,
     SchemaError,
-    TargetError,
 )
 
 
@@ -144,77 +141,22 @@ def test_a_fit_needs_rows(mixed):
         DEAR(mixed.net, mixed.schema).fit(mixed.frame.iloc[:0])
 
 
-class TestDefinedResults:
-    def test_a_constant_column_never_changes(self, mixed):
-        frame = mixed.frame.assign(country="here", year=2024, rate=0.5)
-        schema = Schema.infer(frame)
-        net = nn.Linear(Encoder(schema).d, 1)
-        dear = DEAR(net, schema).fit(frame)
-        assert not {"country", "year", "rate"} & set("".join(dear.sets.labels).split(" + "))
-        after = dear.generate(frame.iloc[:20]).counterfactuals
-        for name, value in (("country", "here"), ("year", 2024), ("rate", 0.5)):
-            assert (after[name] == value).all()
-
-    def test_only_constants_leave_nothing_to_act_on(self, mixed):
-        schema = Schema.infer(pd.DataFrame({"a": [1, 1], "b": ["x", "x"]}))
-        with pytest.raises(ConstraintError, match="nothing to act on: every feature is immutable"):
-            DEAR(mixed.net, schema)
+def test_a_constant_column_never_changes(mixed):
+    frame = mixed.frame.assign(country="here", year=2024, rate=0.5)
+    schema = Schema.infer(frame)
+    dear = DEAR(nn.Linear(Encoder(schema).d, 1), schema).fit(frame)
+    assert not {"country", "year", "rate"} & set("".join(dear.sets.labels).split(" + "))
+    after = dear.generate(frame.iloc[:20]).counterfactuals
+    for name, value in (("country", "here"), ("year", 2024), ("rate", 0.5)):
+        assert (after[name] == value).all()
 
 
-class TestSchemas:
-    @pytest.mark.parametrize("names", [[0, 1, 2], ["a", 1, "c"], [("a", 1), "b", "c"]])
-    def test_names_that_are_no_strings(self, names):
-        frame = pd.DataFrame(np.arange(9).reshape(3, 3))
-        frame.columns = pd.Index(names, dtype=object, tupleize_cols=False)
-        with pytest.raises(
-            SchemaError, match=r"column names must be strings.*columns\.map\(str\)"
-        ):
-            Schema.infer(frame)
-
-    def test_a_bare_name_instead_of_a_list(self, mixed):
-        with pytest.raises(SchemaError, match=r"immutable.* list.*'age'"):
-            Schema.infer(mixed.frame, immutable="age")
-
-
-class TestConstraints:
-    def test_a_constraint_for_another_number_of_rows(self, fitted, frame):
-        """Its other errors are those of `tests/problem/test_constraints.py`."""
-        within = Constraints(ranges={"age": ([1, 2], [3, 4])})
-        with pytest.raises(ConstraintError, match="a number, or 20, one per row"):
-            fitted.generate(frame, within=within)
-
-    @pytest.mark.parametrize("target", [[1, 0], {"label": 1}], ids=str)
-    def test_another_object_than_a_target(self, fitted, frame, target):
-        with pytest.raises(TargetError, match="must be a Target or the label of a class"):
-            fitted.generate(frame, target)
-
-
-class TestModels:
-    @pytest.mark.parametrize(
-        ("answer", "match"),
-        [
-            (lambda f: 0.5, r"m = 20 rows and returned shape \(\)"),
-            (lambda f: np.full(3, 0.5), r"returned shape \(3,\)"),
-            (lambda f: np.full(len(f), np.nan), r"NaN or infinity"),
-            (lambda f: np.full(len(f), 1.5), r"values from 1.5 to 1.5"),
-            (lambda f: np.full(len(f), "approved"), r"must return numbers, got dtype <U8"),
-            (lambda f: None, r"must return numbers, got dtype object"),
-        ],
-    )
-    def test_a_black_box_with_invalid_outputs(self, mixed, frame, answer, match):
-        dear = DEAR(answer, mixed.schema).fit(mixed.frame)
-        with pytest.raises(ModelError, match=match):
-            dear.generate(frame)
-
-    def test_a_model_without_probabilities_is_told_what_to_do(self, mixed):
-        hint = "got LinearRegression. A regression.*output='values'; a classifier.*Calibrated"
-        with pytest.raises(ModelError, match=hint):
-            DEAR(LinearRegression(), mixed.schema)
-
-    def test_a_regression_has_no_default_target(self, mixed, frame):
-        dear = DEAR(lambda rows: rows["income"], mixed.schema, output="values").fit(frame)
-        with pytest.raises(TargetError, match=r"pass target=Target\.of_range"):
-            dear.generate(frame)
+@pytest.mark.parametrize("names", [[0, 1, 2], ["a", 1, "c"], [("a", 1), "b", "c"]])
+def test_names_that_are_no_strings(names):
+    frame = pd.DataFrame(np.arange(9).reshape(3, 3))
+    frame.columns = pd.Index(names, dtype=object, tupleize_cols=False)
+    with pytest.raises(SchemaError, match=r"column names must be strings.*columns\.map\(str\)"):
+        Schema.infer(frame)
 
 
 def test_a_failed_call_does_not_change_the_method(mixed, frame):
@@ -273,12 +215,27 @@ MISTAKES = {
         lambda: KNOWN.replace("debt", immutabel=True),
         "Feature: .*did you mean 'immutable'",
     ),
-    "a frame for a target": (
-        lambda: DEAR(rich, KNOWN).fit(CELLS).generate(CELLS, CELLS),
-        r"got a DataFrame of shape",
+    "a frame for a target": (lambda: asked(CELLS), "got a DataFrame of shape"),
+    "a list for a target": (lambda: asked([1, 0]), "must be a Target or the label of a class"),
+    "a dict for a target": (lambda: asked({"label": 1}), "must be a Target or the label of a cl"),
+    "a regression without a target": (
+        lambda: asked(model=lambda rows: rows["income"], output="values"),
+        r"pass target=Target\.of_range",
+    ),
+    "a model without probabilities": (
+        lambda: DEAR(LinearRegression(), KNOWN),
+        "got LinearRegression. A regression.*output='values'; a classifier.*Calibrated",
+    ),
+    "only constants": (
+        lambda: DEAR(rich, Schema.infer(pd.DataFrame({"a": [1, 1], "b": ["x", "x"]}))),
+        "nothing to act on: every feature is immutable",
+    ),
+    "a name for a list": (
+        lambda: Schema.infer(CELLS, immutable="debt"),
+        r"immutable.* list.*'debt'",
     ),
     "a frame for constraints": (
-        lambda: DEAR(rich, KNOWN).fit(CELLS).generate(CELLS, within=CELLS),
+        lambda: asked(within=CELLS),
         r"within must be a Constraints\(\.\.\.\), got a DataFrame of shape",
     ),
     "a frame for an output": (lambda: DEAR(rich, KNOWN, output=CELLS), "output must be one of"),
@@ -299,14 +256,14 @@ MISTAKES = {
         "got pandas.Series: a row is",
     ),
     "bounds of a row as a frame": (
-        lambda: feasible_bounds({"debt": (CELLS["debt"], None)}),
+        lambda: asked(within=Constraints(ranges={"debt": (CELLS["debt"], None)})),
         r"got 40 values with another index for 2 rows",
     ),
 }
 
 
-def feasible_bounds(ranges):
-    return DEAR(rich, KNOWN).fit(CELLS).generate(CELLS.head(2), within=Constraints(ranges=ranges))
+def asked(target=None, within=None, model=rich, **how):
+    return DEAR(model, KNOWN, **how).fit(CELLS).generate(CELLS.head(2), target, within=within)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -138,12 +138,3 @@ def test_held_out_rows_agree_with_the_right_graph(loan):
     report = dear.diagnose(loan[0].split()[1])
     assert report.fidelity > 0.9
     assert not len(report.misfits)
-
-
-def test_a_saved_method_keeps_the_graph(loan, tmp_path):
-    dear = fitted(loan, ["income", ("duration", "education")], causes=LOAN)
-    dear.save(tmp_path)
-    again = DEAR.load(tmp_path, dear.classifier.model)
-    assert again.schema.causes == dear.schema.causes
-    found, other = (each.generate(loan[2]).counterfactuals for each in (dear, again))
-    pd.testing.assert_frame_equal(found, other, check_exact=True)

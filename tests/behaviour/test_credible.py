@@ -16,9 +16,6 @@ from dear_plugin.rivals import NearestAccepted
 from tests.evaluation.test_trained import by_definition
 from tests.still import Still
 
-NUMBERS = ["confidence", "reliance", "plausibility"]
-CRITERIA = [*NUMBERS, "credible"]
-
 
 @pytest.fixture(scope="module")
 def dear(mixed):
@@ -132,33 +129,6 @@ class TestOtherMethods:
         own = plausible(mixed, result.x).clamp_max(0.05).numpy()
         meets = done & (result.actions["plausibility"] >= own - 1e-6)
         assert result.actions["credible"].tolist() == meets.tolist()
-
-    def test_alternatives_begin_with_the_answer_and_have_them(self, result):
-        table = result.alternatives(3)
-        first = table[table["rank"] == 0].set_index("index")
-        pd.testing.assert_frame_equal(
-            first[["reason", *CRITERIA]], result.actions[["reason", *CRITERIA]], check_names=False
-        )
-        others = table[table["rank"] > 0]
-        assert others[NUMBERS].notna().all(axis=None)
-        assert len(others["plausibility"].unique()) > 1
-
-
-class TestMaxReliance:
-    @pytest.fixture(scope="class")
-    @classmethod
-    def alone(cls, dear, factuals):
-        return dear.with_search(Search(max_reliance=0.0, max_features=1)).generate(factuals)
-
-    def test_the_direct_change_alone_is_accepted(self, alone, factuals, mixed):
-        """Without the indirect changes."""
-        direct = alone.proposal.direct.numpy()
-        after = factuals.copy()
-        for j, name in enumerate(mixed.schema.names):
-            after[name] = after[name].where(~direct[:, j], alone.counterfactuals[name])
-        with torch.no_grad():
-            meets = (mixed.net(mixed.encoder.encode(after))[:, 0] > 0).numpy()
-        assert meets[alone.actions["credible"]].all()
 
 
 def test_what_an_order_forces_is_not_relied_on():

@@ -10,7 +10,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from dear_plugin import DEAR, Schema
 from dear_plugin.datasets import load_loan
 from dear_plugin.errors import SettingError
-from dear_plugin.rivals import GrowingSpheres
 
 DATA = load_loan(3_000)
 FRAME = DATA.frame.assign(gender=DATA.frame["gender"].astype("category"))
@@ -53,12 +52,6 @@ def test_what_is_fitted_is_what_one_thread_fits():
         values = x[:, None, list(acted)] * 0.9
         first, second = (each.decode(x, each.encode(x), values) for each in made)
         assert first.equal(second)
-
-
-def test_methods_to_compare_with_take_it_as_well():
-    method = GrowingSpheres(TREES, SCHEMA).fit(FRAME)
-    one, two = method.generate(REFUSED.head(20)), method.generate(REFUSED.head(20), n_jobs=2)
-    pd.testing.assert_frame_equal(two.counterfactuals, one.counterfactuals, check_exact=True)
 
 
 def test_few_rows_and_all_cores():

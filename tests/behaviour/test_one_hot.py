@@ -180,6 +180,8 @@ def test_answers_are_those_of_a_column_of_labels(search: Search) -> None:
     after = many.counterfactuals[COLUMNS].idxmax(axis=1).str.removeprefix("job_")
     assert after.tolist() == told.counterfactuals["job"].tolist()
     pd.testing.assert_frame_equal(many.actions, told.actions)
+    pd.testing.assert_frame_equal(many.changes, told.changes)
+    assert {"job"} <= {*many.changes["feature"]}
     assert many.describe_row(0) == told.describe_row(0)
 
 

@@ -67,11 +67,6 @@ class TestUnitOfCost:
         expected = abs(frame["x"][0] - frame["x"][1]) / encoder.schema.features[0].unit_of_cost
         assert encoder.distance(rows[:1], rows[1:])[0, 0].item() == pytest.approx(expected)
 
-    def test_it_is_saved_with_the_schema(self):
-        frame = pd.DataFrame({"x": RNG.gamma(2.0, 100.0, N)})
-        schema = Schema.infer(frame, steps={"x": 25})
-        assert Schema.from_dict(schema.to_dict()) == schema
-
 
 class TestSteps:
     @pytest.mark.parametrize(

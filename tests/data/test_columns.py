@@ -5,19 +5,12 @@ import pytest
 import torch
 
 from dear_plugin import Encoder, Schema
-from dear_plugin.data.columns import column_limits, patch
+from dear_plugin.data.columns import patch
 
 
 @pytest.fixture
 def encoder(mixed) -> Encoder:
     return mixed.encoder
-
-
-def test_an_integer_column_has_no_decimals_whatever_the_schema_says(mixed, encoder):
-    frame = mixed.frame.astype({"income": "int64"})
-    for rows, unit in ((mixed.frame, 0.01), (frame, 1.0)):
-        *_, grid = column_limits(mixed.schema, rows)
-        assert grid.step[1] == unit
 
 
 def test_a_label_outside_the_columns_categories_is_added(mixed, encoder):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Encoder, Feature, Kind, Schema
+from dear_plugin import Encoder, Feature, Kind, Schema
 from dear_plugin.errors import SchemaError
 
 
@@ -107,17 +107,6 @@ class TestLevels:
         written = encoder.frame(encoder.rows(self.frame))
         pd.testing.assert_frame_equal(written, self.frame)
         assert Schema.from_dict(encoder.schema.to_dict()) == encoder.schema
-
-    @pytest.mark.parametrize(
-        ("act_on", "accepts"),
-        [("job", lambda f: f["job"].cat.codes == 3), ("size", lambda f: f["size"] >= "L")],
-    )
-    def test_a_black_box_that_uses_codes_or_the_order(self, act_on, accepts):
-        model = lambda f: np.where(accepts(f), 0.9, 0.1)  # noqa: E731
-        dear = DEAR(model, Schema.infer(self.frame), act_on=[act_on]).fit(self.frame)
-        result = dear.generate(self.frame.head(6))
-        assert result.actions["success"].all()
-        assert accepts(result.counterfactuals).all()
 
     def test_categories_must_be_among_the_levels(self):
         with pytest.raises(SchemaError, match="'job': its categories must be among its levels"):

@@ -77,6 +77,13 @@ def test_ranges_given_per_row_are_hit_exactly(kind):
     assert (result.counterfactuals["x"] == one).all()
 
 
+def test_an_end_of_a_range_is_tried_though_no_row_has_it():
+    frame = table("cents").query("x < 60 or x > 61")
+    within = Constraints(ranges={"x": (None, 60.37)})
+    result = fitted(frame, least=60.37).generate(frame[frame["x"] < 50].head(5), within=within)
+    assert (result.counterfactuals["x"] == 60.37).all()
+
+
 def test_neighbouring_values_beside_an_outlier_are_told_apart():
     frame = table("outlier")
     least = frame["x"].nsmallest(2).to_numpy()

@@ -126,8 +126,11 @@ class TestKept:
             lambda s: Schema.from_dict(s.to_dict()),
         ],
     )
-    def test_every_copy_keeps_it(self, copied):
-        assert copied(schema()).causes == schema().causes
+    @pytest.mark.parametrize("order", [{"causes": CAUSES}, {"tiers": [["age"], ["school"]]}])
+    def test_every_copy_keeps_the_order(self, copied, order):
+        own = schema(**{"causes": None, **order})
+        assert own.causes or own.tiers
+        assert (copied(own).causes, copied(own).tiers) == (own.causes, own.tiers)
 
     def test_the_line_has_the_causes_of_each_feature(self):
         text = repr(schema(exactly_one=[], causes={"wage": ["age", "school"], "school": ["age"]}))

@@ -49,6 +49,35 @@ def test_bounds_move_inwards_unless_they_are_a_rounding_error_off():
     assert inner[1].tolist() == [[0.8, 8.0, torch.inf]]
 
 
+class TestCodes:
+    """Numbers among the amounts that are codes: 99 of one, 7 and 7.1 of one with a decimal."""
+
+    @pytest.fixture
+    def grid(self) -> Grid:
+        return Grid.of([0, 1, None], [(99.0,), (7.0, 7.1), ()], [0.0, 0.0, 0.0])
+
+    def test_a_number_that_rounds_to_a_code_takes_the_amount_beside_it(self, grid):
+        values = torch.tensor([[99.2, 7.04, 99.0], [98.4, 6.9, 7.0]], dtype=torch.float64)
+        assert grid.round(values).tolist() == [[100.0, 7.2, 99.0], [98.0, 6.9, 7.0]]
+        assert grid.round(values, up=False).tolist() == [[98.0, 6.9, 99.0], [98.0, 6.9, 7.0]]
+
+    def test_so_it_does_where_features_are_given_by_position(self, grid):
+        values = torch.tensor([[99.0, 98.0], [7.0, 99.0]], dtype=torch.float64)
+        at = torch.tensor([[0], [1]])
+        assert grid.round(values, at).tolist() == [[100.0, 98.0], [7.2, 99.0]]
+
+    def test_it_is_on_the_step_of_actions(self):
+        grid = Grid.of([0], [(95.0,)], [5.0])
+        assert grid.round(torch.tensor([95.2]).double()).tolist() == [100.0]
+
+    def test_no_bound_is_a_code(self, grid):
+        ends = torch.tensor([99.0, 7.1, 99.0], dtype=torch.float64)
+        assert [end.tolist() for end in grid.inward(ends, ends)] == [
+            [100.0, 7.2, 99.0],
+            [98.0, 6.9, 99.0],
+        ]
+
+
 class TestOnGrid:
     def test_equal_numbers_have_equal_bits_however_they_were_computed(self):
         assert on_grid(np.array([0.1 + 0.2, 0.3]), 1).tolist() == [0.3, 0.3]

@@ -34,35 +34,37 @@ def test_codes_beside_amounts(name, codes, caplog):
     assert f"special={{'x': {codes}}}" in hint(caplog, values)
 
 
+# Amounts and codes, and the codes.
+RARE = {
+    "in most rows": (lambda rng: np.r_[rng.integers(1, 800, ROWS), np.full(4 * ROWS, -1)], [-1]),
+    "in common rows of few amounts": (
+        lambda rng: np.repeat(
+            np.arange(-2, 9), [2759, 5686, 14737, 3688, 2667, 322, 76, 26, 11, 9, 19]
+        ),
+        [-2, -1],
+    ),
+    "among amounts that rarely repeat": (
+        lambda rng: np.r_[rng.lognormal(9, 1, ROWS).round(), np.full(40, 9999)],
+        [9999],
+    ),
+    # In a single row, far beyond all amounts.
+    "of counts": (lambda rng: np.r_[AMOUNTS["a skewed count"](rng), 999999.4], [999999.4]),
+    "of flags": (lambda rng: np.r_[rng.integers(0, 2, ROWS), 666], [666]),
+    "of ages": (lambda rng: np.r_[AMOUNTS["ages"](rng), -9999], [-9999]),
+}
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_codes_of_most_and_of_few_rows(name, caplog):
+    draw, codes = RARE[name]
+    assert f"special={{'x': {codes}}}" in hint(caplog, draw(np.random.default_rng(0)))
+
+
 @pytest.mark.parametrize(("low", "high"), [(44, 199), (24, 122), (7, 99)])
 def test_a_zero_is_an_amount(low, high, caplog):
     """Of 11 such zeros in public tables 10 were."""
     amounts = np.random.default_rng(0).integers(low, high + 1, ROWS)
     assert "codes" not in hint(caplog, np.append(amounts, np.zeros(30)))
-
-
-def test_most_rows_may_have_a_code(caplog):
-    days = np.random.default_rng(0).integers(1, 800, ROWS)
-    assert "special={'x': [-1]}" in hint(caplog, np.append(days, np.full(4 * ROWS, -1)))
-
-
-def test_codes_in_common_rows_of_few_amounts(caplog):
-    counts = [2759, 5686, 14737, 3688, 2667, 322, 76, 26, 11, 9, 19]
-    assert "special={'x': [-2, -1]}" in hint(caplog, np.repeat(np.arange(-2, 9), counts))
-
-
-def test_a_code_among_amounts_that_rarely_repeat(caplog):
-    loans = np.random.default_rng(0).lognormal(9, 1, ROWS).round()
-    assert "special={'x': [9999]}" in hint(caplog, np.append(loans, np.full(40, 9999)))
-
-
-@pytest.mark.parametrize(
-    ("amounts", "code"), [("a skewed count", 999999.4), ("flags", 666), ("ages", -9999)]
-)
-def test_a_single_row_has_a_code_far_beyond_all_amounts(amounts, code, caplog):
-    rng = np.random.default_rng(0)
-    values = rng.integers(0, 2, ROWS) if amounts == "flags" else AMOUNTS[amounts](rng)
-    assert f"special={{'x': [{code}]}}" in hint(caplog, np.append(values, code))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -184,11 +186,6 @@ class TestSteps:
     def test_one_row_in_a_hundred_may_be_off_it(self):
         values = np.r_[np.tile([30, 40, 50, 60], 250), 37, 52]
         assert Schema.infer(pd.DataFrame({"x": values})).features[0].observed == (30, 40, 50, 60)
-
-    @pytest.mark.parametrize("draw", [lambda r: r.poisson(4, ROWS), lambda r: r.normal(size=ROWS)])
-    def test_counts_and_measurements_have_none(self, draw):
-        values = draw(np.random.default_rng(0))
-        assert Schema.infer(pd.DataFrame({"x": values})).features[0].observed == ()
 
 
 IDENTIFIERS = {

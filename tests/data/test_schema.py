@@ -21,12 +21,53 @@ def inferred(values, dtype=None, **marks) -> Feature:
     return Schema.infer(frame, **marks).features[0]
 
 
-class TestKinds:
-    def test_numbers_can_be_declared_categories(self):
-        feature = inferred([3, 1, 2], categorical=["x"])
-        assert feature.kind is Kind.CATEGORICAL
-        assert feature.categories == (1, 2, 3)
+GAP, LOW = [1.0, None, 2.0, 3.0], ["low", "high"]
+# Values, their dtype, what is stated, and what is inferred.
+INFERRED = {
+    "numbers as categories": ([3, 1, 2], None, {"categorical": ["x"]}, {"categories": (1, 2, 3)}),
+    "sorted values": ([np.int64(7), np.int64(3)], "int64", {}, {"categories": (3, 7)}),
+    "levels in use": (LOW, pd.CategoricalDtype([*LOW, "middle"]), {}, {"categories": (*LOW,)}),
+    "several types": ([1, "one", 2], "object", {}, {"categories": (1, 2, "one")}),
+    "a gap": (GAP, None, {}, {"kind": Kind.NUMERIC, "missing": "nan", "bounds": (1.0, 3.0)}),
+    "its level": (GAP, None, {}, {"special_levels": 1, "columns": 2}),
+    "codes": (
+        *([-9, -7, 3, 4, 8], None, {"special": {"x": [-9, -7]}}),
+        {"special": (-9.0, -7.0), "bounds": (3.0, 8.0), "columns": 3},
+    ),
+    "a code of two": ([0, 1, -9, 1], None, {"special": {"x": [-9]}}, {"kind": Kind.NUMERIC}),
+    "an open end": (NUMBERS, None, {"ranges": {"x": (None, 2)}}, {"limits": (-math.inf, 2.0)}),
+    "a range that does not scale": (
+        *([0, 5, 10], None, {"ranges": {"x": (2, 100)}}),
+        {"limits": (2.0, 100.0), "bounds": (0.0, 10.0)},
+    ),
+    **{
+        f"a missing {dtype} as {gap}": (
+            *([*two, gap], dtype, {}),
+            {"kind": Kind.CATEGORICAL, "missing": as_gap, "missing_value": 2},
+        )
+        for two, gap, dtype, as_gap in (
+            *(("ab", np.nan, "object", "nan"), ("ab", None, "object", "none")),
+            *(("ab", None, "category", "nan"), ("ab", None, "string", "nan")),
+            ([True, False], None, "boolean", "nan"),
+        )
+    },
+    **{
+        f"always {v}": ([v, v], None, {}, {"immutable": True, "width": 1.0}) for v in (5, 0.5, "a")
+    },
+    "always true": ([True, True], None, {}, {"immutable": True, "width": 1.0}),
+}
 
+
+@pytest.mark.parametrize("name", INFERRED)
+def test_what_is_inferred_of_a_column(name):
+    values, dtype, marks, expected = INFERRED[name]
+    feature = inferred(values, dtype, **marks)
+    assert {key: getattr(feature, key) for key in expected} == expected
+    assert all(type(each).__module__ == "builtins" for each in feature.categories)
+    assert feature.missing == "" or not feature.categories or feature.categories[-1] is None
+
+
+class TestKinds:
     def test_the_features_keep_the_order_of_the_frame_and_the_target_is_none(self):
         frame = pd.DataFrame({"b": [1, 2, 3], "y": [0, 1, 0], "a": [1, 2, 3]})
         schema = Schema.infer(frame, target="y")
@@ -38,61 +79,10 @@ class TestKinds:
         assert Schema.infer(frame, target="y").names == ("x",)
 
 
-class TestInferredAttributes:
-    def test_categories_are_sorted_plain_values(self):
-        feature = inferred([np.int64(7), np.int64(3)], "int64")
-        assert feature.categories == (3, 7)
-        assert [type(c) for c in feature.categories] == [int, int]
-
-    def test_unused_levels_of_a_category_column_are_no_categories(self):
-        column = pd.Categorical(["low", "high"], categories=["low", "middle", "high"])
-        assert inferred(column).categories == ("low", "high")
-
-    def test_categories_of_mixed_types_are_allowed(self):
-        assert set(inferred([1, "one", 2], "object").categories) == {1, "one", 2}
-
-    @pytest.mark.parametrize("values", [[5, 5, 5], [0.5, 0.5], ["a", "a"], [True, True]])
-    def test_a_constant_column_is_immutable(self, values):
-        feature = inferred(values)
-        assert feature.immutable
-        assert feature.width == 1.0
-
-
 class TestMissing:
-    def test_a_missing_number_is_a_special_level(self):
-        feature = inferred([1.0, None, 2.0, 3.0])
-        assert (feature.kind, feature.missing, feature.bounds) == (Kind.NUMERIC, "nan", (1.0, 3.0))
-        assert (feature.special_levels, feature.columns) == (1, 2)
-
-    @pytest.mark.parametrize(
-        ("values", "dtype", "written"),
-        [
-            (["a", "b", np.nan], "object", "nan"),
-            (["a", "b", None], "object", "none"),
-            (["a", "b", None], "category", "nan"),
-            (["a", "b", None], "string", "nan"),
-            ([True, False, None], "boolean", "nan"),
-        ],
-    )
-    def test_a_missing_category_is_its_last_one(self, values, dtype, written):
-        feature = inferred(values, dtype)
-        assert feature.categories[-1] is None
-        assert (feature.kind, feature.missing) == (Kind.CATEGORICAL, written)
-        assert feature.missing_value == len(feature.categories) - 1
-
     def test_their_number_is_logged(self, caplog):
         inferred([1.0, None, 2.0, 3.0])
         assert "x 1 of 4 rows" in caplog.text
-
-
-class TestSpecial:
-    def test_codes_are_levels_and_do_not_affect_bounds(self):
-        feature = inferred([-9, -7, 3, 4, 8], special={"x": [-9, -7]})
-        assert feature.special == (-9.0, -7.0)
-        assert (feature.bounds, feature.columns) == ((3.0, 8.0), 3)
-
-    def test_two_values_and_a_code_are_a_number(self):
-        assert inferred([0, 1, -9, 1], special={"x": [-9]}).kind is Kind.NUMERIC
 
 
 class TestOrders:
@@ -132,15 +122,6 @@ class TestConstraints:
     def test_directions(self, mixed):
         directions = {f.name: f.direction for f in mixed.schema if f.direction}
         assert directions == {"age": 1, "owner": 1, "debt": -1}
-
-    def test_an_end_of_a_range_may_be_open(self):
-        feature = inferred([1, 2, 3], ranges={"x": (None, 2)})
-        assert feature.limits == (-math.inf, 2.0)
-
-    def test_a_range_restricts_and_does_not_scale(self):
-        feature = inferred([0, 5, 10], ranges={"x": (2, 100)})
-        assert feature.limits == (2.0, 100.0)
-        assert feature.bounds == (0.0, 10.0)
 
     @pytest.mark.parametrize("mark", ["immutable", "increasing", "decreasing", "categorical"])
     def test_unknown_names_are_rejected_with_the_closest_known_one(self, mark):
@@ -234,18 +215,6 @@ class TestInvalid:
         with pytest.raises(SchemaError, match=match):
             inferred(values, dtype)
 
-    @pytest.mark.parametrize(
-        ("arrow", "advice"), [("dictionary", r'astype\("category"\)'), ("decimal", "float")]
-    )
-    def test_arrow_types_without_numbers_or_text(self, arrow, advice):
-        pa = pytest.importorskip("pyarrow")
-        typed = {
-            "dictionary": pa.array(["a", "b", "a"]).dictionary_encode(),
-            "decimal": pa.array(DECIMALS),
-        }
-        with pytest.raises(SchemaError, match=rf"'x'.*{advice}"):
-            inferred(pd.arrays.ArrowExtensionArray(typed[arrow]))
-
     def test_all_bad_columns_are_in_one_error(self):
         frame = pd.DataFrame({"a": pd.date_range("2024", periods=3), "b": [1.0, 2.0, np.inf]})
         with pytest.raises(SchemaError, match=r"'a' holds dates.*'b' holds infinite"):
@@ -308,7 +277,7 @@ SAVED = {
         "debt", bounds=(np.int64(0), np.float32(9.0)), precision=np.int64(1)
     ),
     "missing and special levels": lambda _: Schema.infer(GAPS, special={"x": [3], "y": ["a"]}),
-    "a relation": lambda _: Schema.infer(AREAS),
+    "a relation and steps": lambda _: Schema.infer(AREAS, steps={"radius": 2.5}),
     "tiers": lambda _: Schema.infer(AREAS, tiers=[["radius"], ["area"]]),
     "a label and a unit": lambda plain: plain.replace("debt", label="the debt", unit="euros"),
 }

@@ -214,3 +214,41 @@ def test_support_uses_complete_rows_if_the_model_rejects_missing_values(table, s
     result = DEAR(model, schema).fit(table[0]).generate(factuals)
     assert result.actions["success"].any()
     assert result.support.between(0.0, 1.0).all()
+
+
+class TestCodeAmongAmounts:
+    """99 of hours from 0 to 200 is a code: no action sets hours to it, and nothing moves to it."""
+
+    @pytest.fixture
+    def worked(self) -> pd.DataFrame:
+        rng, n = np.random.default_rng(0), 1_500
+        days = rng.integers(0, 40, n)
+        hours = (5.0 * days + rng.integers(0, 3, n)).clip(0, 200)
+        hours[rng.random(n) < 0.2] = 99
+        return pd.DataFrame({"hours": hours, "days": days})
+
+    def test_the_next_amount_is_taken(self, worked):
+        schema = Schema.infer(worked, special={"hours": [99]})
+        dear = DEAR(lambda f: (f["hours"] >= 99).to_numpy(float), schema, act_on=["hours"])
+        refused = worked[worked["hours"].between(60, 98)].head(20)
+        result = dear.fit(worked).generate(refused)
+        assert result.actions["success"].all()
+        assert set(result.counterfactuals["hours"]) == {100.0}
+        only = dear.generate(refused, within=Constraints(ranges={"hours": (0, 99)}))
+        assert not only.actions["success"].any()
+        assert 99 not in set(dear.curve(refused.head(1), "hours")["value"])
+
+    def test_what_follows_steps_over_it(self, worked):
+        schema = Schema.infer(worked, special={"hours": [99]})
+        dear = DEAR(lambda f: (f["days"] >= 30).to_numpy(float), schema, act_on=["days"])
+        rows = pd.DataFrame({"hours": np.arange(40.0, 60.0), "days": 9})
+        dear.fit(worked)
+        for days in range(10, 25):
+            reached = dear.apply(rows, {"days": days}).counterfactuals["hours"]
+            assert (reached > rows["hours"]).any()
+            assert 99 not in set(reached)
+
+    def test_no_observed_value_is_a_code(self):
+        column = pd.DataFrame({"terms": np.tile(np.arange(10, 400, 10), 50)})
+        (feature,) = Schema.infer(column, special={"terms": [90]})
+        assert feature.observed == (*range(10, 90, 10), *range(100, 400, 10))

@@ -5,22 +5,8 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Constraints, Feature, Kind, Schema
-from dear_plugin.datasets import load_loan
 from dear_plugin.errors import SchemaError
-
-DATA = load_loan(1_500)
-TEXTS = {"labels": DATA.labels, "units": DATA.units}
-
-
-def loan_schema(**texts):
-    return Schema.infer(
-        DATA.frame,
-        target="approved",
-        immutable=["gender", "age"],
-        increasing=["education", "income", "savings"],
-        tiers=DATA.tiers,
-        **texts,
-    )
+from tests.labelled import DATA, TEXTS, loan_schema
 
 
 def model(rows):

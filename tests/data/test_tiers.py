@@ -1,6 +1,5 @@
 """Tiers: an order of causes; checked when it is stated, and what it holds for an action."""
 
-import copy
 import dataclasses
 
 import pandas as pd
@@ -76,19 +75,6 @@ class TestChecks:
 
     def test_lists_become_tuples(self):
         assert Schema(schema([]).features, tiers=TIERS).tiers == (("sex", "age"), ("school",))
-
-
-class TestCopies:
-    @pytest.mark.parametrize(
-        "copied",
-        [
-            lambda s: s.replace("wage", precision=1),
-            copy.deepcopy,
-            lambda s: dataclasses.replace(s, rules=(len,)),
-        ],
-    )
-    def test_every_copy_keeps_them(self, copied):
-        assert copied(schema()).tiers == schema().tiers
 
 
 class TestShown:

@@ -4,10 +4,6 @@
 with `v = x - B x_S`. Categories do not move.
 """
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -91,16 +87,6 @@ class TestRecourse:
             dear.with_search(Search(solver="paper")).generate(loan().iloc[:20])
 
 
-SCRIPT = """
-import importlib.util, sys
-spec = importlib.util.spec_from_file_location("third", sys.argv[1])
-third = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(third)
-dear = third.DEAR.load(sys.argv[2], third.model())
-print(dear.generate(third.loan().iloc[:40]).counterfactuals.to_json(double_precision=15))
-"""
-
-
 class TestSaving:
     def test_a_loaded_one_gives_the_same_results(self, dear, recourses, tmp_path):
         dear.save(tmp_path)
@@ -110,15 +96,6 @@ class TestSaving:
         pd.testing.assert_frame_equal(
             again.counterfactuals, recourses.counterfactuals, check_exact=True
         )
-
-    @pytest.mark.ci
-    def test_in_a_fresh_process_that_imports_its_file(self, dear, tmp_path):
-        dear.save(tmp_path)
-        command = [sys.executable, "-c", SCRIPT, str(Path(__file__)), str(tmp_path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        expected = dear.generate(loan().iloc[:40]).counterfactuals
-        assert done.stdout.strip() == expected.to_json(double_precision=15)
 
 
 class TestRegistry:

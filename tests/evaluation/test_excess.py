@@ -29,15 +29,6 @@ class TestOverlapScale:
             predicted.append(excess.overlap_scale(first, second) * disjoint)
         assert np.std(differences) == pytest.approx(np.mean(predicted), rel=0.12)
 
-    def test_the_excess_of_distances_is_0_on_average(self):
-        distances = []
-        for seed in range(60):
-            values, first, second = two(seed, 4)
-            scale = excess.overlap_scale(first, second)
-            rng = np.random.default_rng(seed)
-            distances.append(float(excess.ks(values[second], values[first], rng, scale)[0]))
-        assert abs(np.mean(distances)) < 3.0 * np.std(distances) / np.sqrt(len(distances))
-
 
 class TestSlope:
     def test_it_is_one_half_for_halved_values(self):

@@ -94,15 +94,19 @@ class TestText:
         assert "Fidelity is of associations, not causal effects." in text
 
 
+def opposed(n):
+    """b rises by a in one group and falls by a in the other."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"g": rng.integers(0, 2, n), "a": rng.normal(size=n)})[["a", "g"]]
+    return frame.assign(b=np.where(frame["g"], 1.0, -1.0) * frame["a"] + rng.normal(size=n))
+
+
 class TestContradictions:
     @pytest.fixture(scope="class")
     @staticmethod
     def found():
         """b rises by a in one group and falls by a in the other; one slope is told to both."""
-        rng = np.random.default_rng(0)
-        group = rng.integers(0, 2, 9_000)
-        frame = pd.DataFrame({"a": rng.normal(size=9_000), "g": group})
-        frame["b"] = np.where(group, 1.0, -1.0) * frame["a"] + rng.normal(size=9_000)
+        frame = opposed(9_000)
         schema = Schema.infer(frame, immutable=["g"], tiers=[["g"], ["a"], ["b"]])
         sets = ["a", ("a", "b")]
         dear = DEAR(torch.nn.Linear(3, 1), schema, act_on=sets)
@@ -136,11 +140,8 @@ class TestContradictions:
     @pytest.mark.parametrize("least", [1.0, 9.0])
     def test_a_description_says_it_until_the_next_fit(self, least):
         """A line through the rows of one group is told to the rows of both."""
-        rng = np.random.default_rng(0)
-        group = rng.integers(0, 2, 6_000)
-        frame = pd.DataFrame({"a": rng.normal(size=6_000), "g": group})
-        frame["b"] = np.where(group, 1.0, -1.0) * frame["a"] + rng.normal(size=6_000)
-        train = frame.assign(b=frame["a"] + rng.normal(size=6_000))
+        frame = opposed(6_000)
+        train = frame.assign(b=frame["a"] + np.random.default_rng(1).normal(size=6_000))
         schema = Schema.infer(train, immutable=["g"])
         dear = DEAR(lambda rows: 0.1 + 0.8 * (rows["a"] > least), schema, act_on=["a"]).fit(train)
         acted = {"a": 1.5}

@@ -63,6 +63,7 @@ class TestTheFirst:
             first[names], result.counterfactuals[names], check_names=False
         )
         same = ["success", "acted_on", "direct_cost", "indirect_cost", "cost", "score_after"]
+        same += ["reason", "confidence", "reliance", "plausibility", "credible"]
         pd.testing.assert_frame_equal(first[same], result.actions[same], check_names=False)
 
     def test_a_smaller_k_gives_the_first_of_them(self, usual, mixed, table):
@@ -107,23 +108,6 @@ class TestAllOfThem:
             assert lacking["reason"].str.contains(name).equals(unmet)
         named = "confidence|reliance|plausibility|support|does not help by itself"
         assert lacking.loc[~lacking["credible"], "reason"].str.contains(named).all()
-
-
-class TestWhenThereAreFew:
-    def test_a_row_that_needs_a_pair_gets_it_first(self, mixed):
-        """A row that passes neither bar needs both features."""
-        encoder = mixed.encoder
-        a, b = (encoder.starts[j] for j in mixed.schema.index(["income", "debt"]))
-
-        class Both(torch.nn.Module):
-            def forward(self, x):
-                return torch.minimum(x[:, a] - 0.7, 0.05 - x[:, b])[:, None]
-
-        query = mixed.frame[(mixed.frame["income"] < 40) & (mixed.frame["debt"] > 4)].iloc[:5]
-        method = DEAR(Both(), mixed.schema, act_on=["income", "debt", "age"]).fit(mixed.frame)
-        table = method.generate(query).alternatives(3)
-        assert table["success"].all()
-        assert set(table["acted_on"]) == {"income + debt"}
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +173,12 @@ class TestMany:
         assert not table[["index", *mixed.schema.names]].duplicated().any()
 
 
+def counted(pipeline):
+    """Its probabilities, and the rows of each call."""
+    calls = []
+    return lambda frame: calls.append(len(frame)) or pipeline.predict_proba(frame), calls
+
+
 class TestContinued:
     """Alternatives continue the search of the first answer."""
 
@@ -212,12 +202,7 @@ class TestContinued:
             pd.testing.assert_frame_equal(other.alternatives(3), table)
 
     def test_rows_without_an_answer_are_not_searched_again(self, mixed):
-        calls = []
-
-        def model(frame):
-            calls.append(len(frame))
-            return mixed.pipeline.predict_proba(frame)
-
+        model, calls = counted(mixed.pipeline)
         search = Search(min_plausibility=1.0, min_confidence=1.0)
         dear = DEAR(model, mixed.schema, search=search).fit(mixed.frame)
         actions = dear.generate(mixed.refused(40)).actions
@@ -228,12 +213,7 @@ class TestContinued:
         assert len(calls) - first <= 8
 
     def test_a_second_call_for_as_many_asks_the_model_of_nothing_more(self, mixed):
-        calls = []
-
-        def model(frame):
-            calls.append(len(frame))
-            return mixed.pipeline.predict_proba(frame)
-
+        model, calls = counted(mixed.pipeline)
         result = DEAR(model, mixed.schema).fit(mixed.frame).generate(mixed.refused(3))
         result.alternatives(3)
         spent = len(calls)

@@ -10,7 +10,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from dear_plugin import DEAR, Encoder, RecourseMethod, Schema, Search, Target
+from dear_plugin import DEAR, RecourseMethod, Schema, Target
 from dear_plugin.errors import ModelError, TargetError
 from dear_plugin.results.proposal import Proposal
 
@@ -62,10 +62,15 @@ class TestRowsOffTheGrid:
 
     @pytest.mark.parametrize("own", [22.05, 22.04, -3.05, 3.14159])
     @pytest.mark.parametrize("cut", [0.35, 4.0, 9.95])
-    def test_the_cost_is_that_of_the_returned_row(self, own, cut):
-        frame = pd.DataFrame({"a": [0.0, 1.0, 16.9, 14.7, 4.7]})
-        accepts = (lambda f: f["a"] < cut) if own > cut else (lambda f: f["a"] > cut)
-        dear = DEAR(lambda f: accepts(f).to_numpy(float), Schema.infer(frame)).fit(frame)
+    @pytest.mark.parametrize("kind", ["black box", "module"])
+    def test_the_cost_is_that_of_the_returned_row(self, own, cut, kind):
+        frame, sign = pd.DataFrame({"a": [0.0, 1.0, 16.9, 14.7, 4.7]}), 1.0 if own < cut else -1.0
+        module = torch.nn.Linear(1, 1)
+        with torch.no_grad():
+            module.weight.fill_(sign * 16.9), module.bias.fill_(-sign * cut)
+        box = lambda f: (sign * f["a"] > sign * cut).to_numpy(float)  # noqa: E731
+        model = box if kind == "black box" else module
+        dear = DEAR(model, Schema.infer(frame)).fit(frame)
         query = pd.DataFrame({"a": [own]})
         result = dear.generate(query)
         (moved,) = (result.counterfactuals["a"] - query["a"]).abs() / 16.9
@@ -74,85 +79,6 @@ class TestRowsOffTheGrid:
         for at, found in result.alternatives(2).groupby("rank"):
             distance = (found["a"] - own).abs() / 16.9
             assert found["cost"].tolist() == pytest.approx(distance.tolist(), abs=1e-6), at
-
-
-@pytest.fixture(scope="module")
-def counts():
-    """Training rows in whole years and tenths."""
-    rng, n = np.random.default_rng(0), 2000
-    z = rng.normal(size=n)
-    return pd.DataFrame(
-        {
-            "age": np.clip(np.round(40 + 10 * z + rng.normal(0, 5, n)), 18, 90),
-            "rate": (0.5 + 0.1 * z + 0.1 * rng.normal(size=n)).round(1),
-            "income": np.round(100 * np.exp(3 + 0.5 * z)),
-        }
-    )
-
-
-@pytest.fixture(scope="module")
-def fractional(counts):
-    """Rows with fractions of years and of tenths."""
-    rng, query = np.random.default_rng(1), counts.iloc[:60].copy()
-    query["age"] += rng.uniform(-0.5, 0.5, 60)
-    query["rate"] += rng.uniform(-0.05, 0.05, 60)
-    return query
-
-
-class Box:
-    """A module as a black box on frames."""
-
-    def __init__(self, model, encoder):
-        self.model, self.encoder = model, encoder
-
-    def __call__(self, frame):
-        with torch.no_grad():
-            return torch.sigmoid(self.model(self.encoder.encode(frame)))[:, 0].double().numpy()
-
-
-def linear(frame):
-    """A module on the encoded tensor that accepts three of ten, and its black box."""
-    encoder = Encoder(Schema.infer(frame))
-    module, weights = torch.nn.Sequential(torch.nn.Linear(3, 1)), torch.tensor([[1.0, 3.0, 6.0]])
-    with torch.no_grad():
-        module[0].weight.copy_(weights)
-        module[0].bias.copy_(-(encoder.encode(frame) @ weights[0]).quantile(0.7))
-    return module, Box(module, encoder)
-
-
-@pytest.mark.parametrize("name", ["age", "rate", "income"])
-class TestRowsFinerThanTheTrainingRows:
-    """The search evaluates the rows that the user will see."""
-
-    @pytest.fixture
-    def fitted(self, name, counts, fractional):
-        module, model = linear(counts)
-        schema, search = model.encoder.schema, Search.cheapest(max_features=1)
-        box = DEAR(model, schema, act_on=[name], search=search).fit(counts)
-        return model, box, box.with_model(module), fractional[model(fractional) <= 0.5]
-
-    def test_all_are_solved_alike_by_a_module_and_a_black_box(self, fitted):
-        _, box, module, query = fitted
-        result, same = (each.generate(query) for each in (box, module))
-        assert result.actions["success"].all()
-        assert np.allclose(result.actions["cost"], same.actions["cost"], atol=5e-3)
-
-    def test_changed_values_lie_on_the_grid_and_others_stay(self, fitted):
-        _, _, module, query = fitted
-        after = module.generate(query).counterfactuals
-        for feature in module.schema:
-            now, before = after[feature.name], query[feature.name]
-            on = (now - now.round(feature.precision)).abs() < 1e-9
-            assert (on | (now == before)).all()
-        assert (after["age"] != query["age"]).any()
-
-    def test_they_do_not_change_other_answers(self, fitted, counts):
-        model, box, _, query = fitted
-        others = counts.iloc[60:260]
-        others = others[model(others) <= 0.5]
-        alone, together = box.generate(others), box.generate(pd.concat([query, others]))
-        own = together.counterfactuals.iloc[len(query) :]
-        pd.testing.assert_frame_equal(alone.counterfactuals, own)
 
 
 class TestTwoMethodsAreEnough:

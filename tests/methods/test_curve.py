@@ -9,25 +9,11 @@ from dear_plugin.errors import InputError, SchemaError
 from tests.rounding import near
 
 
-class TestWays:
-    def test_the_first_is_the_answer_of_generate_and_the_others_are_alternatives(
-        self, mixed, fitted
-    ):
-        rows = mixed.refused(6)
-        ways = fitted.ways(rows, k=3)
-        first = fitted.generate(rows)
-        pd.testing.assert_frame_equal(ways[0].counterfactuals, first.counterfactuals)
-        ranked = first.alternatives(3)
-        for rank, way in enumerate(ways):
-            good = way.outcome["success"] & way.acts.numpy()
-            told = ranked[ranked["rank"] == rank].set_index("index")["acted_on"]
-            assert way.outcome["acted_on"][good].equals(told[good[good].index])
-
-    def test_a_target_has_the_values_of_one_row(self):
-        target = Target.of_range(low=[1.0, 2.0], high=5.0)
-        assert (target.at(1).low, target.at(1).high) == (2.0, 5.0)
-        assert Target.of_class(["a", "b"]).at(0).label == "a"
-        assert Target.of_class("a", threshold=0.7).at(3) == Target.of_class("a", threshold=0.7)
+def test_a_target_has_the_values_of_one_row():
+    target = Target.of_range(low=[1.0, 2.0], high=5.0)
+    assert (target.at(1).low, target.at(1).high) == (2.0, 5.0)
+    assert Target.of_class(["a", "b"]).at(0).label == "a"
+    assert Target.of_class("a", threshold=0.7).at(3) == Target.of_class("a", threshold=0.7)
 
 
 class TestCurve:

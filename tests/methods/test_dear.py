@@ -12,16 +12,13 @@ from torch import nn
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Search, Target
 from dear_plugin.decoders import Transport
-from dear_plugin.errors import ConstraintError, DearError, NotFittedError
+from dear_plugin.errors import DearError, NotFittedError
 from dear_plugin.paper import Autoencoder, Design, Training
 
 SMALL = Autoencoder(Design(layers=(6, 3)), Training(epochs=2))
 
 
 class TestAssembly:
-    def test_every_mutable_feature_may_be_acted_on_by_default(self, mixed):
-        assert DEAR(mixed.net, mixed.schema).sets.labels == mixed.schema.mutable
-
     def test_act_on_names_the_features_or_groups(self, mixed):
         dear = DEAR(mixed.net, mixed.schema, act_on=["debt", ("income", "job")])
         assert dear.sets.labels == ("debt", "income + job")
@@ -35,10 +32,6 @@ class TestAssembly:
         assert isinstance(DEAR(mixed.net, mixed.schema).decoder, Transport)
         with pytest.raises(DearError, match=r"'transpot' \(did you mean 'transport'\?\)"):
             DEAR(mixed.net, mixed.schema, decoder="transpot")
-
-    def test_an_immutable_feature_cannot_be_acted_on(self, mixed):
-        with pytest.raises(ConstraintError, match=r"\['gender'\] cannot be acted on"):
-            DEAR(mixed.net, mixed.schema, act_on=["gender"])
 
     def test_a_black_box_and_a_module_that_agree_get_nearly_the_same_answer(self, mixed, fitted):
         """The search tries a few more values of a black box, whose scores may have steps."""

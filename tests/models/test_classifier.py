@@ -2,6 +2,7 @@
 
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from torch import nn
 from dear_plugin import DEAR, Encoder, Schema
 from dear_plugin.errors import ModelError
 from dear_plugin.models.classifier import Classifier
+from tests.thresholded import Thresholded
 
 
 class Returns(nn.Module):
@@ -194,18 +196,34 @@ ENDINGS = {
 }
 
 
+class TestClasses:
+    """What hosts show of rows."""
+
+    def test_the_first_likeliest_without_a_decision_of_the_model_s_own(self, mixed):
+        model, frame = Classifier(mixed.net, mixed.encoder), mixed.frame.head(2)
+        for scores in (torch.tensor([[0.0, 0.0], [1.0, 2.0]]), torch.tensor([[0.0], [1.0]])):
+            assert model.decided(frame, scores).tolist() == [0, 1]
+            proba = model.in_units(scores)
+            assert proba.shape == (2, 2) and proba.sum(1).tolist() == pytest.approx([1.0, 1.0])
+            assert proba[1, 1].item() == pytest.approx(1.0 / (1.0 + math.exp(-1.0)))
+
+    def test_else_its_own(self, mixed):
+        likely = SimpleNamespace(
+            classes_=["no", "yes"], predict_proba=lambda rows: np.tile([0.3, 0.7], (len(rows), 1))
+        )
+        model = Classifier(Thresholded(likely, 0.8), mixed.encoder)
+        frame = mixed.frame.head(3)
+        assert model.decided(frame, model.frame_scores(frame)).tolist() == [0, 0, 0]
+
+
 class TestModulesThatEndInProbabilities:
     """Read as logits, all probabilities would be acceptances."""
 
     @pytest.mark.parametrize("ending", ENDINGS)
-    def test_output_must_be_stated(self, mixed, rows, ending):
+    def test_output_must_be_stated_and_is_used(self, mixed, rows, ending):
         model = Squashed(mixed, ENDINGS[ending])
         with pytest.raises(ModelError, match=r"ends in a (sig|soft|exp).*say output='probab"):
             Classifier(model, mixed.encoder).scores(rows)
-
-    @pytest.mark.parametrize("ending", ENDINGS)
-    def test_the_stated_output_is_used(self, mixed, rows, ending):
-        model = Squashed(mixed, ENDINGS[ending])
         expected = mixed.net(mixed.encoder.expand(rows))[:, 0] > 0
         scores = Classifier(model, mixed.encoder, output="probabilities").scores(rows)
         accepted = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(1) == 1

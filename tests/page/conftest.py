@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Schema
-from dear_plugin.datasets import load_loan
+from tests.labelled import DATA, TEXTS, loan_schema
 
 
 def loan_score(rows):
@@ -19,18 +19,9 @@ def loan_score(rows):
 @pytest.fixture(scope="package")
 def loans():
     """A fitted DEAR of loans, and refused applicants."""
-    data = load_loan(3_000)
-    schema = Schema.infer(
-        data.frame,
-        target="approved",
-        immutable=["gender", "age"],
-        increasing=["education", "income", "savings"],
-        tiers=data.tiers,
-        labels=data.labels,
-        units=data.units,
-    )
-    dear = DEAR(loan_score, schema, act_on=["loan_amount", "savings", "income"]).fit(data.frame)
-    refused = data.features[loan_score(data.frame) < 0.5].head(60)
+    schema, acted = loan_schema(**TEXTS), ["loan_amount", "savings", "income"]
+    dear = DEAR(loan_score, schema, act_on=acted).fit(DATA.frame)
+    refused = DATA.features[loan_score(DATA.frame) < 0.5].head(60)
     return dear, refused
 
 

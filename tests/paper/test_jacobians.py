@@ -75,28 +75,6 @@ class TestLinearGaussian:
             torch.testing.assert_close(on_s, torch.eye(len(on_s)), atol=0.01, rtol=0.0)
 
 
-def test_an_autoencoder_is_differentiated_exactly():
-    """Against central differences of the networks themselves."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(400, 5)), columns=[f"x{j}" for j in range(5)])
-    schema = Schema.infer(frame)
-    encoder, sets = Encoder(schema), ActionSets.of(schema, ["x0", ("x3", "x1")])
-    rows = encoder.rows(frame)
-    trained = Autoencoder(Design(layers=(6, 3)), Training(epochs=2))
-    decoders = fitted_decoders(trained, encoder, sets, rows)
-    few, every = rows[:20], [decoders.of(m).networks.double() for m in sets.members]
-    found = parts(decoders, encoder, sets, few, rows)
-    x = encoder.expand(few).double()
-    for networks, part in zip(every, found, strict=True):
-        v = networks.latents(x)
-        for q, column in enumerate(part.own.nonzero()[:, 0].tolist()):
-            step = torch.zeros(5, dtype=torch.float64).index_fill(0, torch.tensor([column]), 1e-4)
-            difference = networks.generate(v, x + step) - networks.generate(v, x - step)
-            torch.testing.assert_close(
-                part.given[..., q], difference[0] / 2e-4, atol=1e-7, rtol=1e-5
-            )
-
-
 @pytest.fixture(scope="module")
 def small():
     rng = np.random.default_rng(3)

@@ -1,7 +1,6 @@
 """Plots: recourses become figures that can be saved, without side effects."""
 
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -120,14 +119,6 @@ class TestOverview:
             assert isinstance(drawn.figure, Figure)
             assert drawn.figure.axes == [drawn]
             assert drawn.figure.get_supxlabel() == recourses.note
-
-    def test_with_tiers_the_caveat_is_that_of_an_effect(self, mixed):
-        refused = mixed.refused(4)
-        schema = replace(mixed.schema, tiers=[["age", "gender"]])
-        result = DEAR(mixed.net, schema).fit(mixed.frame).generate(refused)
-        assert "is an effect, if" in result.note
-        for axes in (result.plot(), result.plot(refused.index[0])):
-            assert axes.figure.get_supxlabel() == result.note
 
 
 class TestRow:

@@ -1,9 +1,8 @@
 """ActionSets: the sets of features S that a search may act on."""
 
-import pandas as pd
 import pytest
 
-from dear_plugin import ActionSets, Schema
+from dear_plugin import ActionSets
 from dear_plugin.errors import ConstraintError, SchemaError
 
 
@@ -48,9 +47,3 @@ class TestAsTensors:
 def test_what_is_no_set_is_refused(mixed, act_on, match, error):
     with pytest.raises(error, match=match):
         ActionSets.of(mixed.schema, act_on)
-
-
-def test_identifiers_are_not_acted_on():
-    schema = Schema.infer(pd.DataFrame({"a": range(100), "b": range(100, 200)}))
-    with pytest.raises(ConstraintError, match=r"\['a', 'b'\] look like identifiers: .*numeric="):
-        ActionSets.of(schema)

@@ -334,7 +334,9 @@ class Rules:
 
     @staticmethod
     def _step(frame, feature, rng):
-        at = float(np.nanquantile(numbers(frame, feature.name), rng.random()))
+        cells = numbers(frame, feature.name)
+        known = cells[~np.isnan(cells)]
+        at = float(np.quantile(known, rng.random())) if len(known) else 0.0
         return at, float(rng.normal(0, 2.0))
 
     def score(self, frame: pd.DataFrame) -> np.ndarray:

@@ -12,24 +12,6 @@ def line(feature, old, new, kind="direct", **more):
     ends = {"low": math.nan, "high": math.nan, "low_one": math.nan, "high_one": math.nan}
     if all(isinstance(each, int | float) for each in (old, new)):
         ends = dict.fromkeys(ends, new - old)
-    rest = {
-        "agree": 16,
-        "redraws": 16,
-        "size": 1.0,
-        "unit": feature.unit,
-        "exact": True,
-        "row": 0,
-        "rank": 0,
-    }
-    return Line(
-        **{
-            "feature": feature.name,
-            "old": old,
-            "new": new,
-            "kind": kind,
-            **known,
-            **ends,
-            **rest,
-            **more,
-        }
-    )
+    rest = {"agree": 16, "redraws": 16, "size": 1.0, "exact": True, "row": 0, "rank": 0}
+    told = {"feature": feature.name, "old": old, "new": new, "kind": kind, "unit": feature.unit}
+    return Line(**{**told, **known, **ends, **rest, **more})

@@ -1,38 +1,14 @@
 """The long frame of changes: its lines give the counterfactuals, and all that is told."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from dear_plugin import DEAR, Schema
 from dear_plugin.results.changes import COLUMNS
 
 
 @pytest.fixture(scope="module")
 def result(mixed, fitted):
     return fitted.generate(mixed.frame.head(60))
-
-
-def with_lines(result, lines):
-    """The factuals with the new values of some lines."""
-    rows = result.factuals.astype(object)
-    for line in lines.itertuples():
-        rows.loc[line.row, line.feature] = line.new
-    return rows
-
-
-def test_the_factuals_with_its_lines_are_the_counterfactuals(result):
-    rows = with_lines(result, result.changes)
-    assert rows.equals(result.counterfactuals.astype(object))
-
-
-def test_the_direct_lines_are_the_action(result):
-    direct = result.changes[result.changes["kind"] == "direct"]
-    for label, own in direct.groupby("row"):
-        cells = result.direct.loc[label].dropna()
-        changed = {n: v for n, v in cells.items() if v != result.factuals.loc[label, n]}
-        assert changed == dict(zip(own["feature"], own["new"], strict=True))
-        assert set(changed) == set(result.actions["acted_on"][label].split(" + "))
 
 
 def test_it_has_the_documented_columns_and_what_is_acted_on_comes_first(result):
@@ -79,24 +55,3 @@ def test_a_selection_has_the_lines_of_its_rows(result):
     whole = result.changes
     own = whole[whole["row"] == label]
     assert result[label].changes.to_csv(index=False) == own.to_csv(index=False)
-
-
-def test_columns_of_a_one_hot_group_are_one_line():
-    rng = np.random.default_rng(0)
-    job = rng.integers(0, 3, 2000)
-    frame = pd.DataFrame({f"job_{n}": (job == k).astype(int) for k, n in enumerate("abc")})
-    frame["age"] = rng.integers(20, 60, 2000)
-    model = lambda rows: np.where(rows["job_c"] == 1, 0.9, 0.1)  # noqa: E731
-    dear = DEAR(model, Schema.infer(frame, immutable=["age"])).fit(frame)
-    result = dear.generate(frame[job == 0].head(3))
-    lines = result.changes
-    assert lines["feature"].tolist() == ["job"] * 3
-    assert set(zip(lines["old"], lines["new"], lines["kind"], strict=True)) == {
-        ("a", "c", "direct")
-    }
-
-
-def test_no_row_has_no_lines(fitted, mixed):
-    none = fitted.generate(mixed.frame.head(0)).changes
-    assert list(none.columns) == list(COLUMNS)
-    assert none.empty

@@ -114,7 +114,3 @@ def test_that_there_is_no_further_answer_has_none(mixed):
     none = last.outcome["reason"] == Reason.NO_MORE
     assert none.any()
     assert (last.obstacles[none] == "").all()
-
-
-def test_no_rows_have_none(result):
-    assert len(result[[]].obstacles) == 0

@@ -26,24 +26,16 @@ def pay(step=1_000.0, **more):
         (23_610.0, 34_440.0, 2, 1, 35_000.0),
         (7.0, 7.03, 2, 1, 7.03),
         (5.0, 5.0, 2, 1, 5.0),
+        # Two digits of the amount: 941 less were told as 50 by those of the change.
+        (1_000.0, 59.0, 2, 1, 59.0),
+        (102_669.0, 3_148.0, 2, 1, 3_100.0),
+        (10_000.0, 1_340.0, 2, 1, 1_300.0),
+        (57_148.0, 4.0, 2, 1, 4.0),
+        (90_000.0, 61_234.0, 2, 1, 61_000.0),
     ],
 )
 def test_known_amounts(old, new, digits, away, told):
     assert rounded(pay(), old, new, digits, away=away) == told
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        (1_000.0, 59.0, 59.0),  # 941 less: told as 50 by the digits of the change
-        (102_669.0, 3_148.0, 3_100.0),
-        (10_000.0, 1_340.0, 1_300.0),
-        (57_148.0, 4.0, 4.0),
-        (90_000.0, 61_234.0, 61_000.0),
-    ],
-)
-def test_an_amount_has_two_digits_of_its_own(old, new, told):
-    assert rounded(pay(), old, new, 2, away=1) == told
 
 
 @pytest.mark.parametrize("new", np.random.default_rng(0).uniform(0.0, 100_000.0, 30).tolist())
@@ -56,6 +48,11 @@ def test_no_amount_is_farther_from_the_answer_than_a_step(new, step):
 def test_a_number_of_few_values_is_told_as_it_is():
     own = pay(observed=(0.0, 37.0, 90.0), precision=0)
     assert rounded(own, 0.0, 37.0, 1, away=1) == 37.0
+
+
+def test_no_amount_is_told_as_a_code():
+    own = pay(special=(35_000.0,), bounds=(0.0, 90_000.0))
+    assert rounded(own, 23_610.0, 34_440.0, 2, away=1) == 34_440.0
 
 
 def test_no_amount_is_beyond_all_rows():

@@ -48,6 +48,7 @@ class TestUnreadableRows:
         labels = query.index[[7, 2, 5]]
         some, table = result[labels], result.alternatives(2)
         pd.testing.assert_frame_equal(some.actions, result.actions.loc[labels])
+        pd.testing.assert_frame_equal(some.direct, result.direct.loc[labels])
         pd.testing.assert_series_equal(some.support, result.support[labels])
         assert some.describe().equals(result.describe()[labels])
         parts = [table[table["index"] == label] for label in labels]
@@ -77,4 +78,5 @@ class TestEmptyFrame:
         assert empty.actions.dtypes.equals(some.actions.dtypes)
         assert len(empty.support) == 0
         assert empty.describe().empty
-        assert len(empty.alternatives(3)) == 0
+        assert len(empty.alternatives(3)) == len(empty.obstacles) == len(empty.changes) == 0
+        assert list(empty.changes) == list(some.changes)

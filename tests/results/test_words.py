@@ -271,23 +271,21 @@ def test_of_one_training_row_16_of_16_resamples_tell_nothing():
 MONTHS = Feature("term", Kind.BINARY, categories=(36, 60), dtype="int64", unit="months")
 
 
+GAPPED, CODED = replace(MONTHS, categories=(36, 60, None)), replace(HOURS, special=(-9,))
+
+
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("feature", "old", "new", "words"),
     [
-        (line(MONTHS, 60, 36), "change term from 60 to 36 months"),
-        (
-            line(replace(MONTHS, categories=(36, 60, None)), None, 36),
-            "from missing to 36 months",
-        ),
-        (line(replace(MARRIED, unit="months"), "no", "yes"), "change married from no to yes"),
-        (
-            line(replace(HOURS, special=(-9,), unit="months"), 5, -9, **NO_AMOUNT),
-            "change hours from 5 to -9",
-        ),
+        (MONTHS, 60, 36, "change term from 60 to 36 months"),
+        (GAPPED, None, 36, "from missing to 36 months"),
+        (MARRIED, "no", "yes", "change married from no to yes"),
+        (CODED, 5, -9, "change hours from 5 to -9"),
     ],
 )
-def test_one_of_two_numbers_has_its_unit_and_a_code_has_none(told, words):
-    assert imperative(told).endswith(words)
+def test_one_of_two_numbers_has_its_unit_and_a_code_has_none(feature, old, new, words):
+    more = NO_AMOUNT if new == -9 else {}
+    assert imperative(line(replace(feature, unit="months"), old, new, **more)).endswith(words)
 
 
 def test_a_number_that_must_become_another_has_its_unit():

@@ -8,7 +8,6 @@ import torch
 from dear_plugin import RecourseMethod, Schema, Search, Vetted
 from dear_plugin.errors import SettingError
 from dear_plugin.problem.goals import ClassGoal
-from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.rivals import NearestAccepted
 from tests.every_method import RIVALS
@@ -129,21 +128,6 @@ class TestNearestAccepted:
         found = vetted.generate(refused).actions
         assert found["credible"].all()
         assert np.allclose(found["cost"], expected, atol=1e-5)
-
-
-class TestNotes:
-    """A row without an answer that meets the criteria."""
-
-    def test_a_note_says_in_numbers_what_is_lacking(self, nearest, refused):
-        result = Vetted(nearest, Search.cheapest(min_plausibility=1.0)).generate(refused)
-        reasons = result.actions["reason"]
-        assert result.actions["success"].all()
-        lacking = ~result.actions["credible"]
-        assert lacking.any()
-        reasons = reasons[lacking]
-        assert reasons.str.startswith(Reason.LACKING.start).all()
-        assert reasons.str.contains(r"\(plausibility 0\.\d+, at least 0\.\d+ is required\)").all()
-        assert "Weak answer" in result.describe_row(int(lacking.to_numpy().argmax()))
 
 
 class TestBlackBox:

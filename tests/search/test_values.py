@@ -4,21 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch import nn
 
-from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
-from dear_plugin.data.columns import column_limits
-from dear_plugin.decoders import Decoders, Sample, Transport
-from dear_plugin.evaluation.trained import Trained
-from dear_plugin.methods.base import Case
-from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.constraints import admissible
-from dear_plugin.search import SearchProblem
-from dear_plugin.search.outcomes import direct_cost, evaluate
-from dear_plugin.search.values import FeatureValues, admitted, combinations, singles
-
-SETS = ["few", "some", "many", "town", "owner", ("few", "many"), ("town", "few", "owner")]
-FEW, SOME, MANY, TOWN, OWNER, PAIR, TRIPLE = range(len(SETS))
+from dear_plugin import Encoder, Schema
+from dear_plugin.decoders import Sample
+from dear_plugin.search.values import FeatureValues
 
 
 def training_frame(n=4000, seed=0):
@@ -45,53 +34,8 @@ def encoder(frame):
 
 
 @pytest.fixture(scope="module")
-def world(frame, encoder):
-    sets = ActionSets.of(encoder.schema, SETS)
-    model = Classifier(nn.Linear(encoder.d, 1), encoder)
-    decoders = Decoders(Transport(), Sample(encoder.rows(frame), encoder), sets.members)
-    decoders.fit(sets.members)
-    return {"sets": sets, "trained": Trained(encoder.rows(frame), model, decoders=decoders)}
-
-
-@pytest.fixture(scope="module")
 def known(frame, encoder):
     return FeatureValues.of(Sample(encoder.rows(frame), encoder))
-
-
-@pytest.fixture(scope="module")
-def problem(frame, encoder, world):
-    """Rows with different ranges, categories and frozen features."""
-    factuals = frame.iloc[:300]
-    x = encoder.rows(factuals)
-    within = Constraints(
-        ranges={"many": (100.0, np.where(np.arange(300) % 2, 1000.0, 600.0))},
-        categories=[{"town": ["A", "B", "C"]} if i % 3 else {} for i in range(300)],
-        frozen=[["owner"] if i % 5 == 0 else [] for i in range(300)],
-    )
-    feasible = admissible(within, x, encoder, column_limits(encoder.schema, factuals))
-    goal = Target.of_class(1).resolve(300, None)
-    return SearchProblem.of(Case(x, goal, feasible, goal.aim(1e-4)), **world)
-
-
-@pytest.fixture(scope="module")
-def found(problem, known):
-    """The candidates of all sets."""
-    return joined(singles(problem, known)[0], combinations(problem, known, problem.actionable, 32))
-
-
-def joined(*parts):
-    """Rows, sets and values of several parts."""
-    return tuple(map(torch.cat, zip(*parts, strict=True)))
-
-
-@pytest.fixture(scope="module")
-def every(found):
-    """{(row, set): the values of its features, each a list of tuples}."""
-    out = {}
-    columns = [column.tolist() for column in found]
-    for row, which, value in zip(*columns, strict=True):
-        out.setdefault((row, which), []).append(tuple(value))
-    return out
 
 
 class TestValues:
@@ -124,52 +68,3 @@ class TestValues:
         assert (rank[1].diff() < 0).all()
         even = torch.lerp(start[2], end[2], torch.arange(1, 24).double() / 24)
         torch.testing.assert_close(between[2], even)
-
-
-class TestCandidates:
-    def test_every_actionable_row_and_set_has_some(self, problem, every):
-        pairs = {tuple(pair) for pair in problem.actionable.nonzero().tolist()}
-        # A row at the end of its direction has no other value.
-        missing = {pair for pair in pairs - set(every) if pair[1] != FEW}
-        assert not missing
-        assert set(every) <= pairs
-
-    def test_each_moves_and_is_admissible(self, problem, every):
-        for (row, which), values in every.items():
-            some, at = torch.tensor(values, dtype=torch.float64), torch.tensor([row])
-            positions = problem.sets.positions[which]
-            own = problem.x[row, positions]
-            assert (some != own).any(1).all()
-            for i, feature in enumerate(positions):
-                valid = problem.feasible.limits.admits(some[None, :, i], feature[None], at)[0]
-                assert (valid | (some[:, i] == own[i])).all()
-
-    def test_a_number_of_few_values_has_each_once(self, problem, every):
-        for i in range(20):
-            values = [v[0] for v in every.get((i, FEW), [])]
-            above = sorted(v for v in (0.0, 1.0, 2.0, 3.0, 10.0) if v > problem.x[i, 0])
-            assert sorted(values) == above
-
-    def test_the_ends_of_a_range_are_candidates(self, problem, every, encoder):
-        feature = encoder.schema.features[2]
-        for i in range(20):
-            low, high = 100.0, 1000.0 if i % 2 else 600.0
-            values = [v[0] for v in every[i, MANY]]
-            for end in (low, high):
-                if end < feature.bounds[1]:
-                    assert end in values
-
-    def test_each_is_one(self, problem, known):
-        (row, sets, values), _ = singles(problem, known)
-        keys = torch.cat([row[:, None], sets[:, None], values], 1)
-        assert len(keys.unique(dim=0)) == len(keys)
-
-    def test_the_direct_cost_is_a_lower_bound_of_the_cost(self, problem, found):
-        row, sets, values = found
-        cost, _ = evaluate(problem, row, sets, values)
-        assert (cost >= direct_cost(problem, row, sets, values[:, None])[:, 0] - 1e-5).all()
-
-    def test_an_action_of_size_zero_is_none(self, problem):
-        rows = torch.arange(3)
-        sets = torch.full((3,), TOWN)
-        assert not len(admitted(problem, rows, sets, problem.own(rows, sets)[:, None])[1])

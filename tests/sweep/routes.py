@@ -18,7 +18,7 @@ def python(table, model):
     """The package itself; a torch module is passed as such."""
     schema = Schema.infer(table.frame, immutable=table.immutable, increasing=["hours"])
     if isinstance(model, Net):
-        encoder, may_be_new = Encoder(schema), torch.tensor([n in NEW for n in table.frame])
+        encoder, may_be_new = Encoder(schema), torch.tensor([n in NEW for n in schema.names])
         model.encode = lambda rows: encoder.expand(
             encoder.rows(rows, may_be_new.expand(len(rows), -1))
         )

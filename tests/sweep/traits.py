@@ -80,7 +80,7 @@ def sparse_number(n, rng):
 
 def group_number(n, rng):
     """Numbers of groups, identifiers by their name alone."""
-    group = rng.choice(rng.choice(9000, 40, replace=False) + 100, n)
+    group = (rng.choice(9000, 40, replace=False) + 100)[rng.permutation(n) % 40]
     return {"branch_id": group}, group / 5000
 
 

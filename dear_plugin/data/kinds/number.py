@@ -62,7 +62,7 @@ class Number(Ordinal):
             dtype=str(column.dtype),
             immutable=low == high,
             special=codes,
-            observed=few_values(values, places),
+            observed=tuple(v for v in few_values(values, places) if v not in codes),
             missing="nan" if column.isna().any() else "",
         )
         if low <= SPECIAL:
@@ -108,6 +108,12 @@ class Number(Ordinal):
         if self.observed:
             return 0.0
         return self.usual_step if self.step is None else self.step
+
+    @property
+    def codes(self) -> tuple[float, ...]:
+        """See `Column`; an action that set it to 99 would make it unknown."""
+        (low, high), (first, last) = self.bounds, self.limits or self.bounds
+        return tuple(code for code in self.special if min(low, first) <= code <= max(high, last))
 
     @property
     def is_flag(self) -> bool:

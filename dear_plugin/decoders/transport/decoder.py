@@ -20,7 +20,8 @@ from torch import Tensor
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Decoder, Members, register
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.estimate import DRAWS, PEOPLE, Estimate, sampled
+from dear_plugin.decoders.transport.draws import DRAWS, PEOPLE, sampled
+from dear_plugin.decoders.transport.estimate import Estimate
 from dear_plugin.errors import ConstraintError, NotFittedError, shown
 
 FEW_ROWS = 1000

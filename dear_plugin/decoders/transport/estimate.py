@@ -6,8 +6,8 @@ sample differs in the weights of blocks of rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 from zlib import crc32
 
@@ -16,12 +16,13 @@ from torch import Tensor
 
 from dear_plugin._lazy import Once, lazy
 from dear_plugin.data.special_values import known
-from dear_plugin.data.tiers import ranks
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.axes import axis_of
 from dear_plugin.decoders.transport.cells import cells_of
+from dear_plugin.decoders.transport.chains import chains_of
 from dear_plugin.decoders.transport.columns import Columns
+from dear_plugin.decoders.transport.draws import DRAWS, TIMES, places, sampled
 from dear_plugin.decoders.transport.least_squares import BLOCKS, LeastSquares
 from dear_plugin.decoders.transport.lines import Lines
 from dear_plugin.decoders.transport.links import differing, linked
@@ -30,15 +31,13 @@ from dear_plugin.decoders.transport.ratios import WHOLE, Counts, Ratios, fit_rat
 from dear_plugin.decoders.transport.tables import Tables
 from dear_plugin.decoders.transport.values import (
     Values,
+    alike,
     counted_features,
     linear_copies,
     rounding,
     smooth_features,
 )
 
-# The number of bootstrap samples that are estimated at a time, and how many times; further draws
-# are other people in the same samples, so many in each, and from 0 down in the training rows.
-DRAWS, TIMES, PEOPLE = 16, 2, 8
 # The key of the rows that become missing.
 LUCK = 1
 # Ranks are inside (0, 1) by so much.
@@ -100,7 +99,7 @@ class Estimate:
         self._by_group = self._differing(known)
         self._columns = partial(Columns, sample, acted, held, self._groups)
         fit = partial(LeastSquares, sample, self._columns(), tested=self._tested)
-        self._fits = [fit(some & smooth) for some in sample.shared(_alike)]
+        self._fits = [fit(some & smooth) for some in sample.shared(alike)]
         lines = Lines.joined([each.point for each in self._fits])
         self.point = self._tables(WHOLE, self._counted, known), lines
         self._draws = Once()
@@ -138,29 +137,8 @@ class Estimate:
 
     @lazy
     def _chains(self) -> list[LeastSquares]:
-        """Smooth features that follow counted ones, by their place in the order of causes.
-
-        What a counted cause does next is not sure of one row, nor is then what follows from it.
-        One with the same place is taken for a cause where x_S has no effect beside it.
-        """
-        # Of those with special levels a counted cause moves which rows are special.
         counted, smooth = self.point[0].features, self._fits[0].point.features
-        schema, chains = self._sample.encoder.schema, []
-        place = torch.tensor(ranks(schema.tiers, schema.names))
-        for own in place[smooth].unique().tolist() if len(counted) else ():
-            before = place[counted] < own
-            earlier = counted[before if bool(before.any()) else place[counted] == own]
-            may_move = torch.zeros(len(place), dtype=torch.bool)
-            may_move[smooth[place[smooth] == own]] = True
-            while bool(may_move.any()) and len(earlier):
-                columns = self._columns(earlier=tuple(earlier.tolist()))
-                fit = LeastSquares(self._sample, columns, may_move, tested=self._tested)
-                direct = fit.point.features[(fit.point.slope[0] != 0.0).any(0)]
-                if bool(before.any()) or not len(direct):
-                    chains.append(fit)
-                    break
-                may_move[direct] = False
-        return chains
+        return chains_of(self._sample, self._columns, counted, smooth, tested=self._tested)
 
     def _counts(self, weights: Tensor, by: Tensor | None = None) -> Counts:
         return Counts(*self._set, weights, by, self.axis)
@@ -235,7 +213,7 @@ class Estimate:
         if len(features := tables.features):
             tie = torch.full((1, 1, len(features)), 0.5)
             if wanted is not None:
-                tie = _places(wanted, self._keys)[:, None]
+                tie = places(wanted, self._keys)[:, None]
             if generator is not None:
                 drawn = torch.rand((1, len(x), len(features)), generator=generator)
                 tie = drawn[..., features.argsort().argsort()]
@@ -258,7 +236,7 @@ class Estimate:
         """
         wanted, (m, c, _) = draws, values.shape
         (tables, lines, chains), draws = self._of(draws)
-        luck = None if wanted is None else _places(wanted, [LUCK])[:, 0].numpy()
+        luck = None if wanted is None else places(wanted, [LUCK])[:, 0].numpy()
         out = x[:, None].repeat(len(draws), 1, c, 1)
         if len(features := tables.features):
             start, node = v[..., -1].long(), self.axis.node(values.flatten(0, 1)).view(m, c)
@@ -281,7 +259,7 @@ class Estimate:
             # Nor does anybody know what a row was before it was rounded.
             keys, gaps = self._sample.shared(rounding)
             moved, keys = out[..., features], [keys[j] for j in features.tolist()]
-            within = (_places(wanted, keys) - 0.5) * gaps[features]
+            within = (places(wanted, keys) - 0.5) * gaps[features]
             moves = (moved != x[:, None, features]) & ~stays
             out[..., features] = moved + within[:, None, None].to(moved) * moves
         for j, i, slope in self._copies:
@@ -290,16 +268,8 @@ class Estimate:
 
     def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:
         """See `Decoder.flip_probabilities`: by the maximal coupling, at most the ratio is kept."""
-        (tables, _), out = self.point, {}
         at = self._cell(x, torch.zeros(1).long())[0] * len(self.axis.mix) + self.axis.node(values)
-        for f, j in enumerate(tables.features[: tables.ordered].tolist()):
-            if len(tables.levels[f]) == 2:
-                lines, where = tables.lines(at)
-                first, own = lines[where, tables.starts[f] + 1], float(x[0, j] > 0.5)
-                before, after = 1.0 - first if own else first
-                left = max(0.0, 1.0 - float(after / max(before, EDGE)))
-                out[j] = (own, abs(own - left))
-        return out
+        return self.point[0].flips(x, at)
 
     def _cell(self, x: Tensor, draws: Tensor) -> Tensor:
         """(r, m) the cells of rows, (m, p), in the tables of each group and sample, (r,)."""
@@ -321,35 +291,3 @@ class Estimate:
         """A number for each counted feature that moves; equal columns have equal ones."""
         codes = (self._sample.shared(Values.of, j).codes for j in self.point[0].features.tolist())
         return [crc32(each.numpy().tobytes()) for each in codes]
-
-
-def _alike(sample: Sample) -> list[Tensor]:
-    """(p,) bool each, the smooth features without special values, and those with the same ones."""
-    smooth, some = sample.shared(smooth_features).nonzero()[:, 0], torch.arange(sample.encoder.p)
-    where: dict[bytes, list[int]] = {bytes(len(sample)): []}
-    for j, column in zip(smooth.tolist(), (~known(sample.rows[:, smooth])).T, strict=True):
-        where.setdefault(column.numpy().tobytes(), []).append(j)
-    return [torch.isin(some, torch.tensor(each).long()) for each in where.values()]
-
-
-def sampled(draws: Tensor) -> Tensor:
-    """(r,) the group of bootstrap samples of each draw, see `Estimate.drawn`; -1 for none."""
-    group = (draws - 1) // DRAWS
-    return torch.where(group < TIMES, group.clamp_min(-1), TIMES + group % TIMES)
-
-
-@lru_cache(1024)
-def _order(seed: int) -> Tensor:
-    """(16,) the places of the samples in a random order."""
-    return torch.randperm(DRAWS, generator=torch.Generator().manual_seed(seed))
-
-
-def _places(draws: Tensor, keys: Sequence[int]) -> Tensor:
-    """(r, f) evenly spaced places in (0, 1), for each key in another order of the samples.
-
-    Of each group of 16 draws of the same samples, other places.
-    """
-    group, places = (draws - 1) // DRAWS, (draws - 1) % DRAWS
-    orders = [_order(key + int(group[0]) % TIMES) for key in keys]
-    turned = torch.stack(orders, 1)[places] + group[:, None] // TIMES * (DRAWS // PEOPLE)
-    return (turned % DRAWS + 0.5) / DRAWS

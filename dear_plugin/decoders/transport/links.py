@@ -16,7 +16,8 @@ from torch.nn.functional import one_hot
 
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.ratios import WHOLE, Counts, Ratios, fit_bases, shrunk
+from dear_plugin.decoders.transport.ratios import WHOLE, Counts, Ratios, fit_bases
+from dear_plugin.decoders.transport.shrinkage import shrunk
 from dear_plugin.decoders.transport.trends import LEAST
 from dear_plugin.decoders.transport.values import GROUPS, counted_features, normal_places
 

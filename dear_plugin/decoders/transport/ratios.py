@@ -7,13 +7,8 @@ cell and value and of each bin and value. A value that a cell has never seen sta
 there, as do the values below a split that no row of a bin reaches; a cell without rows has the
 shares of all rows. The values are split in two repeatedly (`values.splits_of`); at each split,
 the share of rows on its left varies along x_S as far as the rows show, so that rare values do not
-follow their few rows.
-
-How far they show it is decided by `shrunk`: the range of x_S is divided into halves, quarters, ...
-and single bins. In every part the ratios of observed to expected rows are shrunk towards those of
-the level above, interpolated. How far is decided by Pearson's statistic: its excess over the mean
-that equal distributions would give is the variance between the parts, as the concentration A of a
-Dirichlet distribution; where it is not significant, parts are equal.
+follow their few rows. How far they show it is for
+`shrinkage` to say.
 """
 
 from __future__ import annotations
@@ -26,17 +21,13 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.axes import Axis, Level, axis_of
+from dear_plugin.decoders.transport.axes import Axis, axis_of
 from dear_plugin.decoders.transport.cells import cells_of
+from dear_plugin.decoders.transport.shrinkage import pearson, shrunk
 from dear_plugin.decoders.transport.trends import LEAST, Trend
 from dear_plugin.decoders.transport.values import Values, complete
 
 ROUNDS = 4
-# Fewer expected rows are left out of a statistic.
-LEAST_EXPECTED = 5.0
-# Parts are equal unless the statistic rejects it at this error rate.
-LEVEL_ERROR = 0.01
-
 
 # The weights of the sample itself: one block.
 WHOLE = torch.ones(1, 1, dtype=torch.float64)
@@ -104,20 +95,6 @@ class Counts:
         keys = (self._block * a + one[self._some]) * b + other[self._some]
         counts = torch.bincount(keys, minlength=blocks * a * b).view(blocks, -1)
         return (self._weights @ counts.double()).view(-1, a, b)
-
-
-class Shrunk(NamedTuple):
-    """Ratios of observed to expected rows, and how much they vary at each of l levels.
-
-    Attributes:
-        ratio: (g, ..., b) of the bins.
-        tail: (l, ...) the probability of as large a statistic if the parts were equal.
-        concentration: (l, ...) A; infinite where they may be equal.
-    """
-
-    ratio: Tensor
-    tail: Tensor
-    concentration: Tensor
 
 
 class Ratios(NamedTuple):
@@ -221,7 +198,7 @@ def _cell_shares(cells: Tensor) -> Tensor:
     if cells.shape[1] == 1:
         return _shares(cells)
     n, share = cells.sum(2, keepdim=True), _shares(cells.sum(1, keepdim=True))
-    statistic, freedom, _, growth = _pearson(*(x.permute(2, 0, 1) for x in (cells, n * share)))
+    statistic, freedom, _, growth = pearson(*(x.permute(2, 0, 1) for x in (cells, n * share)))
     excess = ((statistic - freedom) / growth).clamp_min(LEAST)
     strength = (1.0 / excess - 1.0).clamp_min(0.0)[:, None, None]
     own = (cells + strength * share) / (n + strength).clamp_min(LEAST)
@@ -232,92 +209,3 @@ def _cell_shares(cells: Tensor) -> Tensor:
         if_equal = (n * own).sum(1, keepdim=True)
         own = _shares(own * (cells.sum(1, keepdim=True) / if_equal.clamp_min(LEAST)))
     return own
-
-
-def shrunk(
-    observed: Tensor,
-    expected: Tensor,
-    levels: list[Level],
-    *,
-    drawn: bool,
-    concentration: Tensor | None = None,
-) -> Shrunk:
-    """The ratios of g groups along the bins, from the whole range down to single bins.
-
-    Args:
-        observed: (g, ..., b) rows.
-        expected: (g, ..., b) rows if the distributions were equal.
-        levels: the divisions of the bins.
-        drawn: whether these are bootstrap samples of half the rows, each counted twice: their
-            noise adds twice the mean of the statistic.
-        concentration: (l, ...) where it is known.
-    """
-    ratio, taken = torch.ones_like(observed[..., :1]), torch.zeros(())
-    tails, concentrations = [], []
-    for i, level in enumerate(levels):
-        seen, if_equal = observed @ level.parts.T, expected @ level.parts.T
-        n = seen.sum(0)
-        # As many rows are expected in each part as there are.
-        ratio = (ratio @ level.above.T).clamp_min(LEAST)
-        ratio = ratio * (n / (if_equal * ratio).sum(0).clamp_min(LEAST))
-        if concentration is None:
-            tail, strength = _tested(seen, if_equal * ratio, taken, drawn)
-            tails.append(tail)
-        else:
-            strength = concentration[i]
-        concentrations.append(strength)
-        weight = n / (n + strength[..., None]).clamp_min(LEAST)
-        raw = torch.where(if_equal > LEAST, seen / if_equal.clamp_min(LEAST), ratio)
-        ratio = ratio + weight * (raw - ratio)
-        taken = (weight * n).sum(-1) / n.sum(-1).clamp_min(LEAST)
-    return Shrunk(ratio, torch.stack(tails or concentrations), torch.stack(concentrations))
-
-
-def _pearson(seen: Tensor, if_equal: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Pearson's statistic of equal distributions in the parts, and its moments, (...) each.
-
-    Args:
-        seen: (g, ..., q) rows of groups in parts.
-        if_equal: (g, ..., q) rows if the distributions were equal.
-
-    Returns:
-        The statistic; its mean then; what small expectations add to its variance, twice the mean;
-        and by how much it grows with the variance between the parts, 1 / (1 + A).
-    """
-    n = seen.sum(0)
-    total = n.sum(-1, keepdim=True).clamp_min(LEAST)
-    share = if_equal.sum(-1, keepdim=True) / total
-    enough = if_equal >= LEAST_EXPECTED
-    unit = torch.where(enough, (1.0 - n / total) * (1.0 - share), 0.0)
-    inverse = torch.where(enough, 1.0 / if_equal.clamp_min(LEAST), 0.0)
-    statistic = ((seen - if_equal).square() * inverse).sum((0, -1))
-    growth = (n * unit).sum((0, -1)).clamp_min(LEAST)
-    return statistic, unit.sum((0, -1)), inverse.sum((0, -1)), growth
-
-
-def _tested(seen: Tensor, if_equal: Tensor, taken: Tensor, drawn: bool) -> tuple[Tensor, Tensor]:
-    """The tail probability and the concentration of one level, (...) each.
-
-    Args:
-        seen: (g, ..., q) rows of the parts.
-        if_equal: (g, ..., q) rows by the level above.
-        taken: how far the level above follows its parts: it has half of their variation then.
-        drawn: see `shrunk`.
-    """
-    statistic, freedom, spread, growth = _pearson(seen, if_equal)
-    freedom = freedom * (1.0 - 0.5 * taken)
-    statistic = statistic - 2.0 * freedom if drawn else statistic
-    tail = _tail(statistic, freedom, 2.0 * freedom + spread)
-    excess = (statistic - freedom) / growth
-    excess = torch.where(tail < LEVEL_ERROR, excess.clamp_min(LEAST), 0.0)
-    return tail, (1.0 / excess - 1.0).clamp_min(0.0)
-
-
-def _tail(statistic: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
-    """The probability of a larger statistic, by the gamma distribution of equal moments."""
-    from scipy.special import gammaincc
-
-    mean, variance = mean.clamp_min(1e-9), variance.clamp_min(1e-9)
-    shape, scale = mean.square() / variance, variance / mean
-    tail = gammaincc(shape.numpy(), (statistic.clamp_min(0.0) / scale).numpy())
-    return torch.where(mean > 1e-6, torch.as_tensor(tail), 1.0)

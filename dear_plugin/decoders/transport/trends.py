@@ -39,7 +39,7 @@ class Trend(NamedTuple):
             expected: (r, b, t) rows if the distributions were equal, up to a factor of each bin.
             place: (b,) the places of the bins; all 0 without an order.
             value: (t,) the places of the values, NaN without one.
-            drawn: see `ratios.shrunk`.
+            drawn: see `shrinkage.shrunk`.
         """
         known, value, z = ~value.isnan(), value.nan_to_num(), place[:, None]
         observed, expected = observed * known, expected * known

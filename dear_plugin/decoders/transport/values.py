@@ -225,3 +225,12 @@ def representatives(column: Tensor, most: int) -> Tensor:
     count = most - min(len(heavy), most // 2)
     middles = ((torch.arange(count) + 0.5) / count * len(rest)).long()
     return value_counts(torch.cat([heavy, rest[middles[: len(rest)]]]))[0]
+
+
+def alike(sample: Sample) -> list[Tensor]:
+    """(p,) bool each, the smooth features without special values, and those with the same ones."""
+    smooth, some = sample.shared(smooth_features).nonzero()[:, 0], torch.arange(sample.encoder.p)
+    where: dict[bytes, list[int]] = {bytes(len(sample)): []}
+    for j, column in zip(smooth.tolist(), (~known(sample.rows[:, smooth])).T, strict=True):
+        where.setdefault(column.numpy().tobytes(), []).append(j)
+    return [torch.isin(some, torch.tensor(each).long()) for each in where.values()]

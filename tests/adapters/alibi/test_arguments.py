@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dear_plugin
-from dear_alibi.arguments import AlibiConstraints, targets_of
+from dear_alibi.arguments import constraints_of, ranges_of, targets_of
 from dear_alibi.table import Table
 
 TABLE = Table.of(["age", "hours", "job"], {2: ["clerk", "nurse", "pilot"]})
@@ -13,8 +13,8 @@ SCHEMA = TABLE.schema(FRAME, {})
 
 
 def constraints(ranges=None, C=None):
-    always = AlibiConstraints.of(TABLE.declared, ranges)
-    return always.call(SCHEMA, FRAME, C)
+    always = ranges_of(TABLE.declared, ranges)
+    return constraints_of(TABLE.declared, SCHEMA, FRAME, ranges=always, C=C)
 
 
 def intervals(**given):

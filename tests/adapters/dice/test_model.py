@@ -321,6 +321,25 @@ class TestNativeCategories:
         pd.testing.assert_frame_equal(typed, expected[query.columns])
         pd.testing.assert_frame_equal(sent, before)
 
+    def test_its_levels_are_all_those_of_training_in_their_order(self, loan):
+        """Also of text that has an order, and with a level that no row has."""
+        sizes, homes = ["10-49", "100+", "50-99", "<10"], ["shared", "own", "rented", "other"]
+        features = loan.features.assign(size=np.resize(sizes, len(loan.features))).astype(
+            {"size": pd.CategoricalDtype(sizes), "housing": pd.CategoricalDtype(homes)}
+        )
+        fitted = xgboost().fit(features.astype({"gender": "category"}), loan.labels)
+        seen = []
+
+        def predict_proba(frame):
+            seen.extend(list(frame[name].cat.categories) for name in ("size", "housing"))
+            return fitted.predict_proba(frame.astype({"gender": "category"}))
+
+        explainer = loan.dear(SimpleNamespace(predict_proba=predict_proba), features, loan.labels)
+        seen.clear()
+        explainer.generate_counterfactuals(features.head(2), 1, desired_class="opposite")
+        assert seen
+        assert all(each in (sizes, homes) for each in seen)
+
 
 class TestRegressor:
     @pytest.mark.ci

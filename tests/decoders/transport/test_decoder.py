@@ -274,49 +274,7 @@ class TestKnownTruth:
         assert ratio == pytest.approx(np.exp(0.9), rel=0.15)
 
 
-CONFOUNDED = (
-    *("spread by group", "crossed", "product", "curved"),
-    *("effect by group", "effect by number", "many"),
-)
-
-
-def confounded(name, n=4000):
-    """A frame in which z follows x as named, or does not, and its true slope."""
-    rng = np.random.default_rng(0)
-    g, p, q = (rng.integers(0, 2, n) for _ in range(3))
-    h, e, u = rng.normal(size=(10, n)), rng.normal(size=n), rng.normal(size=n)
-    # x, what z has besides the slope times x, the slope, and the held numbers.
-    x, rest, slope, held = {
-        "spread by group": (e + 2 * g, u * np.where(g, 0.3, 1.0), 0.0, []),
-        "crossed": (e + 2 * (p ^ q), u + 2 * (p ^ q), 0.0, []),
-        "product": (e + h[0] * h[1], u + h[0] * h[1], 0.0, h[:2]),
-        "curved": (e + h[0] ** 2, u + h[0] ** 2, 0.0, h[:2]),
-        "effect by group": (e, u, np.where(g, 2.0, -1.0), []),
-        "effect by number": (e, u, h[0], h[:2]),
-        "many": (e + 0.4 * h.sum(0), u + 0.4 * h.sum(0), 1.0, h),
-    }[name]
-    numbers = {f"h{i}": column for i, column in enumerate(held)}
-    frame = pd.DataFrame({"g": g, "p": p, "q": q, **numbers, "x": x, "z": rest + slope * x})
-    return frame, np.broadcast_to(slope, n)
-
-
 class TestWhatFollowsIsTheEffect:
-    @pytest.mark.parametrize("rounded", [False, True], ids=["smooth", "rounded"])
-    @pytest.mark.parametrize("name", CONFOUNDED)
-    def test_whatever_way_held_features_matter(self, name, rounded):
-        frame, slope = confounded(name)
-        frame = (8 * frame).round() / 8 if rounded else frame
-        case = Case(frame, tiers=[list(frame)[:-2], ["x"], ["z"]])
-        reached, x = case.moved(["x"], 1 / float(case.encoder.width[-2]), 4000)
-        change = pd.Series((reached - x)[:, -1]) / frame["z"].std()
-        true = slope / frame["z"].std()
-        assert change.mean() == pytest.approx(true.mean(), abs=0.03)
-        assert (change - true).abs().mean() < 0.1
-        drawn = case.resampled(["x"], x, x[:, [-2]] + 1.0)[..., -1] - x[:, None, -1]
-        low, high = np.quantile(drawn.mean(0), [0.1, 0.9])
-        unit = frame["z"].std()
-        assert low / unit - 0.05 <= true.mean() <= high / unit + 0.05
-
     @pytest.mark.parametrize("decimals", [0, 3])
     def test_a_heavy_value_may_be_a_jump_that_is_told_there_only(self, decimals):
         rng, n = np.random.default_rng(0), 4000
@@ -449,18 +407,6 @@ class TestOddTables:
         drawn = case.resampled(["a"], rows, torch.ones(5, 1).double())[..., 1]
         assert (drawn == drawn[:1]).all()
         assert float(drawn.mean()) == pytest.approx(0.6, abs=0.1)
-
-    def test_levels_of_few_rows_are_compared_by_what_they_let_expect(self):
-        """Nothing moves the flag: towns of some 50 rows are causes of it and of pay."""
-        rng, n = np.random.default_rng(0), 4000
-        town = rng.integers(0, 12, n) * (rng.random(n) < 0.4)
-        cause = np.cos(2.0 * town)
-        pay = 1.5 * cause + rng.normal(size=n)
-        flag = (1.5 * cause + rng.normal(size=n) > 0).astype(int)
-        towns = np.array(list("abcdefghijkl"))[town]
-        frame = pd.DataFrame({"town": towns, "pay": pay, "flag": flag})
-        reached, x = Case(frame, immutable=["town"]).moved(["pay"], 0.2, n, ties())
-        assert float((reached - x)[:, -1].abs().mean()) < 0.02
 
     def test_cells_cut_by_all_held_features_compare_equal_rows_only(self):
         frame = odd_frame(3000)

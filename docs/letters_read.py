@@ -1,6 +1,6 @@
 """Letters: those of twenty refused rows of a table as found, to be read aloud.
 
-python -m tests.sweep.letters FOLDER [table ...]
+python docs/letters_read.py FOLDER [table ...]
 
 FOLDER has the tables as parquet files, named as in https://github.com/vincentarelbundock/Rdatasets
 (package-name); "loans" is drawn here. docs/letters-read.md has what a reader said of them.
