@@ -99,7 +99,18 @@ class _OnItsColumns:
 
 
 def on_its_columns(model: Any) -> Any:
-    """A classifier that names its columns, for frames that have more; others as they are."""
+    """A classifier that names its columns, for frames that have more; others as they are.
+
+    Raises:
+        InputError: a model of values, of which this command has no wanted one.
+    """
+    has_classes = hasattr(model, "predict_proba") or callable(model)
+    if hasattr(model, "predict") and not has_classes:
+        raise InputError(
+            f"--model: expected a model of classes, with predict_proba, got"
+            f" {type(model).__name__}; a regression is answered in Python: DEAR(model, schema,"
+            ' output="values"), generate(rows, Target.of_range(low=...)), letter(index)'
+        )
     names = getattr(model, "feature_names_in_", None)
     if names is None or not hasattr(model, "predict_proba"):
         return model

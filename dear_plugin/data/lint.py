@@ -21,7 +21,7 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.data.given import Given
 from dear_plugin.data.kinds.cells import Array
 from dear_plugin.data.kinds.labels import not_known
-from dear_plugin.data.kinds.remedies import DAYS, are_dates, as_numbers, line, parsed
+from dear_plugin.data.kinds.remedies import are_dates, as_days, as_numbers, line, parsed
 from dear_plugin.data.scales import words_in_order
 from dear_plugin.errors import argument
 
@@ -126,7 +126,7 @@ def _tells_of_text(column: pd.Series, read_as: str, having: str = "") -> bool:
     dates, numbers = are_dates(levels), parsed(levels).notna().mean() >= PARSED
     if not (dates or (numbers and levels.str.contains(having).any())):
         return False
-    what, code = ("dates", DAYS) if dates else ("numbers", as_numbers(column))
+    what, code = ("dates", as_days(levels)) if dates else ("numbers", as_numbers(column))
     logger.warning(
         "column %r holds %s as text and is read as %s: in DiCE continuous_features=[..., %r]; for"
         " a number: %s",
@@ -230,7 +230,7 @@ def _tell_of_not_known(feature: Feature) -> None:
 def _tell_of_spellings(feature: Feature, excluded: Sequence[Hashable]) -> None:
     """Say which levels are most likely one, which an action must not change to another."""
     found: dict[str, list[str]] = {}
-    for level in (each for each in feature.choices if each not in excluded):
+    for level in (each for each in feature.choices if each is not None and each not in excluded):
         found.setdefault("".join(str(level).casefold().split()), []).append(str(level))
     if several := [own for own in found.values() if len(own) > 1]:
         logger.warning(

@@ -32,6 +32,7 @@ class Relation:
         mixed: whether, with logarithms, some numbers of a row may be positive and others not.
         shift: of y = log(other + shift), where t of y is y; None for any other relation.
         error: the rounding error of y.
+        unit: what y is rounded to, where that is more than its last decimal; else 0.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Relation:
     mixed: bool = False
     shift: float | None = None
     error: float = 0.0
+    unit: float = 0.0
 
     @property
     def members(self) -> tuple[str, ...]:

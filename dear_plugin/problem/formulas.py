@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.grid import Grid
+from dear_plugin.data.grid import NEAR, Grid, in_steps
 from dear_plugin.data.relations import Lookup, Relation
 from dear_plugin.data.rule import Cells, Rule
 
@@ -93,6 +93,8 @@ class Sum(Formula):
         low, high = (self._number(total + end, 0) for end in (each.low, each.high))
         size = y.clamp(min=0.0) if self._is_log(0) else y
         outside: Tensor = (size < low - each.error) | (size > high + each.error)
+        if each.unit:
+            outside |= (self._whole(y) - y).abs() > NEAR * each.unit
         if each.mixed:
             outside &= (y > 0.0) & total.isfinite()
         return ~outside
@@ -105,10 +107,14 @@ class Sum(Formula):
             own = self._part(before, 0) - self._total(before)
             wanted = own.where(own.isfinite(), (self.relation.low + self.relation.high) / 2.0)
         if not at:
-            return self._number(self._total(rows) + wanted, 0)
+            return self._whole(self._number(self._total(rows) + wanted, 0))
         weight = self.relation.weights[at - 1]
         others = self._total(rows, without=at)
         return self._number((self._part(rows, 0) - wanted - others) / weight, at)
+
+    def _whole(self, own: Tensor) -> Tensor:
+        """The number as it is rounded."""
+        return in_steps(own, own.new_tensor(self.relation.unit))
 
     def _is_log(self, at: int) -> bool:
         """Whether the logarithm of a member counts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -145,7 +146,8 @@ class LetterTemplate:
         if is_amount(line.of, line.old, new, *last):
             name = up if words.rises(line.of, line.old, new) else down
             name = other if line.kind == "forced" and line.exact else name
-            old, text = self._ends(line.of, *map(float, (line.old, new, *last)))
+            values = map(float, (line.old, new, *last))
+            old, text = self._ends(line.of, *values, has_old="{old}" in self[name])
         else:
             old, text = words.one(line.of, line.old), words.with_unit(line.of, line.old, new)
             name = self._of_flag(other, line.of, old, text)
@@ -164,8 +166,13 @@ class LetterTemplate:
                 return own
         return name
 
-    def _ends(self, feature: Feature, old: float, *news: float) -> tuple[str, str]:
-        """The old and the new amounts with as many decimals each, the new ones with their unit."""
+    def _ends(
+        self, feature: Feature, old: float, *news: float, has_old: bool = True
+    ) -> tuple[str, str]:
+        """The old and the new amounts with as many decimals each, the new ones with their unit.
+
+        Where the sentence does not have the old one, the others are as without it.
+        """
         power, unit = self._unit(feature, max(news))
         scale, precision = 10.0**power, 17 if feature.precision is None else feature.precision
         before, *after = (round(each * scale, 9) for each in (old, *sorted({*news})))
@@ -174,12 +181,12 @@ class LetterTemplate:
             (n for n in range(most) if all(abs(a - round(a, n)) <= 1e-9 * abs(a) for a in after)),
             most,
         )
-        close = SHOWN * min(abs(each - before) for each in after)
+        close = SHOWN * min(abs(each - before) for each in after) if has_old else math.inf
         places = next(
             (n for n in range(places, most + 1) if abs(before - round(before, n)) <= close), most
         )
         least = LONG_AMOUNT if feature.unit else LONG
-        long = max(map(abs, (before, *after))) >= least
+        long = max(map(abs, (before * has_old, *after))) >= least
         first, *texts = (self._amount(each, places, long=long) for each in (before, *after))
         return first, f"{self['to'].join(texts)} {unit}".rstrip()
 

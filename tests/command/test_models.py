@@ -6,7 +6,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from dear_plugin import DEAR, Schema
 from dear_plugin.command import model_of
@@ -93,3 +93,8 @@ def fitted_to(classes):
     frame = pd.DataFrame({"income": [1, 2, 4, 7, 9, 20] * 10})
     model = LogisticRegression().fit(frame, [classes[i % len(classes)] for i in range(60)])
     return DEAR(model, Schema.infer(frame)).fit(frame)
+
+
+def test_a_regression_is_answered_in_python():
+    with pytest.raises(InputError, match=r"got LinearRegression; .* output=.values."):
+        on_its_columns(LinearRegression())

@@ -300,6 +300,13 @@ class TestAmountsAsText:
         Schema.infer(pd.DataFrame({"x": days.strftime(form)}))
         assert "column 'x' holds dates as text" in caplog.text
 
+    def test_the_line_for_dates_with_points_reads_the_day_first(self, caplog):
+        days = pd.date_range("2020-01-01", periods=ROWS)
+        frame = pd.DataFrame({"x": days.strftime("%d.%m.%Y")})
+        Schema.infer(frame)
+        exec(caplog.messages[0].partition("for a number: ")[2], {"pd": pd, "frame": frame})
+        assert (frame["x"].diff().dropna() == 1).all()
+
     @pytest.mark.parametrize("level", ["2020-01-{:02d}", "{:.1f}"])
     def test_a_stated_category_is_no_news(self, level, caplog):
         frame = pd.DataFrame({"x": [level.format(i) for i in range(1, 5)] * 20})
@@ -312,7 +319,7 @@ class TestAmountsAsText:
 
 
 def test_levels_that_differ_only_in_case_or_spaces_are_told(caplog):
-    levels = ["Wheat", "wheat ", "Maize", "RAPE SEED", "rapeseed", "Rye"] * 20
+    levels = ["Wheat", "wheat ", "Maize", "RAPE SEED", "rapeseed", "Rye", "none", np.nan] * 15
     Schema.infer(pd.DataFrame({"crop": levels, "town": ["Ulm", "Bonn"] * 60}))
     (told,) = [line for line in caplog.messages if "differ only in case" in line]
     assert "column 'crop'" in told

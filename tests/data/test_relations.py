@@ -69,3 +69,19 @@ def test_huge_and_tiny_numbers_raise_no_warning(shapes, unit):
     frame = shapes.assign(radius=shapes["radius"] * unit, other=shapes["other"] * unit)
     with np.errstate(over="raise", divide="raise", invalid="raise"):
         assert len(functions(Schema.infer(frame).relations)) >= 2
+
+
+@pytest.mark.parametrize(
+    ("computed", "text"),
+    [
+        (lambda rent, income: (100 * rent / income).round(1), "y = 100 * rent / income"),
+        (lambda rent, income: (1.19 * income).round(2), "y = 1.19 income"),
+        (lambda rent, income: (1.8 * rent + 32).round(), "y = 32 + 1.8 rent"),
+    ],
+)
+def test_what_is_rounded_has_the_constants_of_its_definition(computed, text):
+    rng = np.random.default_rng(0)
+    income = pd.Series(2_500 * rng.lognormal(0, 0.4, 3000)).round(2)
+    rent = (rng.uniform(0.2, 0.6, 3000) * income).round(2)
+    frame = pd.DataFrame({"income": income, "rent": rent, "y": computed(rent, income)})
+    assert text in [each.text for each in functions(Schema.infer(frame).relations)]

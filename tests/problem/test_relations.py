@@ -113,6 +113,20 @@ class TestBoundsOfWhatIsForced:
         assert low[beyond, 2].isposinf().all() and high[beyond, 2].isneginf().all()
 
 
+@pytest.mark.parametrize("acted", ["km", "tyres"])
+def test_what_is_rounded_to_tens_is_so_in_answers(acted):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(5, 300, (600, 3)).round(1), columns=["km", "age", "tyres"])
+    frame["age"] /= 20
+    frame["yearly"] = (100 * frame["km"] / frame["age"]).round() * 10
+    schema = Schema.infer(
+        frame, definitions={"yearly": ["km", "age"]}, orders=[], immutable=["age"]
+    )
+    dear = DEAR(lambda rows: np.full(len(rows), 0.9), schema).fit(frame)
+    after = dear.apply(frame.head(80), {acted: 77.0}).counterfactuals
+    assert (after["yearly"] == (100 * after["km"] / after["age"]).round() * 10).all()
+
+
 def test_a_factor_may_become_zero_and_leave_zero():
     frame = pd.DataFrame({"a": [0.0, 3.0], "b": [5.0, 7.0], "y": [0.0, 21.0]}).sample(
         200, replace=True, random_state=0

@@ -12,6 +12,7 @@ from dear_plugin.errors import InputError, SettingError
 from dear_plugin.results.letter import FOLDER, LOOKED_AT, MOST_WORDS
 from dear_plugin.results.stated import advisable, stated
 from tests.labelled import DATA, TEXTS, loan_schema
+from tests.results.lines import line
 
 WORDS = LetterTemplate.of("en")
 LOAN = loan_schema(**TEXTS)
@@ -281,6 +282,11 @@ class TestAmounts:
     def test_old_and_new_have_as_many_decimals(self, old, new, precision, told):
         feature = Feature("a", Kind.NUMERIC, precision=precision)
         assert WORDS._ends(feature, old, new) == told
+
+    def test_a_new_amount_without_the_old_one_has_its_own_decimals(self):
+        feature = Feature("rooms", Kind.NUMERIC, precision=1)
+        usual = line(feature, 4.5, 3.0, "indirect")
+        assert "rooms will usually fall to about 3." in WORDS.write([[usual]], {})
 
     @pytest.mark.parametrize(
         ("unit", "told"),

@@ -20,6 +20,10 @@ ERRORS, FEW_ERRORS, FEW_VALUES = 0.03, 0.005, 12
 # Factors are fractions with the first of these denominators that fits, powers are halves; a
 # logarithm has one of these bases.
 DENOMINATORS, HALVES, BASES = (1, 12, 100), (2,), (np.e, 10.0, 2.0)
+# Constants have as few digits as are within so many errors of a median, or this share of them.
+ERROR, EXACT, DIGITS = 4.0, 1e-9, 16
+# Larger numbers are no multiples of a unit.
+WHOLE = 1e15
 # A rounding error is at most this share of each term.
 COARSE = 0.05
 # Near-functions: the least share of the variance that others explain, and the distinct values.
@@ -138,6 +142,9 @@ def _simple(scale: Scale, weights: Array) -> Iterator[Array]:
     for most in HALVES if scale.kind.log else DENOMINATORS:
         yield np.array([float(Fraction(w).limit_denominator(most)) for w in weights.tolist()])
     if not scale.kind.log and len(weights) == 1:
+        inverse = 1.0 / weights[0]
+        if np.isfinite(inverse) and (w := Fraction(inverse).limit_denominator(DENOMINATORS[-1])):
+            yield np.array([1.0 / float(w)])
         yield weights
 
 
@@ -154,15 +161,38 @@ def _kept(
     for level, rounding in enumerate((0.0, own, own + theirs @ np.abs(weights))):
         usual, middle = np.median(rounding), float(np.median(rest))
         constant = middle if abs(middle) > usual + 1e-5 * t.std() else 0.0
+        constant = _shortest(constant, rest, rounding + noise, is_factor=scale.is_product)
         off = np.abs(rest - constant) > rounding + noise
         if usual <= coarse and is_kept(off, raw[:, [y, *others]]):
             left = rest - constant
             left = raw[:, y] * -np.expm1(-left) if scale.is_product else left
             error = max(np.abs(left[~off]).max(), 0.5 * scale.numbers.units[y] * bool(usual))
             error += 1e-9 * np.abs(raw[:, y]).max()
+            unit = _unit(raw[~off, y], scale.numbers.units[y])
             found = scale.relation(y, others.tolist(), weights, constant)
-            return Fit(replace(found, error=float(error)), float(off.mean()), level == 2)
+            found = replace(found, error=float(error), unit=unit if unit <= 3.0 * error else 0.0)
+            return Fit(found, float(off.mean()), level == 2)
     return None
+
+
+def _unit(values: Array, last: float) -> float:
+    """What numbers, (n,), are multiples of, if that is more than their last decimal; else 0."""
+    steps = np.round(values / last) if last else values[:0]
+    size = np.gcd.reduce(steps.astype(np.int64)) if np.abs(steps).max(initial=0.0) < WHOLE else 1
+    return float(size * last) if size > 1 else 0.0
+
+
+def _shortest(constant: float, rest: Array, most: Array, *, is_factor: bool) -> float:
+    """The constant of the fewest digits that fits residuals, (n,), as well: 100 for 99.994."""
+    error = ERROR * float(np.median(np.abs(rest - constant))) / len(rest) ** 0.5
+    size = float(np.exp(constant)) if is_factor else constant
+    for digits in range(1, DIGITS):
+        short = float(f"{size:.{digits}g}")
+        short = float(np.log(short)) if is_factor else short
+        fits = (np.abs(rest - short) > most).sum() <= (np.abs(rest - constant) > most).sum()
+        if fits and abs(short - constant) <= max(error, EXACT * abs(constant)):
+            return short
+    return constant
 
 
 def fitted(x: Array, t: Array) -> tuple[Array, Array, float]:

@@ -13,6 +13,7 @@ import pandas as pd
 SAMPLE = 1000
 # How dates are written as text: 2026-11-27, 27.11.2026, 11/27/26.
 DATE = r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?([./])\d\d?\2\d{2,4}( .*)?"
+POINTED = r"^\d\d?\."
 # A number without a unit, and what is none of a number.
 BARE, UNITS = r"^[+-]?[\d.,]+$", r"[^\d.,+-]"
 DAYS = '(pd.to_datetime({0}, utc=True) - pd.Timestamp("2000-01-01", tz="UTC")).dt.days'
@@ -58,6 +59,12 @@ def conversion(column: pd.Series) -> tuple[str, str]:
     known = (found for kind, found in CONVERSIONS.items() if isinstance(cell, kind))
     plain = isinstance(cell, int | float | np.number | np.bool_)
     return next(known, ("", "") if plain else OTHERS)
+
+
+def as_days(dates: pd.Series) -> str:
+    """Code that makes days of the text `{0}` of dates, (n,); with points the day comes first."""
+    pointed = bool(dates.str.contains(POINTED).any())
+    return DAYS.replace("utc", "dayfirst=True, utc") if pointed else DAYS
 
 
 def as_numbers(column: pd.Series) -> str:
