@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -60,7 +61,6 @@ class RecourseMethod(Named, Estimator, ABC):
     # Whether several threads may search at once.
     in_threads: bool = True
 
-    @one_thread()
     def fit(self, frame: pd.DataFrame, *, n_jobs: int = 1, progress: bool = True) -> Self:
         """Fit on training rows; a fit that fails or is interrupted changes nothing.
 
@@ -76,16 +76,18 @@ class RecourseMethod(Named, Estimator, ABC):
         """
         count = jobs("n_jobs", n_jobs)
         self.encoder.check_columns(frame)
-        with showing(progress), fitting(count):
-            return self._fit_rows(self.encoder.rows(self._converted(frame)))
+        fitted = copy.copy(self)
+        with one_thread(), showing(progress), fitting(count):
+            fitted._trained = fitted._trained_on(self.encoder.rows(self._converted(frame)))
+        vars(self).update(vars(fitted))
+        return self
 
-    def _fit_rows(self, rows: Tensor) -> Self:
-        """As `fit`, on rows, (n, p)."""
+    def _trained_on(self, rows: Tensor) -> Trained:
+        """What `fit` makes of rows, (n, p)."""
         check_estimator(self.classifier, rows)
         learned: object = self._learn(rows)  # another author's may return itself
         decoders = learned if isinstance(learned, Decoders) else None
-        self._trained = Trained(rows, self.classifier, self._copies, decoders)
-        return self
+        return Trained(rows, self.classifier, self._copies, decoders)
 
     def _converted(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame, (n, p), in the values of the schema; a host may write them in another way."""

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin._validation.settings import require_instance
+from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.results.proposal import Proposal
@@ -83,15 +84,16 @@ class Vetted(RecourseMethod):
         return type(self)(self.method.__sklearn_clone__(), self._params["search"])
 
     def _learn(self, rows: Tensor) -> None:
+        """The method is fitted."""
+
+    def _trained_on(self, rows: Tensor) -> Trained:
         known = self.method._trained
         if known is None or not torch.equal(known.rows, rows):
-            self.method = copy.copy(self.method)._fit_rows(rows)
-
-    def _fit_rows(self, rows: Tensor) -> Self:
-        super()._fit_rows(rows)
+            method = copy.copy(self.method)
+            method._trained = method._trained_on(rows)
+            self.method = method
         # Several vetted methods share what is computed from the training rows.
-        self._trained = self.method._trained
-        return self
+        return self.method.trained
 
     def _propose(self, case: Case) -> Proposal:
         return _Asking(self, case).proposal()
