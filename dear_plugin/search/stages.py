@@ -22,6 +22,9 @@ TRIED = ((6, 8), (32, 32)), ((2, 16), (6, 32))
 # Of the sets of a row that promise no answer, those that are tried all the same; and those where
 # nothing is accepted, if another action is expected to be nearly accepted.
 BEST, NEXT = 2, 6
+# Of so few features all of those are tried: what follows from a sum may differ from what is
+# expected, and decoders of more features take longer than asking the model first.
+FEW = 6
 
 
 class Solver(Protocol):
@@ -115,7 +118,7 @@ class Stages:
         more = (sums.rank < sets) & (sums.place < most)
         wanted = rows[row] & ~tried & more & (sums.promises | (sums.rank < BEST) | nothing)
         unsure = wanted & ~sums.promises & (sums.rank >= BEST)
-        if bool(unsure.any()):
+        if len(self._single) > FEW and bool(unsure.any()):
             wanted[unsure] = self._nearly_accepted(sums.part(unsure), size)
         return wanted
 

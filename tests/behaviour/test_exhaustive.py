@@ -94,7 +94,7 @@ ACT_ON = ("education", "loan_amount", "duration")
 @pytest.mark.parametrize(
     "target", [Target.of_class(c) for c in range(3)] + [Target.of_class(2, 0.9)]
 )
-@pytest.mark.slow
+@pytest.mark.ci
 def test_three_classes(loans, target):
     frame, schema, encoder = loans
     score = 0.5 * frame["savings"] + frame["income"] - 0.4 * frame["loan_amount"]
