@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dear_plugin import errors
 from dear_plugin._version import __version__
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.rule import Rule
+from dear_plugin.data.relations import Rule
 from dear_plugin.data.schema import Feature, Kind, Schema
 from dear_plugin.decoders import Decoder, Transport
 from dear_plugin.evaluation.report import Report
@@ -17,10 +17,9 @@ from dear_plugin.methods.dear import DEAR
 from dear_plugin.models.copies import bootstrap_copies
 from dear_plugin.models.foreign import evaluating, isolated, logits_of
 from dear_plugin.problem.action_sets import ActionSets
-from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints
-from dear_plugin.problem.goals import ClassGoal, RangeGoal
-from dear_plugin.problem.target import Target
+from dear_plugin.problem.feasible import Case
+from dear_plugin.problem.goals import ClassGoal, RangeGoal, Target
 from dear_plugin.results.letter import LetterTemplate
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses

@@ -9,8 +9,8 @@ import pytest
 from tqdm.auto import tqdm
 
 from dear_plugin import DEAR, Schema
-from dear_plugin import _progress as module
-from dear_plugin._progress import Bar, bar, progress
+from dear_plugin import _threads as module
+from dear_plugin._threads import Bar, bar, progress
 from dear_plugin.datasets import load_loan
 
 

@@ -25,8 +25,8 @@ from dear_plugin.benchmark.systems import (
 )
 from dear_plugin.data.schema import Schema
 from dear_plugin.methods.dear import DEAR
-from dear_plugin.results.spread import OF_PEOPLE, around, ends
-from dear_plugin.search.credibility import unseen
+from dear_plugin.results.proposal import OF_PEOPLE, around, ends
+from dear_plugin.search.criteria import unseen
 
 # Draws of each of the rows that are resampled.
 TRAINING, ROWS, RESAMPLED, SOME_DRAWS = 20_000, 10_000, 2_000, 4

@@ -14,12 +14,11 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
-from dear_plugin.data.columns import patch
-from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.encoder import Encoder, patch
 from dear_plugin.data.schema import Schema
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.target import Target
+from dear_plugin.problem.goals import Target
 from dear_plugin.results.recourses import Recourses
 
 Floats: TypeAlias = npt.NDArray[np.float64]

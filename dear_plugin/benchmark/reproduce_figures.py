@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dear_plugin.results.words import ASSOCIATION
+from dear_plugin.results.changes import ASSOCIATION
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure

@@ -33,15 +33,13 @@ from dear_plugin.benchmark.models import FORESTS, forest
 from dear_plugin.benchmark.runner import Option, Spec, grid
 from dear_plugin.benchmark.splits import data_split
 from dear_plugin.benchmark.tables import Row, Table
-from dear_plugin.data.special_values import amounts_of
+from dear_plugin.data.numbers import amounts_of
 from dear_plugin.methods.dear import DEAR
-from dear_plugin.problem.case import Case
+from dear_plugin.problem.feasible import Case
 from dear_plugin.search import Search, SearchProblem
 from dear_plugin.search import table as tried
-from dear_plugin.search.asking import answered
 from dear_plugin.search.criteria import criteria, margins
-from dear_plugin.search.order import places
-from dear_plugin.search.outcomes import direct_cost
+from dear_plugin.search.problem import answered, direct_cost, places
 from dear_plugin.search.table import Actions
 from dear_plugin.search.values import FeatureValues, admitted, singles
 

@@ -1,22 +1,35 @@
-"""Letters: files of rows, a model and training rows in; letters, answers and records out."""
+"""Letters: files of rows, a model and training rows in; letters, answers and records out.
+
+Pages: letters as one page to print, and as a PDF by a browser of this machine.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import os
+import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 import torch
 
-from dear_plugin._progress import bar
+from dear_plugin._threads import bar
 from dear_plugin._version import __version__
-from dear_plugin.command.models import model_of, on_its_columns, wanted_class
-from dear_plugin.command.pages import page, print_page
-from dear_plugin.command.tables import read_cases, read_table
+from dear_plugin.command.files import (
+    model_of,
+    on_its_columns,
+    read_cases,
+    read_table,
+    wanted_class,
+)
 from dear_plugin.data import toml
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError, unknown
@@ -29,7 +42,13 @@ from dear_plugin.results.recourses import Recourses
 
 # Rows that are answered and written at once: an interrupted run continues after them.
 ROWS_AT_ONCE = 50
-RUN, PAGE, PARTS, LETTERS, RECORDS = "run.json", "letters.html", "parts", "letters", "records"
+RUN, LETTERS_PAGE, PARTS, LETTERS, RECORDS = (
+    "run.json",
+    "letters.html",
+    "parts",
+    "letters",
+    "records",
+)
 # The last one of some rows says that they are complete.
 TABLES = ("changes", "kinds", "actions")
 # What a letter says, by the sentence of the template that it then has.
@@ -244,8 +263,8 @@ def _joined(out: Path, starts: Sequence[int]) -> pd.DataFrame:
 def _print(out: Path, cases: Sequence[str], language: str) -> None:
     """The letters as one page, and as a PDF if there is a browser."""
     texts = {c: _file(out / LETTERS, c, ".md").read_text(encoding="utf8") for c in cases}
-    (out / PAGE).write_text(page(texts, "Letters", language), encoding="utf8")
-    print_page(out / PAGE, (out / PAGE).with_suffix(".pdf"))
+    (out / LETTERS_PAGE).write_text(page(texts, "Letters", language), encoding="utf8")
+    print_page(out / LETTERS_PAGE, (out / LETTERS_PAGE).with_suffix(".pdf"))
 
 
 def _in_words(kinds: pd.DataFrame) -> str:
@@ -263,3 +282,52 @@ def _in_words(kinds: pd.DataFrame) -> str:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "msedge")
+# Seconds after which a browser is given up.
+PATIENCE = 120
+
+PAGE = """<!DOCTYPE html>
+<html lang="{language}"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+body {{font-family: Georgia, serif; font-size: 12pt; line-height: 1.5; max-width: 38em;
+  margin: 2em auto; padding: 0 1em}}
+article {{break-after: page; white-space: pre-line; margin-bottom: 4em}}
+@media print {{body {{margin: 0; max-width: none}} article {{margin: 0}}}}
+@page {{margin: 25mm}}
+</style></head><body>{letters}</body></html>
+"""
+
+logger = logging.getLogger(__name__)
+
+
+def page(letters: Mapping[str, str], title: str, language: str) -> str:
+    """A page of letters by the cases, each on a sheet of its own when printed."""
+    articles = (
+        f'<article id="{escape(case)}">{escape(text)}</article>' for case, text in letters.items()
+    )
+    return PAGE.format(language=language, title=escape(title), letters="\n".join(articles))
+
+
+def print_page(path: Path, to: Path) -> bool:
+    """Print a page as a PDF, if there is a browser that can.
+
+    Args:
+        path: of the page.
+        to: the PDF.
+    """
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        logger.info("no PDF: none of %s is installed", ", ".join(BROWSERS))
+        return False
+    root = ["--no-sandbox"] * (getattr(os, "geteuid", lambda: 1)() == 0)
+    with TemporaryDirectory() as profile:
+        command = [browser, "--headless", *root, f"--user-data-dir={profile}"]
+        command += ["--no-pdf-header-footer", f"--print-to-pdf={to}", path.resolve().as_uri()]
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+        except (OSError, subprocess.SubprocessError) as error:
+            logger.warning("no PDF: %s failed: %s", browser, error)
+    return to.exists()

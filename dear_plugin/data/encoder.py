@@ -1,6 +1,22 @@
-"""Encoder: frames in, checked once; rows, (n, p), and encoded columns, (n, d), out, and back."""
+"""Encoder: frames in, checked once; rows, (n, p), and encoded columns, (n, d), out, and back.
+
+Columns: what the columns of the user's frame can hold; new rows into a copy of it.
+
+Layout: features in; rows, (n, p), as encoded columns, (n, d), and back, distances, masks.
+
+*Rows* are float64 in the user's units: a number, 0/1, or the index of a category. Torch models
+take the *encoded* columns, float32: numbers scaled to [0, 1] by the training rows, m columns for a
+feature of m > 2 categories. The scale is here alone: in `scaled` and `expand`. Costs have units of
+their own, in `distance`.
+"""
 
 from __future__ import annotations
+
+import functools
+import logging
+import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -8,12 +24,233 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin._threads import one_thread
-from dear_plugin.data.inference import misfit
-from dear_plugin.data.kinds.cells import Array, Reading
-from dear_plugin.data.layout import Layout
+from dear_plugin._threads import lazy, one_thread
+from dear_plugin.data.feature import Array, Feature, Kind, Reading, ends_of, plain_dtype
+from dear_plugin.data.infer import misfit
+from dear_plugin.data.labels import NEW
+from dear_plugin.data.numbers import Grid, in_steps, known
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError, near
+
+
+class Layout:
+    """What features are in tensors of all of them.
+
+    Args:
+        features: in the order of the encoding.
+
+    Attributes:
+        p: the number of features.
+        d: the number of encoded columns.
+        starts: (p,) the first encoded column of each feature.
+        blocks: (p,) bool, the features of m > 2 categories.
+        labelled: (p,) bool, the features whose row values are positions of labels.
+        feature_of: (d,) the feature that each encoded column belongs to.
+        low: (p,) double, the number that is scaled to 0; 0 for categories.
+        high: (p,) double, the largest observed number, or category.
+        width: (p,) double, the range of a number; 1 for categories, and numbers without one.
+        unit: (p,) double, the change of a number that is a unit of cost; 1 for categories.
+        step: (p,) double, of which actions set multiples; 0 where they set any value.
+        costs: (p,) double, the stated cost of a unit of cost of a feature.
+        missing: (p,) double, the row value of a missing cell; NaN of features that have none.
+        enter: (p,) bool, the features that an action may set to what is missing or special.
+        leave: (p,) bool, the features whose missing or special values an action may change.
+        period: (p,) double, the number of labels in a circle; NaN of features without one.
+        shares: (p,) what a change counts: 0 of an identifier.
+        compared: (d,) bool, the encoded columns of what is no identifier.
+        grid: the decimals of the features.
+        observed: the only values, (l,) ascending, of the features that take no others.
+    """
+
+    def __init__(self, features: Sequence[Feature]) -> None:
+        self.features, self.p = tuple(features), len(features)
+        widths = [f.columns for f in features]
+        self.d = sum(widths)
+        self.starts = tuple(np.cumsum([0, *widths[:-1]]).tolist())
+        self.feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
+        self.enter, self.leave = _each(features, FLAGS, torch.bool)
+        self.blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in features])
+        self.labelled = torch.tensor([bool(f.categories) for f in features])
+        ends = torch.tensor([f.ends for f in features], dtype=torch.float64)
+        self.low, self.high = ends.T.contiguous().unbind()
+        numbers = _each(features, NUMBERS, torch.float64)
+        self.width, self.unit, self.step, self.costs, self.missing = numbers
+        self.period = torch.tensor([float(len(f.circle)) or math.nan for f in features]).double()
+        self._is_round = not bool(self.period.isnan().all())
+        self.shares = torch.tensor([0.0 if f.identifier else 1.0 for f in features])
+        self.compared = self.shares[self.feature_of] > 0.0
+        places = (0 if f.categories else f.precision for f in features)
+        self.grid = Grid.of(places, [f.codes for f in features], self.step.tolist())
+        few = {j: sorted(f.observed) for j, f in enumerate(features) if f.observed}
+        self.observed = {j: torch.tensor(known, dtype=torch.float64) for j, known in few.items()}
+        some = {j: f.special_values for j, f in enumerate(features) if len(f.special_values)}
+        # The row values of codes and missing numbers, and of labels that are missing or not known.
+        self._coded = {j: values for j, values in some.items() if not features[j].categories}
+        self._unknown = {j: values for j, values in some.items() if j not in self._coded}
+
+    @lazy
+    def is_level(self) -> Tensor:
+        """(d,) bool, the columns of numbers' special levels."""
+        first = torch.zeros(self.d, dtype=torch.bool)
+        first[list(self.starts)] = True
+        return ~first & ~self.blocks[self.feature_of]
+
+    @lazy
+    def weights(self) -> Tensor:
+        """(d,) the l1 weight of each encoded column: units of cost; 1/2 for one-hot columns."""
+        own = (torch.where(self.blocks, 0.5, 1.0) * self.shares)[self.feature_of]
+        own[list(self.starts)] *= (self.width / self.unit).float()
+        return own
+
+    @lazy
+    def central(self) -> tuple[Tensor, Tensor]:
+        """(p,) double each, the ends of what actions set, multiples of steps if there are any."""
+        ends = [f.central or f.ends for f in self.features]
+        low, high = torch.tensor(ends, dtype=torch.float64).T
+        steps = in_steps(low, self.step, up=True), in_steps(high, self.step, up=False)
+        least, most = self.grid.inward(*steps)
+        none = least > most
+        return torch.where(none, low, least), torch.where(none, high, most)
+
+    def amounts(self, *rows: Tensor, at: Any = slice(None)) -> Tensor:
+        """(...) bool, the cells that are amounts in all of some rows: no label, missing or code.
+
+        Args:
+            rows: (..., p) each, or shapes that fit that of `at`.
+            at: the features, as an index of (p,).
+        """
+        # Special levels are below all numbers.
+        least = functools.reduce(torch.minimum, rows)
+        amounts: Tensor = ~self.labelled[at].to(least.device) & known(least)
+        return amounts
+
+    def is_new(self, rows: Tensor) -> Tensor:
+        """(..., p) bool, the cells of rows with a category that no training row has."""
+        return (rows >= NEW) & self.labelled.to(rows.device)
+
+    def special(self, rows: Tensor) -> Tensor:
+        """(..., p) bool, the cells of rows that are missing, coded, or not known."""
+        mask: Tensor = ~known(rows)
+        for j, values in self._unknown.items():
+            mask[..., j] = torch.isin(rows[..., j], values.to(rows))
+        return mask
+
+    def keep_special(
+        self, x: Tensor, moved: Tensor, projected: Tensor, acted: Tensor | None = None
+    ) -> Tensor:
+        """Projected rows, (m, c, p), that become or cease to be special only where they may.
+
+        Args:
+            x: (m, p) the factual rows.
+            moved: (m, c, p) the rows before projection.
+            projected: (m, c, p) the rows after a projection that ignores special levels.
+            acted: (m, p) bool, the only features that may change their level; None for all.
+        """
+        if not (self._coded or self._unknown):
+            return projected
+        before, after = self.special(x)[:, None], self.special(moved)
+        allowed = (~before | self.leave) & (~after | self.enter)
+        if acted is not None:
+            allowed &= acted[:, None] | ~(before | after)
+        return torch.where(allowed, torch.where(after, moved, projected), x[:, None])
+
+    def scaled(self, values: Tensor, at: Any = slice(None)) -> Tensor:
+        """Numbers as shares of their ranges, in double; categories and special levels as they are.
+
+        Args:
+            values: (..., p) rows, or a shape that fits that of `at`.
+            at: the features, as an index of (p,).
+        """
+        low, width = (each[at].to(values.device) for each in (self.low, self.width))
+        out = (values - low).div_(width)
+        return torch.where(known(values), out, values) if self._coded else out
+
+    def expand(self, rows: Tensor) -> Tensor:
+        """Rows, (..., p), as encoded columns, (..., d) float32.
+
+        A category that no training row has is none of the categories, all 0, and halfway between
+        the two of a binary feature; of one-hot columns these are as they are.
+        """
+        if not any(feature.has_new for feature in self.features):
+            return self._expand(rows)
+        new = self.is_new(rows)
+        out = self._expand(rows.masked_fill(new, 0.0))
+        for j in new.flatten(0, -2).any(0).nonzero()[:, 0].tolist():
+            feature, start, at = self.features[j], self.starts[j], new[..., j]
+            own = out[..., start : start + feature.columns]
+            own[at] = feature.expand_new(rows[..., j][at]).to(out)
+        return out
+
+    def _expand(self, rows: Tensor) -> Tensor:
+        scaled = self.scaled(rows).float()
+        if self.d == self.p:
+            return scaled
+        plain, columns, blocks, starts = (each.to(rows.device) for each in self._columns)
+        out = scaled.new_zeros(*rows.shape[:-1], self.d)
+        out.index_copy_(-1, columns, scaled.index_select(-1, plain))
+        out.scatter_(-1, starts + rows.index_select(-1, blocks).long(), 1.0)
+        for j, codes in self._coded.items():
+            cell, start = rows[..., j, None], self.starts[j]
+            out[..., start : start + 1].masked_fill_(~known(cell), 0.0)
+            out[..., start + 1 : start + 1 + len(codes)] = cell == codes.to(cell)
+        return out
+
+    @lazy
+    def _columns(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The features that are no blocks, their columns, the blocks, their first columns."""
+        starts = torch.tensor(self.starts)
+        plain, blocks = (~self.blocks).nonzero()[:, 0], self.blocks.nonzero()[:, 0]
+        return plain, starts[plain], blocks, starts[blocks]
+
+    def collapse(self, x: Tensor, like: Tensor) -> Tensor:
+        """Encoded columns, (..., d), as rows, (..., p) double: the argmax category of each block.
+
+        Args:
+            x: the columns.
+            like: (..., p) rows, such as the factual ones. A number whose column is that of such a
+                row is the row's own, bit for bit.
+        """
+        starts = list(self.starts)
+        first, own = x[..., starts], self.expand(like)[..., starts]
+        rows = first.double() * self.width + self.low
+        rows = torch.where((first == own) & known(like), like, rows)
+        for j in self.blocks.nonzero()[:, 0].tolist():
+            start, feature = self.starts[j], self.features[j]
+            rows[..., j] = x[..., start : start + feature.columns].argmax(-1)
+        for j, codes in self._coded.items():
+            largest, level = x[..., starts[j] + 1 : starts[j] + 1 + len(codes)].max(-1)
+            rows[..., j] = torch.where(largest > 0.5, codes[level], rows[..., j])
+        return rows
+
+    def distance(self, a: Tensor, b: Tensor) -> Tensor:
+        """The absolute change of each feature, (..., p), in units of cost.
+
+        A changed category counts 1, or its share of half a circle; a change into or out of a
+        special level counts 1.
+        """
+        unit, shares = (each.to(a.device) for each in (self.unit, self.shares))
+        difference = (a - b).abs_().div_(unit).mul_(shares)
+        if self.d == self.p:
+            return difference
+        discrete = self.blocks.to(a.device)
+        if self._coded or self._unknown:
+            discrete = discrete | self.special(a) | self.special(b)
+        return torch.where(discrete, self.between(a, b) * shares, difference)
+
+    def between(self, a: Tensor, b: Tensor, at: Any = slice(None)) -> Tensor:
+        """(...) double, what changes between labels count: 1, or a share of half a circle.
+
+        Args:
+            a: (..., p) rows, or a shape that fits that of `at`.
+            b: likewise.
+            at: the features, as an index of (p,).
+        """
+        differs = (a != b).double()
+        if not self._is_round:
+            return differs
+        period, gap = self.period[at].to(a.device), (a - b).abs()
+        shorter = torch.minimum(gap, period - gap) / (period / 2.0).floor()
+        return torch.where(torch.maximum(a, b) < period, shorter, differs)
 
 
 class Encoder(Layout):
@@ -145,3 +382,142 @@ class Encoder(Layout):
             raise InputError(complaint)
         if absent := [n for n in self.schema.column_names if n not in frame.columns]:
             raise InputError(f"missing columns: {near(absent, frame.columns)}")
+
+
+logger = logging.getLogger(__name__)
+
+
+def column_limits(schema: Schema, frame: pd.DataFrame) -> tuple[Tensor, Tensor, Grid]:
+    """(p,) the least and greatest value of each feature that the columns of a frame can hold.
+
+    With the decimals of these columns. A dtype that cannot hold all observed values is logged.
+    """
+    held = [ends_of(plain_dtype(frame[f.name].dtype)) for f in schema.columns]
+    both = zip(schema.columns, held, strict=True)
+    if narrow := [f.name for f, (a, b) in both if f.bounds[0] < a or b < f.bounds[1]]:
+        logger.warning(
+            "columns %s have dtypes too narrow for all observed values: candidates are limited to"
+            " values that they can hold",
+            narrow,
+        )
+    own = (f.range_in(frame[f.members[0].name].dtype) for f in schema)
+    low, high, places = zip(*own, strict=True)
+    codes, steps = zip(*((f.codes, f.action_step) for f in schema), strict=True)
+    grid, ends = Grid.of(places, codes, steps), torch.tensor([low, high], dtype=torch.float64)
+    return *grid.inward(*ends), grid
+
+
+def patch(
+    encoder: Encoder,
+    frame: pd.DataFrame,
+    x: Tensor,
+    *,
+    rows: Tensor,
+) -> tuple[pd.DataFrame, Tensor]:
+    """A copy of a frame with new rows written to it, and these rows as read back from it.
+
+    Only changed cells are written. They are read back since a column's dtype may round them,
+    except labels in object columns.
+
+    Args:
+        encoder: the encoder of the rows.
+        frame: the n factual rows in user units.
+        x: (n, p) the factual rows.
+        rows: (n, p) the counterfactual rows.
+    """
+    out, read, own, new = frame.copy(), x.cpu().numpy().copy(), x.cpu().numpy(), rows.cpu().numpy()
+    accepted, plain, changed = np.ones(len(x), dtype=bool), _is_plain_frame(frame), own != new
+    for j in np.flatnonzero(changed.any(0)).tolist():
+        feature, at = encoder.features[j], np.flatnonzero(changed[:, j])
+        _write(out, feature, at, before=own[at, j], after=new[at, j])
+        column = out[feature.members[0].name]
+        if plain and feature.categories and column.dtype == object:
+            read[at, j] = new[at, j]
+            continue
+        reading = feature.read_frame(out, accepted)
+        if reading.complaint and reading.reasons is None:
+            raise InputError(reading.complaint)
+        # Cells that cannot be read are of rows that are not changed.
+        read[:, j] = reading.values
+    still = ~changed.any(1)
+    read[still] = own[still]
+    return out, torch.from_numpy(read)
+
+
+def _write(
+    frame: pd.DataFrame, feature: Feature, at: Array, *, before: Array, after: Array
+) -> None:
+    """Write the values of a feature, (m,), at positions, (m,), of its columns of a frame."""
+    pairs = zip(feature.spread(before).T, feature.spread(after).T, strict=True)
+    for member, (own, new) in zip(feature.members, pairs, strict=True):
+        differs = own != new
+        cells = member.cells_in(new[differs], frame[member.name].dtype)
+        _overwrite(frame, member.name, at[differs], cells)
+
+
+def _is_plain_frame(frame: pd.DataFrame) -> bool:
+    """Whether a frame is a DataFrame itself: a subclass may override access to columns."""
+    return type(frame) is pd.DataFrame
+
+
+def _overwrite(frame: pd.DataFrame, name: str, where: Array, cells: Array) -> None:
+    """Write cells at some positions of a column of a frame, in place; the dtype is kept.
+
+    Raises:
+        InputError: the column's dtype cannot hold them.
+    """
+    column = frame[name]
+    _check_fits(column, cells)
+    plain = _is_plain_frame(frame) and isinstance(column.dtype, np.dtype)
+    if plain and (memory := column.to_numpy()).flags.writeable:
+        memory[where] = cells  # a view of the frame: much faster than setting the column
+    else:
+        frame[name] = _overwritten(column, where, cells)
+
+
+def _overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | Array:
+    """A copy of a column with new cells at some positions, as an array for numpy dtypes."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        new = [c for c in pd.unique(cells) if c not in column.cat.categories and not pd.isna(c)]
+        column = column.cat.add_categories(new) if new else column.copy()
+        codes = column.cat.codes.to_numpy().copy()
+        codes[where] = column.cat.categories.get_indexer(cells)
+        fresh = pd.Categorical.from_codes(codes, dtype=column.dtype)
+        return pd.Series(fresh, index=column.index, name=column.name)
+    values = column.to_numpy(copy=True)
+    values[where] = cells
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind != "O":
+        return values
+    return pd.Series(values, index=column.index, name=column.name, dtype=column.dtype)
+
+
+def _check_fits(column: pd.Series, cells: Array) -> None:
+    """Check that a column can hold cells: numpy would wrap an integer that is too large."""
+    plain = plain_dtype(column.dtype)
+    if plain.kind not in "iuf" or not len(cells):
+        return
+    missing = pd.isna(cells)
+    if missing.any():
+        if isinstance(column.dtype, np.dtype) and plain.kind in "iu":
+            raise InputError(
+                f"column {column.name!r} of dtype {column.dtype} cannot hold a missing value,"
+                ' which an action may set: convert it with .astype("float64")'
+            )
+        cells = cells[~missing]
+    low, high = ends_of(plain)
+    if len(cells) and (cells.min() < low or cells.max() > high):
+        raise InputError(
+            f"column {column.name!r} of dtype {column.dtype} cannot hold"
+            f" {cells.max() if cells.max() > high else cells.min()}, a value of the"
+            " counterfactuals: convert it to a wider dtype"
+        )
+
+
+# Attributes of features that are tensors here.
+FLAGS = "enter_special", "leave_special"
+NUMBERS = ("width", "unit_of_cost", "action_step", "cost", "missing_value")
+
+
+def _each(features: Sequence[Feature], names: Sequence[str], dtype: torch.dtype) -> list[Tensor]:
+    """Attributes of features, (p,) each."""
+    return [torch.tensor([getattr(f, name) for f in features], dtype=dtype) for name in names]

@@ -1,25 +1,186 @@
-"""Feature: the kind, scale and allowed changes of one column of the user's frame."""
+"""Feature: the kind, scale and allowed changes of one column of the user's frame.
+
+Column: what a kind of column does; cells of a frame in, row values out, and back.
+
+Each kind is a subclass of `Feature` in one file of `kinds`, which has these methods.
+
+Remedies: what a column holds that is neither numbers nor text, and what converts it.
+
+Cells: what all kinds share: readings, messages on what cannot be read, columns of a dtype.
+
+Attributes: what each attribute of a feature may be; values in, plain values or an error out.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import decimal
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from enum import StrEnum
+from functools import lru_cache, partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, TypeVarTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import torch
+from torch import Tensor
 
-from dear_plugin._validation.settings import Named, Rule
-from dear_plugin.data.attributes import RULES, Kind, with_infinity
-from dear_plugin.data.column import Column
-from dear_plugin.data.kinds import remedies
-from dear_plugin.data.kinds.cells import Array, Reading, unboxed
-from dear_plugin.errors import SchemaError, SettingError, unknown
+from dear_plugin._validation import Named, Rule, boolean, number, one_of, optional
+from dear_plugin.errors import SchemaError, SettingError, shown, unknown
 
 # The largest usual step as a share of the unit of cost, and rounding errors of it.
 SHARE, ROUNDED = 0.01, 1.0 + 1e-9
+
+
+class Column:
+    """The methods of a kind of column.
+
+    Attributes:
+        limited_by: the arguments of `Constraints` that limit it, the usual one first.
+    """
+
+    limited_by: ClassVar[tuple[str, ...]] = ("categories",)
+
+    @classmethod
+    def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
+        """Whether a feature of a kind, with these other attributes, is of this class."""
+        raise NotImplementedError
+
+    @classmethod
+    def infer(cls, column: pd.Series, special: Special, as_category: bool) -> Self | None:
+        """The feature of a training column, without the user's constraints on changes.
+
+        Args:
+            column: (n,) its cells.
+            special: the values that are no amounts, or not known; None where not stated.
+            as_category: whether numbers are categories, and an order of levels is ignored.
+
+        Returns:
+            The feature; None where the column is of another kind.
+        """
+        raise NotImplementedError
+
+    def read_cells(self, column: pd.Series, accepted: Array | None) -> Reading:
+        """The row values of a column that is not sparse; see `Feature.read`."""
+        raise NotImplementedError
+
+    def spread(self, values: Array) -> Array:
+        """(n, q) the row values of each of its q columns of frames, of its own, (n,)."""
+        return values[:, None]
+
+    def cells(self, values: Array) -> Array:
+        """Row values of any shape as cells."""
+        raise NotImplementedError
+
+    def cells_in(self, values: Array, dtype: Any) -> Array:
+        """Row values, (n,), as cells of a column of a dtype."""
+        return self.cells(values)
+
+    def column(self, values: Array) -> pd.Series | Array:
+        """Row values, (n,), as a column of the feature's dtype, or an array."""
+        raise NotImplementedError
+
+    def range_in(self, dtype: Any) -> tuple[float, float, int | None]:
+        """The least and greatest row value of a column of a dtype, and its decimals.
+
+        By the schema, and as far as the dtype can hold it; None leaves values unrounded.
+        """
+        raise NotImplementedError
+
+    @property
+    def width(self) -> float:
+        """The range that is scaled to [0, 1]; 1 for constants and categories."""
+        return 1.0
+
+    @property
+    def action_step(self) -> float:
+        """The step of actions on it; 0 where there is none: any value, or the observed ones."""
+        return 0.0
+
+    @property
+    def codes(self) -> tuple[float, ...]:
+        """The numbers inside of its range that are no amounts."""
+        return ()
+
+    @property
+    def circle(self) -> tuple[Hashable, ...]:
+        """The labels at its first row values that go around; () where none do."""
+        return ()
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is 0 or 1: as two values, words of a host, or a number of two values."""
+        return False
+
+    def is_one(self, column: pd.Series) -> Array:
+        """(n,) bool, the cells of a flag, (n,), that are 1."""
+        return np.asarray((column == self.cells(np.ones(1))[0]).to_numpy(dtype=bool))
+
+    def place(self, cell: Any) -> Any:
+        """The row value of a number or label.
+
+        A code of a number, whose row value is another, and what it cannot read are returned as
+        they are; by labels without an order, what is none of them as NaN.
+        """
+        return cell
+
+    def is_amount(self, cell: Any) -> bool:
+        """Whether a cell is a number, and neither a code nor missing."""
+        return False
+
+    def coarser(self, values: Tensor, how: Callable[[Tensor], Tensor]) -> Tensor:
+        """Row values, (n,), as a function makes fewer of them or groups; labels as they are."""
+        return values
+
+    def either(self, amounts: Callable[[*Ts], T], labels: Callable[[*Ts], T], *args: *Ts) -> T:
+        """What a function makes of arguments: the first one of numbers, the second of labels."""
+        return labels(*args)
+
+    def with_central(self, column: pd.Series, share: float) -> Self:
+        """A feature with the central range of its training column, (n,), and its unit of cost.
+
+        Args:
+            column: its training cells.
+            share: the share of the values, without special ones, that are central.
+        """
+        return self
+
+    def values(self, column: Tensor) -> Tensor:
+        """(l,) ascending, the row values that an action may set, given training ones, (n,)."""
+        raise NotImplementedError
+
+    @property
+    def special_values(self) -> Tensor:
+        """(l,) double, the row values of codes, what is not known and, last, what is missing."""
+        raise NotImplementedError
+
+    @property
+    def label_values(self) -> Tensor:
+        """(l,) double, the row values that are no amounts and that an action may set or leave."""
+        raise NotImplementedError
+
+    def changes(self, before: Tensor, after: Tensor) -> Tensor:
+        """(m, 2) int64, the label before and after, (m,); of amounts -2 the less, -1 the more."""
+        raise NotImplementedError
+
+    @property
+    def columns(self) -> int:
+        """The number of its encoded columns."""
+        return 1
+
+    @property
+    def has_new(self) -> bool:
+        """Whether it has read a label that no training row has."""
+        return False
+
+    def expand_new(self, values: Tensor) -> Tensor:
+        """(n, columns) the encoded columns of such labels, (n,)."""
+        return torch.zeros(len(values), self.columns)
 
 
 @dataclass(frozen=True)
@@ -247,7 +408,7 @@ class Feature(Named, Column):
             accepted: (n,) bool, the rows that may have a label that no training row has.
         """
         if isinstance(column.dtype, pd.SparseDtype):
-            return Reading(np.empty(0), remedies.complaint(self.name, column))
+            return Reading(np.empty(0), complaint(self.name, column))
         return self.read_cells(column, accepted)
 
     def typed(self, cells: Array) -> pd.Series | Array:
@@ -298,3 +459,335 @@ class Feature(Named, Column):
         limits = None if ends is None else with_infinity(*ends)
         dummies = tuple(map(cls.from_dict, values["dummies"]))
         return cls(**{**values, "limits": limits, "dummies": dummies})
+
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+# The values that are no amounts, or not known; None where they are not stated.
+Special = tuple[Any, ...] | None
+
+
+# Cells of text that are looked at.
+SAMPLE = 1000
+# How dates are written as text: 2026-11-27, 27.11.2026, 11/27/26.
+DATE = r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?([./])\d\d?\2\d{2,4}( .*)?"
+POINTED = r"^\d\d?\."
+# A number without a unit, and what is none of a number.
+BARE, UNITS = r"^[+-]?[\d.,]+$", r"[^\d.,+-]"
+DAYS = '(pd.to_datetime({0}, utc=True) - pd.Timestamp("2000-01-01", tz="UTC")).dt.days'
+# By the type of its cells, what a column holds, and what makes numbers or text of it.
+CONVERSIONS: dict[type, tuple[str, str]] = {
+    datetime.date: ("dates", DAYS),
+    datetime.timedelta: ("durations", "pd.to_timedelta({0}).dt.total_seconds() / 86400"),
+    pd.Period: (
+        "periods",
+        '(pd.PeriodIndex({0}).to_timestamp() - pd.Timestamp("2000-01-01")).days',
+    ),
+    pd.Interval: ("intervals", "pd.IntervalIndex({0}).mid.astype(float)"),
+    bytes: ("bytes", "{0}.map(bytes.decode, na_action='ignore')"),
+    decimal.Decimal: ("decimals", "{0}.astype(float)"),
+    complex: ("complex numbers, which have no order", "{0}.abs()"),
+    str: ("", ""),
+}
+OTHERS = "values that are neither text nor numbers", "{0}.map(str)"
+
+
+def complaint(name: str, column: pd.Series) -> str:
+    """The error message on a column of no kind, (n,), with what makes it one; "" for others."""
+    what, code = conversion(column)
+    return what and f"column {name!r} holds {what} ({column.dtype}): {line(name, code)}"
+
+
+def line(name: str, code: str) -> str:
+    """The line that converts a column, by the code for `{0}`."""
+    cells = f"frame[{name!r}]"
+    return f"{cells} = {code.format(cells)}"
+
+
+def conversion(column: pd.Series) -> tuple[str, str]:
+    """What a column of no kind holds, and code that converts `{0}`; "" for numbers and text."""
+    dtype: Any = column.dtype
+    if isinstance(dtype, pd.SparseDtype):
+        return "sparse cells", "{0}.sparse.to_dense()"
+    if str(dtype).startswith("dictionary"):
+        return "an Arrow dictionary", '{0}.astype(object).astype("category")'
+    if isinstance(dtype, np.dtype) and dtype.kind in "iufb":  # much faster than a look at cells
+        return "", ""
+    cell = next(iter(column.dropna().head(1).tolist()), "")
+    known = (found for kind, found in CONVERSIONS.items() if isinstance(cell, kind))
+    plain = isinstance(cell, int | float | np.number | np.bool_)
+    return next(known, ("", "") if plain else OTHERS)
+
+
+def as_days(dates: pd.Series) -> str:
+    """Code that makes days of the text `{0}` of dates, (n,); with points the day comes first."""
+    pointed = bool(dates.str.contains(POINTED).any())
+    return DAYS.replace("utc", "dayfirst=True, utc") if pointed else DAYS
+
+
+def as_numbers(column: pd.Series) -> str:
+    """Code that makes numbers of the text `{0}` of a column, (n,), and what becomes of others."""
+    known, text = column.dropna().astype(str), "{0}"
+    if not known.str.contains(BARE).any():
+        known, text = (
+            known.str.replace(UNITS, "", regex=True),
+            f'{{0}}.str.replace(r"{UNITS}", "", regex=True)',
+        )
+    comma = _comma(known.head(SAMPLE))
+    text += f'.str.replace(",", "{comma}")' * bool(known.str.contains(",").any())
+    others = known.index[pd.to_numeric(known.str.replace(",", comma), errors="coerce").isna()]
+    if not len(others):
+        return f"pd.to_numeric({text})"
+    where = f"in {len(others)} rows, first {others[:1].tolist()}"
+    return f'pd.to_numeric({text}, errors="coerce")  # text that is no number {where}, gets lost'
+
+
+def parsed(column: pd.Series) -> pd.Series:
+    """The numbers of some text of a column, as `as_numbers` reads them, NaN for other text."""
+    text = column.dropna().astype(str).head(SAMPLE)
+    return pd.to_numeric(text.str.replace(",", _comma(text)), errors="coerce")
+
+
+def are_dates(column: pd.Series) -> bool:
+    """Whether all of some text of a column is dates."""
+    text = column.dropna().astype(str).head(SAMPLE)
+    return bool(len(text) and text.str.fullmatch(DATE).all())
+
+
+def _comma(text: pd.Series) -> str:
+    """What the commas of text become: nothing where all are between thousands, else a point."""
+    commas = text[text.str.contains(",")]
+    return "" if commas.str.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?").all() else "."
+
+
+# How many values an error names, and how much of each.
+MOST, MOST_LETTERS = 5, 60
+
+Array = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+Reasons = Iterator[tuple[int, str]]
+
+
+class Reading(NamedTuple):
+    """One column as row values.
+
+    Attributes:
+        values: (n,) row values; undefined in unreadable cells, and in unreadable columns.
+        complaint: the error message; "" if all cells are readable.
+        reasons: makes the position of each unreadable cell, and what is wrong with it; None if the
+            whole column is unreadable.
+    """
+
+    values: Array
+    complaint: str = ""
+    reasons: Callable[[], Reasons] | None = None
+
+    @classmethod
+    def of(
+        cls, values: Array, complaint: str, column: pd.Series, bad: Array, expected: str
+    ) -> Self:
+        """The reading of a column, (n,), of which those in `bad`, (n,) bool, are unreadable."""
+        return cls(np.where(bad, 0, values), complaint, partial(_reasons, column, bad, expected))
+
+
+def _reasons(column: pd.Series, bad: Array, expected: str) -> Reasons:
+    """The position of each bad cell of a column, (n,), and what is wrong with it."""
+    where = np.flatnonzero(bad)
+    for i, cell in zip(where.tolist(), column.iloc[where].astype(object), strict=True):
+        got = "a missing value" if pd.isna(cell) is True else named([repr(cell)])[1:-1]
+        yield i, f"column {column.name!r} has {got}, expected {expected}"
+
+
+def named(texts: Iterable[str]) -> str:
+    """Up to five texts of up to sixty characters in brackets, and how many more there are."""
+    every = list(texts)
+    shown = [x if len(x) <= MOST_LETTERS else f"{x[: MOST_LETTERS - 3]}..." for x in every[:MOST]]
+    more = f", ... ({len(every) - MOST} more)" if len(every) > MOST else ""
+    return f"[{', '.join(shown)}{more}]"
+
+
+def missing_of(column: pd.Series) -> Literal["", "nan", "none"]:
+    """How the missing values of a column are written."""
+    missing = column.isna()
+    if not missing.any():
+        return ""
+    none = column.dtype == object and column[missing].iloc[0] is None
+    return "none" if none else "nan"
+
+
+def is_numeric(dtype: Any) -> bool:
+    """Whether a dtype is one of numbers; booleans are none."""
+    if isinstance(dtype, np.dtype):  # much faster than pandas' own test
+        return dtype.kind in "iuf"
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+
+
+def plain_dtype(dtype: Any) -> np.dtype[Any]:
+    """The numpy dtype of a pandas or Arrow dtype; that of objects if there is none."""
+    own = getattr(dtype, "numpy_dtype", dtype)
+    return own if isinstance(own, np.dtype) else np.dtype(object)
+
+
+@lru_cache(maxsize=32)
+def ends_of(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The least and greatest float that a dtype can hold; infinite if it is none of numbers."""
+    if dtype.kind not in "iuf":
+        return -math.inf, math.inf
+    info = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    low, high = float(info.min), float(info.max)
+    # The greatest 64-bit integer is not a float64; the next float above it would overflow.
+    return low, high if dtype.kind == "f" or int(high) <= info.max else math.nextafter(high, 0.0)
+
+
+def unboxed(column: pd.Series) -> pd.Series:
+    """A column whose numbers, held as objects as a row of a frame does, are numbers again."""
+    if column.dtype != object:
+        return column
+    cells = column.to_numpy(copy=True)
+    cells[column.isna().to_numpy()] = np.nan
+    return pd.Series(cells, index=column.index, name=column.name).infer_objects()
+
+
+class Kind(StrEnum):
+    """The kind of a feature, which determines its encoded columns.
+
+    Example:
+        >>> from dear_plugin import Kind, Schema
+        >>> from dear_plugin.datasets import load_loan
+        >>> schema = Schema.infer(load_loan(200).frame, target="approved", immutable=["gender"])
+        >>> [feature.name for feature in schema if feature.kind is Kind.BINARY]
+        ['gender']
+    """
+
+    NUMERIC = "numeric"
+    BINARY = "binary"
+    CATEGORICAL = "categorical"
+
+
+# The largest precision, in absolute value: 10**99 and 10**-99 are finite, nonzero floats.
+MOST_DECIMALS = 99
+
+
+def converted(expected: str, convert: Callable[[Any], Any]) -> Rule:
+    """A rule that converts a value; `expected` describes valid values in the error."""
+
+    def _rule(name: str, value: Any) -> Any:
+        try:
+            return convert(value)
+        except (TypeError, ValueError, OverflowError, ImportError) as error:
+            raise SettingError(f"{name} must be {expected}, got {shown(value)}") from error
+
+    return _rule
+
+
+def _positive(value: Any) -> float:
+    """A number above 0, of which sums are finite in single precision."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1e30:
+        raise ValueError
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return str(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(map(_text, value))
+
+
+def _whole(most: int) -> Callable[[Any], int]:
+    """An integer of at most this absolute value."""
+
+    def _convert(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, Integral) or abs(int(value)) > most:
+            raise ValueError
+        return int(value)
+
+    return _convert
+
+
+def _pair(value: Any) -> tuple[float, float]:
+    """Two numbers (low, high), low <= high."""
+    low, high = value
+    if isinstance(low, Real) and isinstance(high, Real) and low <= high:
+        return float(low), float(high)
+    raise ValueError
+
+
+def _finite(value: Any) -> tuple[float, float]:
+    pair = _pair(value)
+    if all(map(math.isfinite, pair)):
+        return pair
+    raise ValueError
+
+
+def _labels(value: Any) -> tuple[Hashable, ...]:
+    """Distinct categories that JSON can hold; None is the missing level."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise TypeError
+    labels = tuple(c.item() if isinstance(c, np.generic) else c for c in value)
+    unsupported = any(not isinstance(c, str | int | float | None) for c in labels)
+    if unsupported or len(set(labels)) < len(labels):
+        raise TypeError
+    if not all(c is None or isinstance(c, str | int) or math.isfinite(c) for c in labels):
+        raise ValueError
+    return labels
+
+
+def _codes(value: Any) -> tuple[float, ...]:
+    """Distinct finite numbers."""
+    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
+        raise TypeError
+    codes = tuple(float(v) for v in value)
+    if len(set(codes)) < len(codes) or not all(map(math.isfinite, codes)):
+        raise ValueError
+    return codes
+
+
+def _dtype(value: Any) -> str:
+    if isinstance(pd.api.types.pandas_dtype(_text(value)), pd.SparseDtype):
+        raise TypeError
+    return str(value)
+
+
+def with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
+    """A range with None as infinity."""
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+LABELS = converted("a tuple of distinct strings and finite numbers", _labels)
+CODES = converted("a tuple of distinct finite numbers", _codes)
+COST = converted("a finite number above 0 (and below 1e30)", _positive)
+ENDS = converted("two finite numbers (low, high), low <= high", _finite)
+RULES: dict[str, Rule] = {
+    "name": converted("a string", _text),
+    "kind": converted(f"one of {[str(kind) for kind in Kind]}", Kind),
+    "bounds": ENDS,
+    "categories": LABELS,
+    "precision": optional(converted("a number of decimals, or None", _whole(MOST_DECIMALS))),
+    "dtype": converted("the name of a pandas dtype that is not sparse", _dtype),
+    "immutable": boolean,
+    "direction": converted("-1, 0 or 1", _whole(1)),
+    "limits": optional(converted("None or two numbers (low, high), low <= high", _pair)),
+    "levels": LABELS,
+    "stored": LABELS,
+    "ordered": boolean,
+    "special": LABELS,
+    "excluded": LABELS,
+    "observed": CODES,
+    "missing": one_of("", "nan", "none"),
+    "enter_special": boolean,
+    "leave_special": boolean,
+    "actionable": boolean,
+    "identifier": boolean,
+    "label": converted("a text", _text),
+    "level_labels": converted("a tuple of texts", _texts),
+    "unit": converted("a text", _text),
+    "central": optional(ENDS),
+    "scale": number(),
+    "step": optional(number()),
+    "cost": COST,
+    "cyclic": boolean,
+}

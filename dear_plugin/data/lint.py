@@ -2,6 +2,13 @@
 
 What is concluded is logged as INFO; a warning names the argument that answers it. Warnings by
 names change no result: `logging.getLogger("dear_plugin.data.lint.names")` switches them off.
+
+Given: the arguments of `Schema.infer` that name features in; what they say of each out.
+
+Identifiers: columns that say which row it is; columns in, what makes them identifiers out.
+
+By values: nearly all are distinct, far more than amounts of the same range would be. By its name
+alone it is not certain, and the log asks.
 """
 
 from __future__ import annotations
@@ -10,20 +17,17 @@ import dataclasses
 import logging
 import math
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from dear_plugin.data import identifiers
-from dear_plugin.data.codes import MOST_CODES, gross, suspected_codes
-from dear_plugin.data.feature import Feature
-from dear_plugin.data.given import Given
-from dear_plugin.data.kinds.cells import Array
-from dear_plugin.data.kinds.labels import not_known
-from dear_plugin.data.kinds.remedies import are_dates, as_days, as_numbers, line, parsed
-from dear_plugin.data.scales import words_in_order
-from dear_plugin.errors import argument
+from dear_plugin.data.feature import Array, Feature, are_dates, as_days, as_numbers, line, parsed
+from dear_plugin.data.labels import not_known, words_in_order
+from dear_plugin.data.numbers import MOST_CODES, gross, suspected_codes
+from dear_plugin.errors import SchemaError, argument, shown, unknown
 
 # A category is not acted on by default if it has more than MANY_LEVELS levels, or more than
 # SOME_LEVELS and fewer rows per level than ROWS_A_LEVEL.
@@ -91,14 +95,14 @@ def _with_identifier(column: pd.Series, feature: Feature, given: Given) -> Featu
     if not is_stated:
         if feature.ranked or given.says_what(name):
             return feature
-        found = identifiers.evidence(column, name, not feature.choices)
+        found = evidence(column, name, not feature.choices)
         if not found:
             return feature
         _tell_of_identifier(column, feature, found)
     return dataclasses.replace(feature, identifier=True, immutable=True, actionable=False)
 
 
-def _tell_of_identifier(column: pd.Series, feature: Feature, found: identifiers.Evidence) -> None:
+def _tell_of_identifier(column: pd.Series, feature: Feature, found: Evidence) -> None:
     """Warn of an identifier by its values or its name."""
     name, other = feature.name, "categorical" if feature.choices else "numeric"
     by_values = found == "values"
@@ -283,3 +287,184 @@ def says(name: str, reason: str) -> bool:
     """Whether a name, in camelCase, snake_case and the like, has words of a reason of `NAMES`."""
     words = "_".join(["", *WORD.findall(name), ""]).lower()
     return bool(re.search(NAMES[reason], words))
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str)
+
+
+def _is_pair(value: Any) -> bool:
+    return _is_list(value) and len([*value]) == 2
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: Any) -> bool:
+    return all(map(_is_text, value.values() if isinstance(value, Mapping) else [value]))
+
+
+class Argument(NamedTuple):
+    """What an argument of `Schema.infer` says of features.
+
+    Attributes:
+        key: what a file of `Schema.to_toml` calls it in the table of a feature.
+        value: of the key, where it is a list of features; None where it is `{feature: value}`.
+        expected: what each value of these must be.
+        fits: whether a value is one.
+        of_whole: whether it may also name a feature of several columns.
+        says_what: whether it says what a column is, which then is no identifier.
+    """
+
+    key: str
+    value: str | bool | None = None
+    expected: str = ""
+    fits: Callable[[Any], bool] = lambda _: True
+    of_whole: bool = False
+    says_what: bool = False
+
+
+LEVELS = "a list of levels, the least first"
+ARGUMENTS = {
+    "immutable": Argument("immutable", True, of_whole=True),
+    "increasing": Argument("direction", "increasing", says_what=True),
+    "decreasing": Argument("direction", "decreasing", says_what=True),
+    "categorical": Argument("kind", "category", says_what=True),
+    "numeric": Argument("kind", "number", says_what=True),
+    "identifiers": Argument("identifier", True),
+    "ranges": Argument("range", None, "(low, high)", _is_pair, says_what=True),
+    "special": Argument("special", None, "a list of values", _is_list),
+    "ordered": Argument("ordered", None, LEVELS, _is_list, says_what=True),
+    "excluded": Argument("excluded", None, "a list of levels", _is_list, of_whole=True),
+    "units": Argument("unit", None, "a text", _is_text, says_what=True),
+    "labels": Argument("label", None, "a text or {level: text}", _are_texts, of_whole=True),
+    "costs": Argument("cost", of_whole=True),
+    "steps": Argument("step"),
+    "cyclic": Argument("cyclic", says_what=True),
+}
+CONTRARY = (
+    *(("categorical", "numeric"), ("identifiers", "numeric"), ("increasing", "decreasing")),
+    *(("cyclic", "numeric"), ("cyclic", "ordered")),
+)
+
+
+class Given:
+    """What a user says of features.
+
+    Args:
+        given: the arguments; None for what is not given.
+
+    Raises:
+        SchemaError: one that is no list of features, or not `{feature: value}`.
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._given: dict[str, Any] = {name: _plain(name, given.get(name)) for name in ARGUMENTS}
+
+    def names(self, what: str) -> tuple[str, ...]:
+        """The features that an argument names."""
+        return tuple(self._given[what])
+
+    def of(self, what: str, name: str, default: Any = None) -> Any:
+        """What an argument says of a feature; the default where it says nothing."""
+        return self._given[what].get(name, default)
+
+    def says_what(self, name: str) -> bool:
+        """Whether it says what a column is."""
+        return any(name in self._given[what] for what, each in ARGUMENTS.items() if each.says_what)
+
+    def apart(self, columns: Sequence[str]) -> tuple[Given, Given]:
+        """What is said of columns, and of features of several columns; all, if it is wrong."""
+        own, whole = dict(self._given), dict[str, Any]()
+        for what, some in self._given.items():
+            if ARGUMENTS[what].of_whole:
+                own[what], whole[what] = (_part(some, columns, inside) for inside in (True, False))
+        found = Given(own)
+        return (self, Given({})) if found.complaint(columns) else (found, Given(whole))
+
+    def check(self, known: Sequence[str]) -> None:
+        """Raise an error unless it says what features with these names can have.
+
+        Raises:
+            SchemaError: all that is wrong with names and values at once.
+        """
+        if complaint := self.complaint(known):
+            raise SchemaError(complaint)
+
+    def complaint(self, known: Sequence[str]) -> str:
+        """What is wrong for features with these names; "" for nothing."""
+        absent = {what: [n for n in some if n not in known] for what, some in self._given.items()}
+        where = ", ".join(argument(what) for what, some in absent.items() if some)
+        every = dict.fromkeys(name for some in absent.values() for name in some)
+        wrong = [f"{where}: {unknown('features', every, known)}"] if where else []
+        wrong += [
+            f"{what}[{name!r}] must be {each.expected}, got {shown(value)}"
+            for what, each in ARGUMENTS.items()
+            if each.value is None
+            for name, value in self._given[what].items()
+            if not each.fits(value)
+        ]
+        pairs = ((each, {*self.names(each[0])} & {*self.names(each[1])}) for each in CONTRARY)
+        wrong += [f"both {' and '.join(each)}: {sorted(both)}" for each, both in pairs if both]
+        return "; ".join(wrong)
+
+
+def _plain(what: str, given: Any) -> Any:
+    """A mapping, or a list as a tuple."""
+    if ARGUMENTS[what].value is None:
+        if given is not None and not isinstance(given, Mapping):
+            raise SchemaError(f"{what} must be {{feature: ...}}, got {shown(given)}")
+        return given or {}
+    if given is not None and not _is_list(given):
+        raise SchemaError(f"{argument(what)} must be a list of features, got {shown(given)}")
+    return () if given is None else tuple(given)
+
+
+def _part(some: Any, columns: Sequence[str], inside: bool) -> Any:
+    """What is said of names that are columns, or that are none."""
+    kept = [name for name in some if (name in columns) == inside]
+    return {name: some[name] for name in kept} if isinstance(some, Mapping) else kept
+
+
+# Words of names, and endings: "customerId", "zip", "flight_no", "job_code".
+NAMED = re.compile(
+    r"(?<![a-z])(ids?|identifier|uuid|guid|ssn|zip|zipcode|postcode|case|flight|tailnum|barcode)"
+    r"(?![a-z])|fips$|.(num|number|code|_no|_nr)$"
+    r"|(school|child|person|stud\w*|dist|sch|county|p|user|cust\w*|firm)id$"
+)
+# The least rows; with a name, the least distinct values, or half the rows.
+FEWEST, DISTINCT = 20, 30
+# By values, in so many rows: text with this share of distinct values; whole numbers with this
+# share of ties, and this one of the ties that chance would give.
+ROWS, TEXT, TIES, BY_CHANCE = 50, 0.4, 0.03, 0.1
+# Sparse numbers, where chance gives no ties: all of so many digits, and few of them round.
+DIGITS, ROUND = 6, 0.25
+
+Evidence = Literal["", "name", "values"]
+
+
+def evidence(column: pd.Series, name: str, of_numbers: bool) -> Evidence:
+    """What makes a column, (n,), an identifier: its values, its name alone, or "" for nothing."""
+    known = column.dropna()
+    n, distinct = len(known), known.nunique()
+    if n < FEWEST:
+        return ""
+    by_values = n >= ROWS and distinct >= TEXT * n
+    if of_numbers:
+        values = known.to_numpy(dtype=np.float64)
+        if (values % 1 != 0).any():
+            return ""
+        by_values = n >= ROWS and n - distinct <= TIES * n and _is_no_amount(values, n - distinct)
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    by_name = bool(NAMED.search(words)) and distinct >= min(DISTINCT, n / 2)
+    return "values" if by_values else "name" if by_name else ""
+
+
+def _is_no_amount(values: npt.NDArray[Any], ties: int) -> bool:
+    """Whether whole numbers, (n,), have fewer ties than amounts would have, or are sparse."""
+    n, low, high = len(values), values.min(), values.max()
+    expected = n * (n - 1) / 2.0 / (high - low + 1.0)
+    digits = {len(f"{abs(end):.0f}") for end in (low, high)}
+    is_sparse = len(digits) == 1 and min(digits) >= DIGITS and (values % 10 == 0).mean() < ROUND
+    return bool(expected * BY_CHANCE >= max(ties, 1.0) or is_sparse)

@@ -1,30 +1,44 @@
-"""Schema: the features of a frame, inferred from training rows, and their constraints."""
+"""Schema: the features of a frame, inferred from training rows, and their constraints.
+
+Exclusion: a kind of advice in; the argument of `Schema.infer` that excludes it out.
+
+Aliases: other frames of the same table in; the schema by which they are read and written out.
+
+A host may write 1, 1.0 or True where the training rows have "1" or "True". Row values are the
+same, so that what was fitted holds for such frames, too.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
-from dear_plugin.data import graph, summary, toml
-from dear_plugin.data import tiers as in_tiers
-from dear_plugin.data.aliases import as_written, renamed
-from dear_plugin.data.attributes import Kind
-from dear_plugin.data.causal_order import CausalOrder
-from dear_plugin.data.exclusion import without
-from dear_plugin.data.feature import Feature
-from dear_plugin.data.inferred import Inferred
-from dear_plugin.data.kinds import dummies
-from dear_plugin.data.relations import Lookup, Relation, checked, from_dict
-from dear_plugin.data.rule import Condition, Rule, check_rules
-from dear_plugin.data.tiers import Tiers
+from dear_plugin._threads import lazy
+from dear_plugin.data import (
+    dummies,
+    toml,
+)
+from dear_plugin.data.causes import CausalOrder, Causes, Tiers, checked_causes, checked_tiers
+from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.infer import Inferred
+from dear_plugin.data.relations import (
+    Condition,
+    Lookup,
+    Relation,
+    Rule,
+    check_rules,
+    checked,
+    from_dict,
+)
+from dear_plugin.data.toml import as_table, in_a_line
 from dear_plugin.errors import DearError, SchemaError, unknown
 
 __all__ = ["Feature", "Kind", "Schema"]
@@ -59,7 +73,7 @@ class Schema(Inferred):
     relations: tuple[Relation | Lookup, ...] = ()
     rules: tuple[Rule | Condition, ...] = ()
     tiers: Tiers = ()
-    causes: graph.Causes = ()
+    causes: Causes = ()
     column_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -68,8 +82,8 @@ class Schema(Inferred):
         check_rules(self.rules, self.names)
         if twice := {n for n in self.names if self.names.count(n) > 1}:
             raise SchemaError(f"duplicate feature names: {sorted(twice)}; rename them")
-        tiers = in_tiers.checked(self.tiers, self._owners, self.target)
-        edges = graph.checked(self.causes, self._owners, self.relations, self.target)
+        tiers = checked_tiers(self.tiers, self._owners, self.target)
+        edges = checked_causes(self.causes, self._owners, self.relations, self.target)
         if tiers and edges:
             raise SchemaError("both tiers and causes are given: state the order by one of them")
         names = [column.name for f in self.features for column in f.members]
@@ -82,11 +96,11 @@ class Schema(Inferred):
     def __repr__(self) -> str:
         """The features in a line; a notebook shows them as a table."""
         order = self.tiers, self.causes
-        return f"Schema({summary.in_a_line(self.features, *order, self.relations)})"
+        return f"Schema({in_a_line(self.features, *order, self.relations)})"
 
     def _repr_html_(self) -> str:
         """The features as a table, for notebooks."""
-        return summary.as_table(self.features, self.tiers, self.causes)
+        return as_table(self.features, self.tiers, self.causes)
 
     def __iter__(self) -> Iterator[Feature]:
         """The features in frame order."""
@@ -284,3 +298,135 @@ class Schema(Inferred):
         relations = tuple(map(from_dict, values.get("relations", ())))
         order = values["tiers"], values["causes"], tuple(values["column_names"])
         return cls(features, values["target"], relations, tuple(rules), *order)
+
+
+# What `change` says of a number.
+UP, DOWN = "up", "down"
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """An argument of `Schema.infer` for one feature.
+
+    Attributes:
+        name: the feature.
+        argument: its name; "excluded" names a level that nothing changes to.
+        level: the level.
+    """
+
+    name: str
+    argument: Literal["increasing", "decreasing", "immutable", "excluded"]
+    level: Hashable = None
+
+    @classmethod
+    def of(cls, feature: Feature, change: str, new: Hashable) -> Exclusion:
+        """What excludes a change of a feature.
+
+        A number or two-valued feature may go the other way only, and is immutable if it may not
+        go there either; of more categories, nothing changes to the new one.
+
+        Args:
+            feature: as it is.
+            change: "up", "down", or anything else.
+            new: the new value, of a category.
+        """
+        if feature.dummies:
+            column = feature.dummies[feature.categories.index(str(new))]
+            return cls(column.name, "decreasing", new)
+        if feature.kind is Kind.CATEGORICAL:
+            return cls(feature.name, "excluded", new)
+        rises = change == UP
+        if feature.kind is Kind.BINARY:
+            rises = new == feature.categories[-1]
+        elif change not in (UP, DOWN):
+            return cls(feature.name, "immutable")
+        if feature.direction == (1 if rises else -1):
+            return cls(feature.name, "immutable")
+        return cls(feature.name, "decreasing" if rises else "increasing")
+
+    def __str__(self) -> str:
+        """The argument as it is written."""
+        if self.argument == "excluded":
+            return f"excluded={{{self.name!r}: [{self.level!r}]}}"
+        return f"{self.argument}=[{self.name!r}]"
+
+    def applied(self, feature: Feature) -> Feature:
+        """The feature with the argument."""
+        if self.argument == "immutable":
+            return dataclasses.replace(feature, immutable=True)
+        if self.argument == "excluded" or feature.dummies:
+            kept = [each for each in feature.excluded if each != self.level]
+            dummies = tuple(
+                dataclasses.replace(each, direction=-1) if each.name == self.name else each
+                for each in feature.dummies
+            )
+            return dataclasses.replace(feature, excluded=(*kept, self.level), dummies=dummies)
+        direction = 1 if self.argument == "increasing" else -1
+        return dataclasses.replace(feature, direction=direction)
+
+
+def without(features: Sequence[Feature], kinds: Any) -> tuple[Feature, ...]:
+    """Features that exclude kinds of advice, one after another: see `Schema.excluding`.
+
+    Raises:
+        SchemaError: no lines of `recourses.advice()`, or an unknown feature.
+    """
+    if not {"feature", "change", "new"} <= set(getattr(kinds, "columns", ())):
+        raise SchemaError("expected lines of recourses.advice(), such as advice.loc[[0, 2]]")
+    out = {feature.name: feature for feature in features}
+    for name, change, new in kinds[["feature", "change", "new"]].itertuples(index=False):
+        if name not in out:
+            raise SchemaError(unknown("features", [name], out))
+        out[name] = Exclusion.of(out[name], change, new).applied(out[name])
+    return tuple(out.values())
+
+
+def renamed(
+    relation: Relation | Lookup, labels: Mapping[str, Mapping[Any, Any]]
+) -> Relation | Lookup:
+    """A relation with other labels, `{feature: {label: another}}`."""
+    if isinstance(relation, Relation):
+        return relation
+    y, x = (labels[name] for name in relation.members)
+    return replace(relation, table=tuple((x.get(a, a), y.get(b, b)) for a, b in relation.table))
+
+
+def as_written(feature: Feature, column: pd.Series) -> Feature:
+    """A column of training rows, whose labels are text, with those and the dtype of another one.
+
+    A category column keeps the order of its levels in training.
+    """
+    dtype = "category" if isinstance(column.dtype, pd.CategoricalDtype) else str(column.dtype)
+    if not feature.choices:
+        # What the training rows have, whole numbers need not hold.
+        whole = feature.precision is not None and feature.precision <= 0
+        fits = column.dtype.kind == "f" or (column.dtype.kind in "iu" and whole)
+        return replace(feature, dtype=dtype if fits else "float64")
+    own = _own_labels(column, feature.dtype_levels)
+    labels: dict[str, Any] = {
+        name: tuple(own.get(label, label) for label in getattr(feature, name))
+        for name in ("categories", "levels", "stored", "special", "excluded")
+    }
+    if dtype == "category" and not labels["levels"]:
+        labels["levels"] = tuple(label for label in labels["categories"] if label is not None)
+    return replace(feature, dtype=dtype, **labels)
+
+
+def _own_labels(column: pd.Series, labels: Iterable[Any]) -> Mapping[Any, Any]:
+    """The column's own value for the text of each label; empty where that is the text itself."""
+    category = isinstance(column.dtype, pd.CategoricalDtype)
+    values = list(column.cat.categories if category else column.dropna().unique())
+    if all(isinstance(value, str) for value in values):
+        return {}
+    own = {str(value): value for value in values}
+    return {t: own.get(t, _like(values[0], t)) for t in labels if isinstance(t, str)}
+
+
+def _like(sample: Any, label: str) -> Any:
+    """A label's text as a value of the sample's type."""
+    if isinstance(sample, bool | np.bool_):
+        return label == "True"
+    try:
+        return type(sample)(label)
+    except (TypeError, ValueError):
+        return label

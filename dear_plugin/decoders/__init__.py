@@ -9,12 +9,12 @@ from dear_plugin.decoders.protocol import (
     Decoder,
     DifferentiableDecoder,
     Fit,
+    Sample,
     decoder_class,
     maker,
     register,
 )
 from dear_plugin.decoders.protocol import Members as Members  # the type of positions of features
-from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.decoder import Transport
 from dear_plugin.errors import DearError, unknown
 

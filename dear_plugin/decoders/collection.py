@@ -14,9 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dear_plugin._progress import each_in_threads
-from dear_plugin.decoders.protocol import Decoder, Fit, Members
-from dear_plugin.decoders.sample import FEWER_ROWS, MOST_ROWS, Sample
+from dear_plugin._threads import each_in_threads
+from dear_plugin.decoders.protocol import FEWER_ROWS, MOST_ROWS, Decoder, Fit, Members, Sample
 
 # Float32 entries of fitted decoders in memory: 1 GiB, or a quarter of the machine's memory where
 # that is more. The latest one is always kept.

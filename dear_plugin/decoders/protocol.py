@@ -1,18 +1,27 @@
-"""Decoder: the interface of g(v, x_S) for one action set S, and the registry of its classes."""
+"""Decoder: the interface of g(v, x_S) for one action set S, and the registry of its classes.
+
+Coupling: categories whose probabilities change; as few rows as possible change theirs.
+
+Sample: training rows, and what the decoders of all action sets compute from them once.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pkgutil import resolve_name
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from dear_plugin._validation.settings import Named
+from dear_plugin._threads import Once, lazy
+from dear_plugin._validation import Named
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.numbers import known
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders.sample import Sample
 from dear_plugin.errors import FileFormatError, unknown
 
 Members = tuple[int, ...]
@@ -268,3 +277,104 @@ def decoder_class(name: str) -> type[Decoder]:
     if name not in REGISTRY:
         raise FileFormatError(unknown("decoder class", [name], REGISTRY) + "; register it first")
     return REGISTRY[name]
+
+
+Array = NDArray[Any]
+
+# The place of a row among those of the same category, without a random draw.
+MIDDLE = 0.5
+# A probability is 0 below `TINY`, and a tie is at the middle within `NEAR` of it.
+TINY, NEAR = 1e-9, 1e-6
+
+
+def maximal_coupling(shares: Array, here: Array, there: Array, code: Array, tie: Array) -> Array:
+    """(l,) categories by the maximal coupling: a row keeps its own, or takes one that gains.
+
+    A category is kept if the tie is at most the ratio of its probabilities, after to before.
+
+    Args:
+        shares: (u, t) the probability of each category in each of u distributions.
+        here: (l,) the rows' own distributions.
+        there: (l,) the distributions after the change.
+        code: (l,) the rows' own categories.
+        tie: (l,) the place among rows of the same category; the middle gives the category with
+            the largest increase.
+    """
+    out, middle = code.copy(), np.abs(tie - MIDDLE) < NEAR
+    kept = (shares[there, code] + TINY) / (shares[here, code] + TINY)
+    # Otherwise rounding would decide for a tie at the middle when a probability exactly halves.
+    row = (kept < np.where(middle, MIDDLE - NEAR, tie)).nonzero()[0]
+    gain, kept = np.maximum(shares[there[row]] - shares[here[row]], 0.0), kept[row]
+    drawn = (tie[row] - kept) / np.maximum(1.0 - kept, TINY)
+    cumulative = gain.cumsum(1) / np.maximum(gain.sum(1, keepdims=True), TINY)
+    random = np.minimum((cumulative < drawn[:, None]).sum(1), gain.shape[1] - 1)
+    out[row] = np.where(middle[row], gain.argmax(1), random)
+    return out
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# The given sets are fitted on so many rows at most, and other sets on fewer.
+MOST_ROWS, FEWER_ROWS = 200_000, 10_000
+
+
+class Sample:
+    """n training rows.
+
+    Args:
+        rows: (n, p) the rows.
+        encoder: the encoder of the rows.
+
+    Attributes:
+        rows: (n, p) float64 in user units, on the CPU.
+        encoder: the encoder of the rows.
+
+    Example:
+        >>> import torch
+        >>> from dear_plugin import Encoder, Schema
+        >>> from dear_plugin.datasets import load_loan
+        >>> from dear_plugin.decoders import Sample
+        >>> frame = load_loan(200).frame
+        >>> encoder = Encoder(Schema.infer(frame, target="approved"))
+        >>> len(Sample(encoder.rows(frame), encoder))
+        200
+    """
+
+    def __init__(self, rows: Tensor, encoder: Encoder) -> None:
+        self.rows, self.encoder = rows.double().cpu(), encoder
+        self._shared = Once()
+
+    def __len__(self) -> int:
+        """The number of rows (n)."""
+        return len(self.rows)
+
+    def shared(
+        self, make: Callable[Concatenate[Sample, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """`make(sample, ...)`, computed once for the same function and arguments."""
+        key = make, args, tuple(kwargs.items())
+        return self._shared.get(key, lambda: make(self, *args, **kwargs))
+
+    @lazy
+    def known(self) -> Tensor:
+        """(n, p) bool, the cells that are neither missing nor coded numbers."""
+        cells: Tensor = known(self.rows)
+        return cells
+
+    def scaled(self, j: int) -> Tensor:
+        """(n,) double, the values of feature j, numbers as shares of their range."""
+        return self.encoder.scaled(self.rows[:, j], j)
+
+    def drawn(self, draw: int) -> Sample:
+        """The bootstrap sample of a draw: n rows, drawn with replacement."""
+        n, generator = len(self), torch.Generator().manual_seed(draw)
+        return Sample(self.rows[torch.randint(n, (n,), generator=generator)], self.encoder)
+
+    def at_most(self, count: int) -> Sample:
+        """At most so many of the rows, the same in every call."""
+        if len(self) <= count:
+            return self
+        generator = torch.Generator().manual_seed(0)
+        some = torch.randperm(len(self), generator=generator)[:count]
+        return Sample(self.rows[some], self.encoder)

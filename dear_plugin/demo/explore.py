@@ -9,8 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from dear_plugin import DEAR, Constraints
-from dear_plugin.command.models import model_of, on_its_columns, wanted_class
-from dear_plugin.command.tables import read_cases
+from dear_plugin.command.files import model_of, on_its_columns, read_cases, wanted_class
 from dear_plugin.demo.experiment import Demo, make_experiment
 from dear_plugin.errors import InputError
 

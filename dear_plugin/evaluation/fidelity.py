@@ -12,6 +12,10 @@ their distribution in a bin is that of the real rows.
   relabellings of the pooled sample.
 
 A method that moves features independently has fidelity 0, a perfect conditional model 1.
+
+Joint: the AUC of a classifier between generated and real rows.
+
+Excess: the difference of two samples beyond its expectation by chance, and that variance.
 """
 
 from __future__ import annotations
@@ -23,12 +27,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin._progress import bar
+from dear_plugin._threads import bar
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders import Decoders
-from dear_plugin.decoders.transport.axes import cut
-from dear_plugin.evaluation import excess
-from dear_plugin.evaluation.joint import auc, disjoint_moves
+from dear_plugin.decoders.transport.values import cut
 from dear_plugin.problem.action_sets import ActionSets
 
 METRIC_BINS = 10
@@ -173,15 +175,15 @@ def dependence(sample: Sample, standardised: bool = False) -> pd.DataFrame:
     tables = []
     for i, bins in enumerate(sample.bins):
         unmoved = (sample.unmoved[i] - sample.real).double() / scale
-        noise = excess.noise_of_means(unmoved)
+        noise = noise_of_means(unmoved)
         # Sources and real rows are the same rows: the overall means agree, which costs a degree
         # of freedom.
         lost = unmoved.var(0, correction=0) / len(unmoved)
         made = sample.generated[i].view(SOURCES, *sample.real.shape).mean(0)
-        left = excess.squared_means((made - sample.real).double() / scale, bins)
-        slope = excess.slope(sample.generated[i], sample.real[sample.sources[i]])
-        left += lost * (1.0 - (1.0 - slope).square())
-        whole = excess.squared_means(unmoved, bins) + lost
+        left = squared_means((made - sample.real).double() / scale, bins)
+        kept = slope(sample.generated[i], sample.real[sample.sources[i]])
+        left += lost * (1.0 - (1.0 - kept).square())
+        whole = squared_means(unmoved, bins) + lost
         by_chance = noise[:, ~acted[i]].sum(1) * int(bins.max())
         tables.append(_tidy(i, acted[i], left, whole, by_chance))
     return pd.concat(tables, ignore_index=True)
@@ -193,7 +195,7 @@ def distribution(sample: Sample, seed: int = 0) -> pd.DataFrame:
     tables = []
     for i in range(len(sample.bins)):
         left, whole = torch.zeros(sample.real.shape[1]), torch.zeros(sample.real.shape[1])
-        relabelled = torch.zeros(excess.RELABELLINGS, sample.real.shape[1])
+        relabelled = torch.zeros(RELABELLINGS, sample.real.shape[1])
         for b in range(int(sample.bins[i].max()) + 1):
             in_bin = sample.bins[i] == b
             share = float(in_bin.float().mean())
@@ -203,12 +205,12 @@ def distribution(sample: Sample, seed: int = 0) -> pd.DataFrame:
             at = _subsample(in_bin.nonzero()[:, 0], rng)
             moves = _subsample(moved_to_bin.nonzero()[:, 0], rng)
             sources = sample.sources[i][moves]
-            real, scale = sample.real[at], excess.overlap_scale(at, sources)
-            left += share * excess.ks(sample.generated[i][moves], real, rng, scale)[0]
-            beyond, by_chance = excess.ks(sample.real[sources], real, rng, scale)
+            real, scale = sample.real[at], overlap_scale(at, sources)
+            left += share * ks(sample.generated[i][moves], real, rng, scale)[0]
+            beyond, by_chance = ks(sample.real[sources], real, rng, scale)
             whole += share * beyond
             relabelled += share * by_chance
-        noise = excess.shares_of_variance(relabelled.double(), ~sample.acted[i])
+        noise = shares_of_variance(relabelled.double(), ~sample.acted[i])
         tables.append(_tidy(i, sample.acted[i], left, whole, noise))
     return pd.concat(tables, ignore_index=True)
 
@@ -275,3 +277,157 @@ def _subsample(x: Tensor, rng: np.random.Generator, most: int = KS_ROWS) -> Tens
     if len(x) <= most:
         return x
     return x[torch.from_numpy(rng.choice(len(x), most, replace=False))]
+
+
+FOLDS = 3
+# The number of bins of the trees. Finer ones would single out values that a decoder has tabulated
+# and repeats, the more reliably the more rows there are.
+LEVELS = 64
+FEWEST = 10
+
+
+def disjoint_moves(
+    sources: Tensor, allowed: Tensor, rng: np.random.Generator, most: int
+) -> tuple[Tensor, Tensor]:
+    """Sets and moves, (k,) each, in random order, in which no row is used twice.
+
+    A row is used as the source of a move or as its destination, whose x_S it takes. Copies of a
+    row in a training and a test fold would be recognised, whatever the quality of the decoder.
+
+    Args:
+        sources: (s, m) the row that is moved; move i goes to the x_S of row `i % n`.
+        allowed: (n,) bool, the rows that may be used.
+        rng: of the order.
+        most: the maximum number of moves.
+    """
+    to = torch.arange(sources.shape[1]) % len(allowed)
+    pairs = (allowed[sources] & allowed[to] & (sources != to)).nonzero()
+    pairs = pairs[torch.from_numpy(rng.permutation(len(pairs)))]
+    moved, destinations = sources[pairs[:, 0], pairs[:, 1]].tolist(), to[pairs[:, 1]].tolist()
+    used: set[int] = set()
+    chosen: list[int] = []
+    for i, (source, destination) in enumerate(zip(moved, destinations, strict=True)):
+        if len(chosen) == most:
+            break
+        if source not in used and destination not in used:
+            used |= {source, destination}
+            chosen.append(i)
+    return pairs[chosen, 0], pairs[chosen, 1]
+
+
+def auc(real: Tensor, generated: Tensor, seed: int) -> float:
+    """The cross-validated AUC of boosted trees; NaN with fewer than `FEWEST` rows in a sample.
+
+    Args:
+        real: (n, d) one sample.
+        generated: (m, d) the other one.
+        seed: of the classifier.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import cross_val_predict
+
+    if min(len(real), len(generated)) < FEWEST:
+        return float("nan")
+    x = torch.cat([real, generated]).numpy()
+    y = np.repeat([0, 1], [len(real), len(generated)])
+    trees = HistGradientBoostingClassifier(max_iter=50, max_bins=LEVELS, random_state=seed)
+    probabilities = cross_val_predict(trees, x, y, cv=FOLDS, method="predict_proba")[:, 1]
+    return float(roc_auc_score(y, probabilities))
+
+
+RELABELLINGS = 20
+
+
+def squared_means(difference: Tensor, bins: Tensor) -> Tensor:
+    """(d,) mean over rows of the squared bin mean of a difference, less its variance.
+
+    Args:
+        difference: (n, d) by row.
+        bins: (n,) the bin of each row.
+    """
+    count = torch.bincount(bins).double()[:, None]
+    total = torch.zeros(len(count), difference.shape[1], dtype=torch.float64)
+    mean = total.index_add(0, bins, difference.double()) / count
+    square = total.index_add(0, bins, difference.double() ** 2) / count
+    variance = (square - mean**2).clamp_min(0.0) / (count - 1.0).clamp_min(1.0)
+    return (count * (mean**2 - variance)).sum(0) / len(difference)
+
+
+def slope(after: Tensor, before: Tensor) -> Tensor:
+    """(d,) the regression slope of values after a move on those before, (m, d) each."""
+    after, before = after.double(), before.double() - before.double().mean(0)
+    return (after * before).mean(0) / before.square().mean(0).clamp_min(1e-12)
+
+
+def noise_of_means(difference: Tensor) -> Tensor:
+    """(d, d) by pairs of columns, the chance variance of `squared_means` with two bins.
+
+    With B bins it is B - 1 times as much: there are as many independent squared deviations of
+    means, each of variance C / n, where C is the covariance of the differences.
+
+    Args:
+        difference: (n, d) by row.
+    """
+    n = len(difference)
+    centred = difference - difference.mean(0)
+    covariance = centred.T @ centred / max(n - 1, 1)
+    return 2.0 * covariance**2 / n**2
+
+
+def overlap_scale(first: Tensor, second: Tensor) -> float:
+    """The standard deviation of the difference of two sample means, relative to disjoint samples.
+
+    Rows in both samples cancel; a row that is in the second one several times counts once.
+
+    Args:
+        first: (n,) distinct row numbers.
+        second: (m,) row numbers, with repetitions.
+    """
+    n, m = len(first), len(second)
+    copies = torch.bincount(second, minlength=int(first.max()) + 1).double()
+    shared = float(copies[first].sum()) / (n * m)
+    separate = 1.0 / n + float(copies.square().sum()) / m**2
+    return float(np.sqrt(max(separate - 2.0 * shared, 0.0) / (1.0 / n + 1.0 / m)))
+
+
+def ks(
+    a: Tensor, b: Tensor, rng: np.random.Generator, scale: float = 1.0
+) -> tuple[Tensor, Tensor]:
+    """(d,) KS(a, b) less its mean over random relabellings, and (`RELABELLINGS`, d) all of these.
+
+    Args:
+        a: (n, d) one sample.
+        b: (m, d) the other one, with which it is pooled and relabelled.
+        rng: of the relabellings.
+        scale: factor of the relabelled distances, see `overlap_scale`.
+    """
+    pooled, order = torch.cat([a, b]).sort(0)
+    last = torch.ones(pooled.shape, dtype=torch.bool)
+    last[:-1] = pooled[1:] > pooled[:-1]
+    step = torch.cat([torch.full((len(a),), 1.0 / len(a)), torch.full((len(b),), -1.0 / len(b))])
+    by_chance = torch.stack(
+        [
+            _distance(step[torch.from_numpy(rng.permutation(len(step)))], order, last)
+            for _ in range(RELABELLINGS)
+        ]
+    )
+    return _distance(step, order, last) - scale * by_chance.mean(0), scale * by_chance
+
+
+def shares_of_variance(draws: Tensor, counted: Tensor) -> Tensor:
+    """(d,) the contribution of each column to the variance of a sum of columns.
+
+    Args:
+        draws: (m, d) independent draws of the columns.
+        counted: (d,) bool, the columns in the sum.
+    """
+    centred = draws - draws.mean(0)
+    total = centred[:, counted].sum(1, keepdim=True)
+    return (centred * total).sum(0) / (len(draws) - 1)
+
+
+def _distance(step: Tensor, order: Tensor, last: Tensor) -> Tensor:
+    """(d,) the largest difference of two distribution functions, from their steps, (n + m,)."""
+    differences = step[order].cumsum(0).abs()
+    return torch.where(last, differences, 0.0).amax(0)

@@ -1,4 +1,13 @@
-"""Trained: training rows, the nearest of them, and the facts that answers are compared with."""
+"""Trained: training rows, the nearest of them, and the facts that answers are compared with.
+
+Consistency: the share of training rows that gain by the same kind of change.
+
+It is computed from the model alone, on the curves of Goldstein et al. (2015), "Peeking Inside the
+Black Box" (individual conditional expectations): some training rows with one feature set to each
+of a few values, all else as it is.
+
+Usual: training rows and a row in; between which values a number is, given all else, out.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +22,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
+from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.special_values import amounts_of
+from dear_plugin.data.numbers import amounts_of
 from dear_plugin.decoders import Decoders
-from dear_plugin.evaluation.consistency import Consistency
 from dear_plugin.evaluation.report import Report
-from dear_plugin.evaluation.usual import Usual
 from dear_plugin.models.checks import warn_of_labels
-from dear_plugin.models.classifier import Classifier
-from dear_plugin.models.cutoffs import cutoffs
-from dear_plugin.problem.target import Goal
-
-logger = logging.getLogger(__name__)
+from dear_plugin.models.classifier import Classifier, cutoffs
+from dear_plugin.problem.goals import Goal
 
 # Training rows in the sample of scores that gives the unit of the margin, and of plausibility.
-SCORED_ROWS, MOST_ROWS = 2_000, 5_000
+SCORED_ROWS, COMPARED_ROWS = 2_000, 5_000
 NEIGHBOURS = 5
 # Above so many encoded columns a product of matrices is cheaper than a tree; cells of one product;
 # the rows that it finds, whose distances are then computed exactly.
-MOST_COLUMNS, CELLS, NEAR = 20, 1 << 22, 16
+MOST_COLUMNS, DISTANCES_AT_A_TIME, NEAR = 20, 1 << 22, 16
 # The quantiles whose distance is the unit of a number; their distance in standard deviations, if
 # the distribution is normal.
 CENTRAL, NORMAL = (0.05, 0.95), 3.29
@@ -61,7 +65,7 @@ class Neighbours:
         """
         last = min(k + skip, len(self.rows))
         first = skip if skip < last else 0
-        parts = self._points(rows).split(max(1, CELLS // len(self.rows)))
+        parts = self._points(rows).split(max(1, DISTANCES_AT_A_TIME // len(self.rows)))
         found = zip(*(self._nearest(part, last) for part in parts), strict=True)
         distances, near = map(torch.cat, found)
         new = self.encoder.is_new(rows)
@@ -208,7 +212,7 @@ class Trained:
     @lazy
     def usual(self) -> Usual:
         """The usual values of a number in rows that are alike in all else."""
-        return Usual(self.classifier.encoder, _some(self.rows, MOST_ROWS))
+        return Usual(self.classifier.encoder, _some(self.rows, COMPARED_ROWS))
 
     @lazy
     def scored(self) -> tuple[Tensor, Tensor]:
@@ -233,7 +237,7 @@ class Trained:
     @lazy
     def deviations(self) -> Tensor:
         """(p,) their standard deviations in units of cost, whatever the extreme values."""
-        found = [_spread(column, NORMAL) for column in self.rows.T]
+        found = [_robust_spread(column, NORMAL) for column in self.rows.T]
         return torch.tensor(found, dtype=torch.float64) / self.classifier.encoder.unit
 
     @lazy
@@ -245,7 +249,9 @@ class Trained:
     def _calibration(self) -> tuple[Neighbours, Tensor]:
         """Some training rows, and (n,) their sorted mean distances, each without itself."""
         encoder = self.classifier.encoder
-        near = Neighbours(_some(self.rows, MOST_ROWS), encoder, robust_units(self.rows, encoder))
+        near = Neighbours(
+            _some(self.rows, COMPARED_ROWS), encoder, robust_units(self.rows, encoder)
+        )
         return near, near.distance(near.rows, skip=1).sort().values
 
     @lazy
@@ -273,11 +279,11 @@ def robust_units(rows: Tensor, encoder: Encoder) -> Tensor:
     """
     units = torch.full((encoder.d,), math.sqrt(2.0), dtype=torch.float64)
     for j in encoder.amounts(rows).any(0).nonzero()[:, 0].tolist():
-        units[encoder.starts[j]] = _spread(encoder.scaled(rows[:, j], j)) or 1.0
+        units[encoder.starts[j]] = _robust_spread(encoder.scaled(rows[:, j], j)) or 1.0
     return units
 
 
-def _spread(column: Tensor, parts: float = 1.0) -> float:
+def _robust_spread(column: Tensor, parts: float = 1.0) -> float:
     """A part of the range of the central nine tenths of a column, (n,), or its deviation."""
     values = amounts_of(column).numpy()
     low, high = np.quantile(values, CENTRAL)
@@ -286,3 +292,208 @@ def _spread(column: Tensor, parts: float = 1.0) -> float:
     # The square of a large number may overflow.
     largest = float(np.abs(values).max()) or 1.0
     return float((values / largest).std()) * largest
+
+
+logger = logging.getLogger(__name__)
+
+# The rows and values of a number: at most 1,000 model rows a feature of up to 50 values.
+MODEL_ROWS, MOST_ROWS, FEWEST_ROWS, POINTS = 1_000, 200, 20, 5
+# The quantiles of which the values of a number are chosen.
+QUANTILES = torch.arange(1, 40, dtype=torch.float64) / 40.0
+# Relative rounding error of a margin: a smaller change is none.
+TOLERANCE = 1e-5
+# Below this share the model has no clear direction.
+CLEAR = 0.7
+# Margins that are held in memory at a time.
+CELLS = 1 << 22
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The scores of r training rows at g values of a feature.
+
+    Attributes:
+        scores: (r, g, c) the scores.
+        amounts: the first values, which are amounts; the others are levels.
+    """
+
+    scores: Tensor
+    amounts: int
+
+    def pairs(self, start: int, end: int) -> tuple[Tensor, Tensor]:
+        """(q,) the values before and after the changes of a kind, see `ColumnKind.changes`.
+
+        Of an amount to a larger one: those about half of the values apart.
+        """
+        amounts, step = torch.arange(self.amounts), max(1, self.amounts // 2)
+        if start < 0 and end < 0:
+            low, high = amounts[: max(self.amounts - step, 0)], amounts[step:]
+            return (low, high) if end > start else (high, low)
+        one = amounts if start < 0 else torch.tensor([self.amounts + start])
+        other = amounts if end < 0 else torch.tensor([self.amounts + end])
+        return one.repeat_interleave(len(other)), other.repeat(len(one))
+
+
+class Consistency:
+    """The consistency of changes with what the model makes of the same kind of change elsewhere.
+
+    A kind is a number up or down, one category to another, or a special level left or entered.
+    Of the training rows whose margin such a change moves, the share that gain; 1 where it moves
+    none, as then the change acts by what follows alone. The model is called when a feature is
+    first requested, with at most 1,000 rows for one of up to 50 values.
+
+    Args:
+        rows: (n, p) training rows in random order, which the model can score.
+        classifier: the model.
+    """
+
+    def __init__(self, rows: Tensor, classifier: Classifier) -> None:
+        self.rows, self.classifier = rows, classifier
+        self._curves: dict[int, Curves | None] = {}
+
+    def of(self, x: Tensor, reached: Tensor, acted: Tensor, goal: Goal, idx: Tensor) -> Tensor:
+        """(m, p) double, the consistency of each change of what is acted on; 1 elsewhere.
+
+        NaN where the model takes no rows that change in this feature alone.
+
+        Args:
+            x: (m, p) the factual rows.
+            reached: (m, p) the counterfactuals.
+            acted: (m, p) bool, the features acted on.
+            goal: the targets of n rows.
+            idx: (m,) the row of each counterfactual.
+        """
+        out, moved = torch.ones(x.shape, dtype=torch.float64), acted & (x != reached)
+        for j in moved.any(0).nonzero()[:, 0].tolist():
+            at = moved[:, j].nonzero()[:, 0]
+            out[at, j] = self._share(j, x[at, j], reached[at, j], goal, idx[at])
+        return out
+
+    def _share(self, j: int, before: Tensor, after: Tensor, goal: Goal, idx: Tensor) -> Tensor:
+        """(m,) double, the consistency of changes of feature j, (m,) values each."""
+        curves, feature = self._curves_of(j), self._encoder.features[j]
+        places = feature.changes(before, after)
+        if curves is None:
+            return torch.full((len(idx),), torch.nan, dtype=torch.float64)
+        keys, which = torch.cat([places, idx[:, None]], 1).unique(dim=0, return_inverse=True)
+        shares = torch.empty(len(keys), dtype=torch.float64)
+        for start, end in keys[:, :2].unique(dim=0).tolist():
+            at = ((keys[:, 0] == start) & (keys[:, 1] == end)).nonzero()[:, 0]
+            shares[at] = _gaining(curves, curves.pairs(start, end), goal, keys[at, 2])
+        return shares[which]
+
+    def _curves_of(self, j: int) -> Curves | None:
+        """The curves of feature j; None where the model takes no such rows."""
+        if j not in self._curves:
+            try:
+                with torch.inference_mode(False):  # they outlive the caller's inference mode
+                    self._curves[j] = self._measured(j)
+            except Exception as error:  # of the user's model, which may check its rows
+                logger.warning("no consistency of %r: %s", self._encoder.schema.names[j], error)
+                self._curves[j] = None
+        return self._curves[j]
+
+    def _measured(self, j: int) -> Curves:
+        """The curves of feature j: the model is called."""
+        values, amounts = self._values(j)
+        ordinary = self._encoder.amounts(self.rows[:, j], at=j)
+        rows = self.rows[ordinary] if bool(ordinary.any()) else self.rows
+        count = max(FEWEST_ROWS, min(MOST_ROWS, MODEL_ROWS // len(values)))
+        grid = rows[:count, None].repeat(1, len(values), 1)
+        grid[:, :, j] = values.to(grid)
+        scores = self.classifier.scores(grid.flatten(0, 1))
+        return Curves(scores.view(*grid.shape[:2], -1), amounts)
+
+    def _values(self, j: int) -> tuple[Tensor, int]:
+        """(g,) the values of a feature, and how many of the first are amounts."""
+        feature, known = self._encoder.schema.features[j], self.rows[:, j]
+        amounts = _spread(known[self._encoder.amounts(known, at=j)])
+        levels, missing = feature.label_values, feature.missing_value
+        if not bool((known == missing).any()):
+            levels = levels.masked_fill(levels == missing, 0.0)  # the model may not take it
+        return torch.cat([amounts, levels]), len(amounts)
+
+    @property
+    def _encoder(self) -> Encoder:
+        return self.classifier.encoder
+
+
+def _spread(values: Tensor) -> Tensor:
+    """Up to `POINTS` of the values of a number, (n,): evenly spaced quantiles, all distinct."""
+    if not len(values):
+        return values
+    found = values.double().quantile(QUANTILES, interpolation="nearest").unique()
+    distinct: Tensor = values.unique() if len(found) == 1 else found.to(values)
+    places = torch.linspace(0, len(distinct) - 1, min(POINTS, len(distinct))).round().long()
+    return distinct[places]
+
+
+def _gaining(curves: Curves, pairs: tuple[Tensor, Tensor], goal: Goal, idx: Tensor) -> Tensor:
+    """(m,) double, the share of training rows that gain, for the goals of rows, (m,)."""
+    before, after = (curves.scores[:, at].flatten(0, 1) for at in pairs)
+    out, q = torch.ones(len(idx), dtype=torch.float64), len(before)
+    if not q:
+        return out
+    for at in torch.arange(len(idx)).split(max(1, CELLS // q)):
+        rows = idx[at].repeat_interleave(q)
+        low, high = (goal.margin(s.repeat(len(at), 1), rows).double() for s in (before, after))
+        change, error = high - low, TOLERANCE * (low.abs() + high.abs())
+        gain, loss = (
+            each.view(-1, q).sum(1).double() for each in (change > error, change < -error)
+        )
+        moved = gain + loss
+        out[at] = torch.where(moved > 0.0, gain / moved.clamp_min(1.0), 1.0)
+    return out
+
+
+# The training rows that are most alike, and the share of them beyond each end.
+ALIKE, OUTER = 300, 0.01
+
+
+class Usual:
+    """The usual values of numbers in rows that are alike in all else: their central 98 %.
+
+    Alike are the training rows for which a linear regression on all else predicts the most similar
+    value; what others determine is no part of it.
+
+    Args:
+        encoder: of the rows.
+        known: (n, p) the training rows.
+    """
+
+    def __init__(self, encoder: Encoder, known: Tensor) -> None:
+        self._encoder, self._known = encoder, known
+        self._fits: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
+
+    def ends(self, row: Tensor, j: int) -> tuple[float, float]:
+        """The least and the greatest usual value of a number in a row, (p,), and in all rows."""
+        if j not in self._fits:
+            self._fits[j] = self._fit(j)
+        weights, fitted, values = self._fits[j]
+        far = (fitted - self._others(row[None], j) @ weights).abs()
+        alike = values[far.argsort(stable=True)[:ALIKE]]
+        low, high = alike.quantile(torch.tensor([OUTER, 1.0 - OUTER]).double()).tolist()
+        least, most = (float(end[j]) for end in self._encoder.central)
+        return max(low, least), min(high, most)
+
+    def _fit(self, j: int) -> tuple[Tensor, Tensor, Tensor]:
+        """The weights of a number's regression, (q,), what it predicts, (m,), and its values."""
+        some = self._known[self._encoder.amounts(self._known[:, j], at=j)]
+        columns, values = self._others(some, j), some[:, j].double()
+        target = self._central(some)[:, [j]].double()
+        found = torch.linalg.lstsq(columns, target, driver="gelsd").solution[:, 0]
+        return found, columns @ found, values
+
+    def _others(self, rows: Tensor, j: int) -> Tensor:
+        """(m, q) a constant, and the encoded columns of all else."""
+        schema, of = self._encoder.schema, self._encoder.feature_of
+        fixed = [each for each in schema.relations if each.is_definition]
+        tied = {each.name for each in fixed} | {schema.names[j]}
+        tied |= {name for each in fixed if each.name == schema.names[j] for name in each.members}
+        left = ~torch.isin(of, torch.tensor(schema.index(sorted(tied)))) & self._encoder.compared
+        columns = self._encoder.expand(self._central(rows)).double()[:, left]
+        return torch.cat([torch.ones(len(rows), 1).double(), columns], 1)
+
+    def _central(self, rows: Tensor) -> Tensor:
+        """(m, p) rows, numbers not beyond the central training values, against outliers."""
+        return torch.where(self._encoder.amounts(rows), rows.clamp(*self._encoder.central), rows)

@@ -1,35 +1,161 @@
-"""RecourseMethod: the base class of all methods; a frame in, recourses out."""
+"""RecourseMethod: the base class of all methods; a frame in, recourses out.
+
+Calls: a frame, a target and constraints in; the `Question` of a method out.
+
+Estimator: what scikit-learn and notebooks need of a method: parameters, a state, texts.
+"""
 
 from __future__ import annotations
 
 import copy
+import inspect
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar, Literal, Self
+from itertools import compress
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin._progress import fitting
-from dear_plugin._progress import progress as showing
-from dear_plugin._threads import one_thread
-from dear_plugin._validation.settings import Named, jobs
+from dear_plugin import _html
+from dear_plugin._threads import fitting, one_thread
+from dear_plugin._threads import progress as showing
+from dear_plugin._validation import Named, jobs, one_of, require_instance
+from dear_plugin.data.encoder import Encoder, column_limits
+from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoders
+from dear_plugin.errors import NotFittedError, SettingError, shown
 from dear_plugin.evaluation.trained import Trained
-from dear_plugin.methods.calls import question_of
-from dear_plugin.methods.estimator import Estimator
-from dear_plugin.models.checks import check_estimator
-from dear_plugin.problem.case import Case
-from dear_plugin.problem.constraints import Constraints
-from dear_plugin.problem.target import Label, Target
-from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.question import Attempt
+from dear_plugin.models.checks import check_estimator, check_repeats
+from dear_plugin.models.classifier import Classifier, Output
+from dear_plugin.problem.constraints import Constraints, admissible, held_cells
+from dear_plugin.problem.feasible import Case
+from dear_plugin.problem.goals import Label, Target, goal_of
+from dear_plugin.results.proposal import Attempt, Method, Proposal, Question
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.writing import settled
+from dear_plugin.results.writing import PAST, settled
+from dear_plugin.search import Search
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 __all__ = ["Case", "RecourseMethod"]
+
+
+class Estimator:
+    """What can be made again from its constructor's arguments, is fitted, and has a `repr`."""
+
+    # Its criteria are those of its answers, if it has any.
+    search: Search = Search.cheapest()
+    _copies: Sequence[Classifier] = ()
+
+    def __init__(
+        self,
+        model: Any,
+        schema: Schema,
+        *,
+        output: Output | None = None,
+        encode: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        if not isinstance(schema, Schema):
+            swapped, fix = isinstance(model, Schema), "Schema.infer(frame) makes one"
+            raise SettingError(
+                f"schema must be a Schema, got {shown(schema)}:"
+                f" {'the model comes first' if swapped else fix}"
+            )
+        self.schema = schema
+        self.encoder = Encoder(schema)
+        self.classifier = Classifier(model, self.encoder, output=output, encode=encode)
+        self._trained: Trained | None = None
+        # Arguments that are not attributes of the same names.
+        self._params: dict[str, Any] = {"model": model, "schema": schema}
+        self._params |= {"output": output, "encode": encode}
+
+    def __repr__(self) -> str:
+        """The features, the model, and how many rows it is fitted on."""
+        known = self._trained
+        fitted = "not fitted" if known is None else f"fitted on {len(known.rows):,} rows"
+        model = type(self.classifier.model).__name__
+        return f"{type(self).__name__}({', '.join([*self._repr_parts, f'model {model}', fitted])})"
+
+    def _repr_html_(self) -> str:
+        """The method and its features, for notebooks."""
+        return _html.note(repr(self)) + self.schema._repr_html_()
+
+    @property
+    def _repr_parts(self) -> Sequence[str]:
+        """The parts of `repr` besides the model and the rows."""
+        return [f"{len(self.schema)} features"]
+
+    @property
+    def trained(self) -> Trained:
+        """The training rows, and what answers are compared with.
+
+        Raises:
+            NotFittedError: `fit` was not called.
+        """
+        if self._trained is None:
+            raise NotFittedError(f"{type(self).__name__} is not fitted; call fit(frame) first")
+        return self._trained
+
+    def __sklearn_clone__(self) -> Self:
+        """The same method with the same model, not fitted: what `sklearn.base.clone` returns."""
+        return type(self)(**self.get_params())
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments by name, like those of a scikit-learn estimator.
+
+        A subclass stores its own arguments as attributes of the same names.
+
+        Args:
+            deep: has no effect; parameters of the model are not included.
+        """
+        _, *names = inspect.signature(type(self).__init__).parameters
+        known = self._params
+        return {name: known[name] if name in known else getattr(self, name) for name in names}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set some of the constructor's arguments; the method is not fitted afterwards.
+
+        Args:
+            params: by name, as in `get_params`.
+
+        Raises:
+            TypeError: a name that the constructor does not have.
+        """
+        vars(self).update(vars(type(self)(**{**self.get_params(), **params})))
+        return self
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[np.object_]:
+        """The names of the columns of a frame, in the order of the training rows.
+
+        Raises:
+            NotFittedError: `fit` was not called; `hasattr` is False then.
+        """
+        _ = self.trained  # raises the error
+        return np.array(self.schema.column_names, dtype=object)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns; for errors see `feature_names_in_`."""
+        return len(self.feature_names_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` was called: what `sklearn.utils.validation.check_is_fitted` asks."""
+        return self._trained is not None
+
+    def __sklearn_tags__(self) -> Tags:
+        """What the rows may have, for scikit-learn 1.6 and later."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        rows = InputTags(two_d_array=False, categorical=True, string=True, allow_nan=True)
+        return Tags(None, TargetTags(required=False), input_tags=rows)
 
 
 class RecourseMethod(Named, Estimator, ABC):
@@ -197,3 +323,89 @@ class RecourseMethod(Named, Estimator, ABC):
             "output": self.classifier.output,
             "copies": len(self._copies),
         }
+
+
+logger = logging.getLogger(__name__)
+
+
+def question_of(
+    method: Method,
+    frame: pd.DataFrame,
+    target: Target | Label | None,
+    within: Constraints | None,
+    *,
+    acts: Tensor | None = None,
+    on_error: str = "report",
+    n_jobs: int = 1,
+) -> Question:
+    """A call: the rows of a frame, their constraints and targets, and the model's scores.
+
+    Args:
+        method: a fitted one.
+        frame: n rows.
+        target: see `RecourseMethod.generate`; so are errors.
+        within: see there.
+        acts: (n, p) bool, the features that may be acted on; None for those of the method.
+        on_error: see there.
+        n_jobs: see there.
+    """
+    trained, n_jobs = method.trained, jobs("n_jobs", n_jobs)
+    encoder, classifier = method.encoder, trained.classifier
+    one_of("report", "raise")("on_error", on_error)
+    within = Constraints() if within is None else within
+    require_instance("within", within, Constraints)
+    encoder.check_columns(frame)
+    within = within.for_rows(frame.index)
+    target = target.for_rows(frame.index) if isinstance(target, Target) else target
+    frame = method._converted(frame)
+    frozen, not_acted = held_cells(within, len(frame), encoder.schema)
+    acts = method._acts if acts is None else acts
+    identifiers = torch.tensor([f.identifier for f in encoder.schema]).expand_as(frozen)
+    for fixed in (frozen | not_acted | ~acts, identifiers, torch.zeros_like(frozen)):
+        x, bad = encoder.readable_rows(frame, fixed)
+        if _scores_new(classifier, frame, x, bad):
+            break
+    if bad and on_error == "raise":
+        encoder.rows(frame, fixed)
+    unreadable = np.full(len(x), "", dtype=object)
+    unreadable[list(bad)] = list(bad.values())
+    at = torch.from_numpy(np.flatnonzero(unreadable == ""))
+    _warn_of_new(encoder, x[at])
+    x[list(bad)] = 0.0
+    feasible = admissible(within, x, encoder, column_limits(encoder.schema, frame))
+    goal = goal_of(target, len(x), classifier.classes, classifier.output)
+    # A copy: the caller may change the frame later.
+    frame = frame.copy()
+    part = frame.iloc[at.numpy()] if bad else frame
+    known = classifier.frame_scores(part, x[at])
+    check_repeats(classifier, part, x[at], known)
+    scores = known.new_full((len(x), known.shape[1]), torch.nan).index_copy(0, at, known)
+    goal = goal.bind(scores, lambda: trained.cutoffs)
+    accepted = torch.zeros(len(x), dtype=torch.bool)
+    accepted[at] = goal.select(at).succeeds(known, lambda: classifier.decisions(part))
+    case = Case(x, goal, feasible, goal.aim(PAST[0]))
+    return Question(method, case, frame, scores, accepted, unreadable, n_jobs)
+
+
+def _scores_new(
+    classifier: Classifier, frame: pd.DataFrame, x: Tensor, unreadable: Collection[int]
+) -> bool:
+    """Whether the model takes the readable rows with categories that no training row has."""
+    new = classifier.encoder.is_new(x).any(1).nonzero()[:, 0].tolist()
+    at = [i for i in new if i not in unreadable]
+    try:
+        classifier.frame_scores(frame.iloc[at], x[at])
+    except Exception:  # of the user's model, such as an encoder of known categories alone
+        return False
+    return True
+
+
+def _warn_of_new(encoder: Encoder, x: Tensor) -> None:
+    """Warn of categories that no training row has, which may be typos; not of identifiers."""
+    new = encoder.is_new(x).any(0).tolist()
+    if names := [f.name for f in compress(encoder.schema, new) if f.actionable]:
+        logger.warning(
+            "columns %s have values that no training row has: they are passed to the model as"
+            " they are",
+            names,
+        )

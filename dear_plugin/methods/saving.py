@@ -14,10 +14,10 @@ from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import Tensor
 
-from dear_plugin._validation.tensors import check_tensor
+from dear_plugin._validation import check_tensor
 from dear_plugin._version import __version__
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.rule import Condition, Rule
+from dear_plugin.data.relations import Condition, Rule
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoders, Sample, decoder_class
 from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingError

@@ -10,11 +10,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dear_plugin._validation.settings import whole
+from dear_plugin._validation import whole
 from dear_plugin.errors import ModelError
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.scores import share_of
-from dear_plugin.problem.target import Goal
+from dear_plugin.problem.goals import Goal, share_of
 
 # Bootstrap samples that are drawn until one has every class.
 DRAWS = 100

@@ -8,16 +8,15 @@ from typing import Any
 
 import pandas as pd
 
-from dear_plugin.data.columns import column_limits
+from dear_plugin.data.encoder import column_limits
 from dear_plugin.data.feature import Feature
 from dear_plugin.errors import ConstraintError, InputError, shown
 from dear_plugin.page.choices import ACT, FOLLOWS, STAYS, Choices, read
 from dear_plugin.problem.constraints import Constraints, admissible
-from dear_plugin.problem.limits import Limits
-from dear_plugin.problem.target import Target
-from dear_plugin.results.letter import LetterTemplate, in_the_way
+from dear_plugin.problem.feasible import Limits
+from dear_plugin.problem.goals import Target
+from dear_plugin.results.letter import LetterTemplate, advisable, in_the_way
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.stated import advisable
 
 # The ways that are shown.
 MOST_WAYS = 4

@@ -21,8 +21,7 @@ from torch import Tensor
 
 from dear_plugin.decoders import Decoder, DifferentiableDecoder
 from dear_plugin.errors import DearError
-from dear_plugin.search.outcomes import evaluate
-from dear_plugin.search.problem import SearchProblem
+from dear_plugin.search.problem import SearchProblem, evaluate
 from dear_plugin.search.settings import DescentSchedule, Search
 from dear_plugin.search.table import Actions, Table, part_of
 

@@ -20,7 +20,7 @@ from dear_plugin.errors import DearError
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.paper.closed_forms import Parts, alignment
 from dear_plugin.problem.action_sets import ActionSets
-from dear_plugin.problem.target import Goal
+from dear_plugin.problem.goals import Goal
 
 STEP = 1.0 / 64.0
 

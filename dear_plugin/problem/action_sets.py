@@ -9,7 +9,7 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
+from dear_plugin._threads import lazy
 from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.errors import ConstraintError
 

@@ -11,14 +11,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin._validation.settings import Named
+from dear_plugin._validation import Named
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.grid import Grid, among
+from dear_plugin.data.numbers import Grid, among
 from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.errors import ConstraintError
-from dear_plugin.problem.admissible import Admissible
-from dear_plugin.problem.arguments import codes_of, costs_of, each, in_order, interval
-from dear_plugin.problem.limits import Limits, none_where_empty
+from dear_plugin.problem.feasible import Admissible, Limits, none_where_empty
+from dear_plugin.problem.goals import codes_of, costs_of, each, in_order, interval
 from dear_plugin.problem.rules import Rules
 
 Rows = slice | list[int]

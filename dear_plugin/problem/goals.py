@@ -1,18 +1,272 @@
-"""Goals: a wanted class or range bound to rows; scores in, margins and decisions out."""
+"""Target: the wanted class or range of predictions; `goal_of` makes it the `Goal` of rows.
+
+Goals: a wanted class or range bound to rows; scores in, margins and decisions out.
+
+Arguments: the values of constraints, for all rows or one per row, as numbers and codes.
+
+Scores: decisions, log-odds and spread of model scores, (m, c).
+"""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
-from dear_plugin.errors import ModelError, TargetError
-from dear_plugin.problem.scores import log_odds, logit, margin_unit, most_likely, score_decides
+from dear_plugin._threads import lazy
+from dear_plugin._validation import Named
+from dear_plugin.data.feature import COST, Feature
+from dear_plugin.errors import (
+    ConstraintError,
+    DearError,
+    ModelError,
+    SettingError,
+    TargetError,
+    argument,
+    shown,
+    unknown,
+)
+
+__all__ = ["ClassGoal", "Goal", "RangeGoal", "Target", "goal_of"]
+
+# Larger integers do not fit a tensor, and are no class of any model.
+MOST_CLASSES = 2**31
+# The number of a model's classes that an error suggests.
+MOST_NAMED = 3
+
+
+# What names a class by itself; other labels need `Target.of_class`.
+Label = str | int | float | bool | np.generic
+
+
+@dataclass(frozen=True)
+class Target(Named):
+    """The wanted prediction. Build it with `of_class` or `of_range`.
+
+    Attributes:
+        label: one class, or a tuple with one class per row; None for a range.
+        threshold: the least probability of the class. The model must decide for the class as well,
+            unless the threshold is below 1/2 and there are two classes: then it alone decides.
+        low: the least wanted value of a regression model, or a tuple with one per row.
+        high: the greatest wanted value, likewise.
+        index: of the Series that has the values per row; None where they are in the rows' order.
+
+    Example:
+        >>> from dear_plugin import Target
+        >>> sure = Target.of_class(1, threshold=0.8)
+        >>> Target.of_range(low=200.0).is_range
+        True
+    """
+
+    label: Any = None
+    threshold: float | None = None
+    low: float | tuple[float, ...] = -math.inf
+    high: float | tuple[float, ...] = math.inf
+    index: pd.Index | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of_class(cls, label: Any, threshold: float | None = None) -> Target:
+        """The model's decision should be a class.
+
+        The margin is `logit p_c - logit threshold` for two classes (threshold 0.5 if None), and
+        `log p_c - max other log p` for more, with `p_c >= threshold` besides when one is given.
+        The decision is the model's `predict` where it has one besides `predict_proba`, else the
+        likeliest class.
+
+        A threshold below 1/2 for one of two classes is weaker than the decision: then the
+        probability decides alone, and `predict` is not called.
+
+        Args:
+            label: one class label, or one per row (list, array; Series, by its index).
+            threshold: a probability in (0, 1).
+
+        Raises:
+            TargetError: a threshold outside (0, 1).
+        """
+        if threshold is not None and not 0.0 < _number(threshold) < 1.0:
+            name = argument("threshold")
+            raise TargetError(f"{name} must lie between 0 and 1, got {shown(threshold)}")
+        per_row = not isinstance(label, str) and np.ndim(label) == 1
+        own = tuple(np.asarray(label).tolist()) if per_row else label
+        return cls(own, threshold, index=_index([label]))
+
+    @classmethod
+    def of_range(cls, low: Any = None, high: Any = None) -> Target:
+        """The predicted value should lie in `[low, high]`, in the model's own units.
+
+        Args:
+            low: the least wanted value, or one per row (list, array; Series, by its index) as
+                `0.8 * model.predict(rows)`; None (or -inf) for an open end.
+            high: the greatest wanted value, likewise; None (or inf) for an open end.
+
+        Raises:
+            TargetError: low above high, an end that is not a number, no finite bound, or ends of
+                different lengths.
+        """
+        index = _index([low, high])
+        if index is not None:
+            if any(np.ndim(end) == 1 and not isinstance(end, pd.Series) for end in (low, high)):
+                raise TargetError("of_range: one value per row is a Series for both ends or none")
+            low, high = (in_order(end, index, "of_range", TargetError) for end in (low, high))
+        lows, highs = _ends(low, -math.inf), _ends(high, math.inf)
+        fit = 1 in (lows.size, highs.size) or lows.size == highs.size
+        if not fit or not ((lows <= highs) & (np.isfinite(lows) | np.isfinite(highs))).all():
+            raise TargetError(
+                "a range needs numbers or None, one or one per row, low <= high, and one bound,"
+                f" got ({shown(low)}, {shown(high)})"
+            )
+        return cls(low=_plain(lows), high=_plain(highs), index=index)
+
+    def at(self, position: int) -> Target:
+        """The target of one row, where each has its own."""
+        own: dict[str, Any] = {k: values[position] for k, values in self._per_row.items()}
+        return replace(self, **own, index=None)
+
+    def for_rows(self, index: pd.Index) -> Target:
+        """The target of rows of an index, (n,), with its values in their order.
+
+        Raises:
+            TargetError: it was made of a Series of another index.
+        """
+        if self.index is None:
+            return self
+        own: dict[str, Any] = {"index": None}
+        for name, values in self._per_row.items():
+            series = pd.Series(values, self.index, object)
+            own[name] = tuple(in_order(series, index, "target", TargetError))
+        return replace(self, **own)
+
+    @property
+    def _per_row(self) -> dict[str, tuple[Any, ...]]:
+        """What each row has its own of."""
+        own = {name: getattr(self, name) for name in ("label", "low", "high")}
+        return {name: values for name, values in own.items() if isinstance(values, tuple)}
+
+    @property
+    def is_range(self) -> bool:
+        """Whether the target is a range of values."""
+        return (self.low, self.high) != (-math.inf, math.inf)
+
+    def resolve(self, n: int, classes: Sequence[Hashable] | None) -> Goal:
+        """Bind the target to n rows and the model's classes.
+
+        Args:
+            n: the number of rows.
+            classes: the model's labels in column order; None for the numbers 0 ... c - 1.
+
+        Raises:
+            TargetError: an unknown class, or another number of values than rows.
+        """
+        for values in self._per_row.values():
+            if len(values) != n:
+                what = "range" if self.is_range else "class"
+                raise TargetError(
+                    f"target: expected 1 {what} or {n}, got {len(values)} for {n} rows"
+                )
+        if self.is_range:
+            return RangeGoal(_bound(self.low), _bound(self.high))
+        labels = self.label if isinstance(self.label, tuple) else (self.label,)
+        columns = torch.tensor([_column(label, classes) for label in labels], dtype=torch.int64)
+        return ClassGoal(columns.expand(n), self.threshold)
+
+
+def goal_of(
+    target: Target | Label | None, n: int, classes: Sequence[Hashable] | None, output: str
+) -> Goal:
+    """Bind a target to n rows; None is class 1.
+
+    Args:
+        target: the wanted prediction, the label of the wanted class, or None.
+        n: the number of rows.
+        classes: the model's labels, or None.
+        output: what the model returns, see `Classifier`.
+
+    Raises:
+        TargetError: not a target, a target of another kind of model, or None where the model's
+            classes are not 0 and 1.
+    """
+    if target is None and output == "values":
+        raise TargetError(
+            "a model with output='values' has no default target: pass"
+            " target=Target.of_range(low, high)"
+        )
+    wanted = _class_one(classes) if target is None else target
+    if isinstance(wanted, Label) and output != "values":
+        wanted = Target.of_class(wanted)
+    if not isinstance(wanted, Target):
+        raise TargetError(
+            "target must be a Target or the label of a class (of a model with output='values',"
+            f" Target.of_range(low, high)), got {shown(wanted)}"
+        )
+    if wanted.is_range != (output == "values"):
+        raise TargetError(
+            "Target.of_range is for models with output='values', Target.of_class (the default)"
+            f" for all others; got {wanted} with output={output!r}"
+        )
+    return wanted.resolve(n, classes)
+
+
+def _class_one(classes: Sequence[Hashable] | None) -> Hashable:
+    """Class 1, the default target of a model whose classes are unnamed, or 0 and 1."""
+    if classes is None or set(classes) == {0, 1}:
+        return 1
+    options = " or ".join(f"target=Target.of_class({label!r})" for label in classes[:MOST_NAMED])
+    raise TargetError(
+        f"which of the classes {list(classes)} is wanted? Only 0 and 1 (or False and True) have a"
+        f" default: pass {options}"
+    )
+
+
+def _number(value: Any) -> float:
+    """A value as a float, NaN where it is not a number."""
+    try:
+        return math.nan if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _index(values: Iterable[Any]) -> pd.Index | None:
+    """The index of the first Series; None without any."""
+    return next((value.index for value in values if isinstance(value, pd.Series)), None)
+
+
+def _ends(value: Any, default: float) -> npt.NDArray[np.float64]:
+    """() or (n,) an end of a range, NaN where it is not a number."""
+    if np.ndim(value) == 1:
+        return np.array([default if v is None else _number(v) for v in value])
+    return np.array(default if value is None else _number(value))
+
+
+def _plain(end: npt.NDArray[np.float64]) -> float | tuple[float, ...]:
+    return tuple(end.tolist()) if end.ndim else float(end)
+
+
+def _bound(end: float | tuple[float, ...]) -> float | Tensor:
+    return torch.tensor(end, dtype=torch.float64) if isinstance(end, tuple) else end
+
+
+def _column(label: Any, classes: Sequence[Hashable] | None) -> int:
+    if classes is None:
+        number = _number(label) if isinstance(label, bool | int | np.integer | float) else math.nan
+        if number.is_integer() and abs(number) < MOST_CLASSES:
+            return int(label)
+        raise TargetError(
+            "the model has no classes_ (or is not fitted), so the class must be a number from 0,"
+            f" the column of its output; got {shown(label)}"
+        )
+    known = list(classes)
+    if label not in known:
+        raise TargetError(unknown("class", [label], known))
+    return known.index(label)
+
 
 # The highest wanted probability, short of 1.
 HIGHEST = 1.0 - 1e-9
@@ -291,3 +545,232 @@ def _own(value: float | Tensor, idx: Tensor | None) -> float | Tensor:
     if idx is None or not isinstance(value, Tensor) or not value.ndim:
         return value
     return value[idx]
+
+
+def in_order(
+    value: Any, index: pd.Index, name: str, error: type[DearError] = ConstraintError
+) -> Any:
+    """A Series of a value per row as a list in the order of the rows; another value as it is.
+
+    Args:
+        value: the user's value.
+        index: (n,) that of the rows.
+        name: the argument's name, for errors.
+        error: what is raised.
+
+    Raises:
+        DearError: a Series of another index, or in another order where labels repeat.
+    """
+    if not isinstance(value, pd.Series):
+        return value
+    own, cells = value.index, value.tolist()
+    if own.equals(index):
+        return cells
+    places = own.get_indexer(index) if own.is_unique and len(own) == len(index) else np.array([-1])
+    if (places < 0).any():
+        raise error(
+            f"{name}: a Series has the index of the rows (in their order, where labels repeat);"
+            f" got {len(own)} values with another index for {len(index)} rows."
+            " series.loc[rows.index] aligns it; series.to_numpy() goes by position"
+        )
+    return [cells[place] for place in places]
+
+
+def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | list[int], Any]]:
+    """Iterate over a constraint as (rows, value) pairs: one for all rows, or one per row.
+
+    Args:
+        value: the user's value; None yields nothing.
+        n: the number of rows.
+        name: the argument's name, for errors.
+        one: the type of one row's value: `str` for a list of names, or `Mapping`.
+
+    Raises:
+        ConstraintError: a list of another length or of other values.
+    """
+    if value is None:
+        return
+    items = list(value) if is_plural(value) else [value]
+    if isinstance(value, Mapping) or (is_plural(value) and one is str and _all(str, items)):
+        yield slice(None), value if isinstance(value, Mapping) else items
+        return
+    given = [item for item in items if item is not None]
+    valid = _all(Mapping, given) if one is Mapping else all(is_plural(item) for item in given)
+    if len(items) != n or not valid:
+        what = "a list of names" if one is str else "a mapping"
+        raise ConstraintError(
+            f"{name}: expected {what} for all rows, or a list of {n}, one per row; got"
+            f" {shown(value)}"
+        )
+    for i, item in enumerate(items):
+        if item is not None:
+            yield [i], item
+
+
+def is_plural(value: Any) -> bool:
+    """Whether a value is iterable, and neither a string nor a frame, which iterates over names."""
+    return isinstance(value, Iterable) and not isinstance(value, str | pd.DataFrame)
+
+
+def interval(feature: Feature, pair: Any, n: int) -> tuple[Tensor, Tensor]:
+    """The ends of a range, () or (n,) double each.
+
+    Raises:
+        ConstraintError: not a range of this feature.
+    """
+    where = f"{argument('ranges')}[{feature.name!r}]"
+    if "ranges" not in feature.limited_by:
+        raise ConstraintError(f"{where}: it has categories; use categories= instead")
+    if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
+        raise ConstraintError(f"{where}: expected (low, high), got {shown(pair)}")
+    ends = [feature.place(end) for end in pair]
+    low = _numbers(where, -math.inf if ends[0] is None else ends[0])
+    high = _numbers(where, math.inf if ends[1] is None else ends[1])
+    if any(end.shape not in ((), (n,)) for end in (low, high)):
+        raise ConstraintError(
+            f"{where}: an end is a number, or {n}, one per row; got {shown(pair)}"
+        )
+    if not np.all(low <= high):
+        raise ConstraintError(f"{where}: low must not exceed high, got {shown(pair)}")
+    return torch.tensor(low), torch.tensor(high)  # copies: frames may be read-only
+
+
+def costs_of(name: str, given: Any, n: int) -> Tensor:
+    """What a unit of a feature costs, () or (n,) double.
+
+    Raises:
+        ConstraintError: neither a number above 0, nor one per row.
+    """
+    where, values = f"{argument('costs')}[{name!r}]", np.asarray(given, dtype=object)
+    if values.shape not in ((), (n,)):
+        got = shown(given)
+        raise ConstraintError(f"{where}: expected a number, or {n}, one per row; got {got}")
+    try:
+        numbers = [COST(where, value) for value in values.reshape(-1)]
+    except SettingError as error:
+        raise ConstraintError(str(error)) from None
+    return torch.tensor(numbers, dtype=torch.float64).reshape(values.shape)
+
+
+def _numbers(where: str, end: Any) -> Any:
+    """An end of a range as an array."""
+    try:
+        return np.asarray(end, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ConstraintError(
+            f"{where}: an end is a number, or one per row, or None where it is open; got"
+            f" {shown(end)}"
+        ) from error
+
+
+def codes_of(feature: Feature, levels: Any) -> list[int]:
+    """The positions of allowed categories.
+
+    Raises:
+        ConstraintError: not categories of this feature.
+    """
+    where = f"{argument('categories')}[{feature.name!r}]"
+    if "categories" not in feature.limited_by:
+        raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
+    known = feature.choices
+    values = list(levels) if is_plural(levels) else [levels]
+    missing = [c for c in values if c not in known]
+    if missing:
+        raise ConstraintError(f"{where}: {unknown('values', missing, known)}")
+    if not values:
+        raise ConstraintError(f"{where}: expected at least one of {list(known)}, got []")
+    codes = sorted(known.index(c) for c in values)
+    if absent := [c for c in feature.ranked[codes[0] : codes[-1]] if c not in values]:
+        raise ConstraintError(
+            f"{where}: it has an order, so allowed levels are neighbours; got {values}, without"
+            f" {absent}"
+        )
+    return codes
+
+
+def _all(kind: type, items: Iterable[Any]) -> bool:
+    return all(isinstance(item, kind) for item in items)
+
+
+# The interquartile range of a normal distribution, in standard deviations.
+NORMAL_IQR = 1.349
+# The largest unit of margins, as a divisor of the median margin of accepted rows.
+REACHED = 0.6
+
+
+def spread(values: Tensor) -> Tensor:
+    """The robust standard deviation of values, (m,), from their quartiles; 0 without values."""
+    if not len(values):
+        return values.new_zeros(())
+    low, high = values.quantile(values.new_tensor([0.25, 0.75]))
+    scale: Tensor = (high - low) / NORMAL_IQR
+    return scale.float()
+
+
+def margin_unit(margins: Tensor, values: Tensor | None = None) -> Tensor:
+    """(...) the unit of margins: what a model can reach, whatever the scale of its scores.
+
+    The spread of the values, and at most 5/3 of the median margin of accepted rows: .3 of it is
+    then at most half of that median.
+
+    Args:
+        margins: (..., m) of training rows.
+        values: (m,) whose spread is taken; None takes that of the margins, (m,).
+    """
+    scale = spread(margins if values is None else values)
+    accepted = margins.where(margins > 0.0, torch.nan)
+    return (
+        torch.fmin(scale, accepted.nanmedian(-1).values / REACHED) if accepted.numel() else scale
+    )
+
+
+def most_likely(scores: Tensor) -> Tensor:
+    """(m,) int64, the column that scores, (m, c), decide for; the first of equal ones."""
+    if scores.shape[1] > 2:
+        return scores.argmax(1)
+    return (scores[:, -1] > (scores[:, 0] if scores.shape[1] == 2 else 0.0)).long()
+
+
+def log_odds(scores: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """(m,) each, log-odds of the wanted column against the likeliest other one, and all others."""
+    if scores.shape[1] <= 2:
+        of_one = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+        odds = torch.where(wanted == 1, of_one, -of_one)
+        return odds, odds
+    own = scores.gather(1, wanted[:, None])[:, 0]
+    others = scores.scatter(1, wanted[:, None], -math.inf)
+    return own - others.amax(1), own - others.logsumexp(1)
+
+
+def probabilities(scores: Tensor) -> Tensor:
+    """(m, c) double, of every class; both of two, of which scores may have one column."""
+    m, c = len(scores), max(scores.shape[1], 2)
+    each = [log_odds(scores, torch.full((m,), label))[1] for label in range(c)]
+    return torch.stack(each, 1).sigmoid().double()
+
+
+def score_decides(threshold: float | None, scores: Tensor) -> bool:
+    """Whether the probability alone decides: a threshold below 1/2 for one of two classes."""
+    return threshold is not None and threshold < 0.5 and scores.shape[1] <= 2
+
+
+def logit(p: float) -> float:
+    """The log-odds of a probability."""
+    return math.log(p / (1.0 - p))
+
+
+def share_of(margins: Tensor, accepted: Tensor, least: float) -> tuple[Tensor, Tensor]:
+    """(m,) double, the share of r judges that accept, and (m,) how much margin is missing.
+
+    It is missing for the judge that decides whether a share is reached; 0 where none is.
+
+    Args:
+        margins: (m, r) by judge.
+        accepted: (m, r) bool.
+        least: the share to reach.
+    """
+    count = margins.shape[-1]
+    decides = min(int((1.0 - least) * count + 1e-6), count - 1) + 1
+    missing = -margins.kthvalue(decides, dim=-1).values
+    missing = missing.where(missing.isfinite(), 0.0).clamp_min(0.0)
+    return accepted.double().mean(-1), missing

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from dear_plugin._lazy import lazy
+from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.kinds.labels import NEW
-from dear_plugin.data.special_values import known
+from dear_plugin.data.labels import NEW
+from dear_plugin.data.numbers import known
 
 TENTHS = 10
 # With more codes than that, too many possible pairs are absent from training rows by chance.

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dear_plugin.data.exclusion import DOWN, UP, Exclusion
 from dear_plugin.data.feature import Feature
-from dear_plugin.results.changes import Line, is_amount
+from dear_plugin.data.schema import DOWN, UP, Exclusion
+from dear_plugin.results.changes import Line, amount_of, is_amount, rises
 from dear_plugin.results.result import Result
-from dear_plugin.results.words import amount_of, rises
 
 COLUMNS = (
     *("feature", "change", "rows", "share", "old", "new", "goes", "at_edge"),

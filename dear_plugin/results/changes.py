@@ -1,9 +1,19 @@
-"""Changes: a result in; what changes in each of its rows out, one line for each feature."""
+"""Changes: a result in; what changes in each of its rows out, one line for each feature.
+
+Needed: answers that count on what follows in; between which values it must happen out.
+
+Words: values, and lines of `changes`, in; their texts for an analyst out.
+
+An indirect change is "expected". Without an order of causes it is an association in the data and
+no causal effect; with one it is an effect on conditions.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,7 +25,7 @@ from torch import Tensor
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.schema import Schema
-from dear_plugin.results.spread import Ranges, Spread
+from dear_plugin.results.proposal import ROWS_AT_A_TIME, Proposal, Question, Ranges, Spread
 
 Change: TypeAlias = Literal["direct", "forced", "indirect"]
 KINDS: tuple[Change, ...] = ("direct", "forced", "indirect")
@@ -229,3 +239,356 @@ def _cells(
         return own
 
     return cells
+
+
+# The rows that the model is asked for between two ends.
+ASKED = 32
+
+
+def needed_ranges(question: Question, proposal: Proposal, spread: Spread) -> Tensor:
+    """(n, p) where the changes that must follow begin; they end in the answer.
+
+    The action is accepted with these changes from `Spread.least` on, see `between`, or else they
+    are the answer's own; where it is accepted, it is refused, by the user's model or a rule, with
+    any one of them left out. What is not needed beside the others has the value before.
+    """
+    x, out = question.case.x, spread.least.clone()
+    left = ((spread.reliance > 0.0) & ~spread.alone).nonzero()[:, 0]
+    for start in (spread.least, proposal.rows):
+        if len(left):
+            some, own = question.select(left), proposal.select(left)
+            told = _told(some, own, start[left])
+            last = own.rows.where(told | own.direct, x[left])
+            first = start[left].where(told, last)
+            out[left] = first
+            left = left[~between(some, first, last, own.direct, told)]
+    return out
+
+
+def between(
+    question: Question, first: Tensor, last: Tensor, direct: Tensor, told: Tensor
+) -> Tensor:
+    """(n,) bool, whether the model accepts first rows and all it is asked for up to last ones.
+
+    Each number takes `ASKED` values from end to end, and these are combined at random.
+
+    Args:
+        question: of n rows.
+        first: (n, p) rows with the actions and what must follow.
+        last: (n, p) likewise, of which only amounts count.
+        direct: (n, p) bool, what is acted on.
+        told: (n, p) bool, what must follow.
+    """
+    x, wide = question.case.x, (first != last).any(1).nonzero()[:, 0]
+    some = torch.rand(ASKED, x.shape[1], generator=torch.Generator().manual_seed(0))
+    shares = torch.cat([some.argsort(0) / (ASKED - 1), torch.ones(1, x.shape[1])])
+    low, high = first[wide, None], last[wide, None]
+    rows = question.case.feasible.limits.rounded(x[wide], torch.lerp(low, high, shares.to(low)))
+    rows = rows.where(question.method.encoder.amounts(low, high), low).flatten(0, 1)
+    at = torch.cat([torch.arange(len(x)), wide.repeat_interleave(len(shares))])
+    refused = ~_accepted(question, at, torch.cat([first, rows]), direct[at], told[at])
+    out = torch.ones(len(x), dtype=torch.bool)
+    out[at[refused]] = False
+    return out
+
+
+def _accepted(
+    question: Question, at: Tensor, rows: Tensor, direct: Tensor, told: Tensor
+) -> Tensor:
+    """(m,) bool, whether the model accepts rows, (m, p), at positions, with what they force."""
+    parts = [each.split(ROWS_AT_A_TIME) for each in (at, rows, direct, told)]
+    each = [(question.select(i), *rest) for i, *rest in zip(*parts, strict=True)]
+    return torch.cat([some.accepts_alone(some.repaired(*rest)) for some, *rest in each])
+
+
+def _told(question: Question, proposal: Proposal, start: Tensor) -> Tensor:
+    """(n, p) bool, the indirect changes up to some rows, (n, p), none of which can be left out.
+
+    The smallest are left out first, as many as can be, until no single one can.
+    """
+    x, direct, encoder = question.case.x, proposal.direct, question.method.encoder
+    told = (start != x) & ~direct
+    for each in (relation for relation in encoder.schema.relations if relation.is_definition):
+        own, *others = encoder.schema.index(each.members)
+        # What follows moves what it defines.
+        told[:, own] &= ~(told | direct)[:, others].any(1)
+    sizes = encoder.distance(start, x) / question.method.trained.deviations.clamp_min(1e-9)
+
+    def accepted(at: Tensor, some: Tensor) -> Tensor:
+        rows = torch.where(direct[at], proposal.rows[at], torch.where(some, start[at], x[at]))
+        return _accepted(question, at, rows, direct[at], some)
+
+    at, j = told.nonzero().T
+    while len(at):
+        fine = accepted(at, told[at].scatter(1, j[:, None], False))
+        free = torch.zeros_like(told)
+        free[at[fine], j[fine]] = True
+        at, place = (torch.arange(told.shape[1]) < free.sum(1)[:, None]).nonzero().T
+        if not len(at):
+            break
+        order = sizes.where(free, torch.inf).argsort(1).argsort(1)
+        fine = accepted(at, told[at] & (order[at] > place[:, None]))
+        # Each single one can be left out, the smallest as well.
+        many = torch.zeros(len(x), dtype=torch.int64)
+        many.scatter_reduce_(0, at, place * fine, "amax")
+        told &= (order > many[:, None]) | ~free
+        at, j = (told & free.any(1)[:, None]).nonzero().T
+    return told
+
+
+# Significant digits of numbers without a precision, the digits of a float64, and the size from
+# which on numbers are written with an exponent.
+DIGITS, MOST_DIGITS, LONGEST = 6, 17, 1e15
+# Relative resolution of float32 columns.
+RESOLUTION = 2.0**-22
+# Significant digits of uncertain amounts.
+UNCERTAIN_DIGITS = 3
+# One row's range that is at most so many times as wide as that of a mean is no other one: the
+# quantiles alone make it 1.4 times as wide.
+WIDER = 2.0
+# Units that start so are read as a part of the number before them.
+MULTIPLES = ("ten ", "hundred ")
+# What a plural has before its ending, in lower case: "years of schooling", "square metres".
+PLURAL = re.compile(
+    r"([a-z ]*?(?:(?:ch|sh|ss|x)(?=es)|[a-hj-rtv-z](?=s)))e?s(?=$| (?:of|an?|per|in|for|at) )"
+)
+SHORTEST, VOWELS, IES = 3, {*"aeiou"}, re.compile("ie$")
+# Letters of a value in a figure; longer ones end in an ellipsis.
+MOST_LETTERS = 30
+
+ASSOCIATION = (
+    "Indirect changes are associations in the data, not causal effects: they say what usually"
+    " goes along with the action, not what the action brings about."
+)
+EFFECT = (
+    "What is expected to follow is an effect, if the stated order is right and nothing unobserved"
+    " causes both."
+)
+# Above what follows, without an order of causes and with one.
+FOLLOWS = ("Expected to follow (association)", "Expected to follow")
+
+
+def note(schema: Schema) -> str:
+    """What indirect changes are by a schema: associations, or effects on conditions."""
+    return EFFECT if schema.causal_order.is_stated else ASSOCIATION
+
+
+def heading(schema: Schema) -> str:
+    """What stands above what follows."""
+    return FOLLOWS[schema.causal_order.is_stated]
+
+
+def number(value: Any, places: int | None = None, digits: int = DIGITS) -> str:
+    """A number as text: whole, with its decimals, or rounded; without trailing zeros.
+
+    Args:
+        value: the number.
+        places: the decimals of its feature; None if it has no precision.
+        digits: the significant digits of a number that does not have these decimals.
+    """
+    if isinstance(value, Integral):
+        return str(int(value))
+    exact = float(value)
+    if exact.is_integer() and abs(exact) < LONGEST:
+        return str(int(exact))
+    if places is not None and _has_decimals(exact, places):
+        return f"{round(exact, places):.15g}"
+    return f"{exact:.{_digits(exact, digits)}g}"
+
+
+def one(feature: Feature, value: Any) -> str:
+    """A single value as text; a row of a frame may hold the category 1 as 1.0."""
+    if pd.isna(value):
+        return "missing"
+    if is_amount(feature, value):
+        return number(value, feature.precision)
+    known = next((each for each in feature.choices if each == value), value)
+    return feature.called_level(known) or (
+        number(known) if isinstance(known, float) else str(known)
+    )
+
+
+def ends(feature: Feature, old: Any, new: Any) -> tuple[str, str]:
+    """The old and the new value as text, numbers with enough digits to show their difference."""
+    if not is_amount(feature, old, new):
+        return one(feature, old), one(feature, new)
+    before = after = ""
+    for digits in range(DIGITS, MOST_DIGITS + 1):
+        before = number(old, feature.precision, digits)
+        after = _not_short(feature, old, new, digits)
+        error = max(abs(float(before) - float(old)), abs(float(after) - float(new)))
+        if error <= abs(float(new) - float(old)) / 10.0:
+            break
+    return before, after
+
+
+def amount_of(feature: Feature, amount: float, start: float = 0.0) -> str:
+    """The amount of a change, or what it leads to from a start, with three significant digits.
+
+    Decimals that the feature does not have are left out.
+    """
+    amount, places = start + float(f"{amount:.{UNCERTAIN_DIGITS}g}"), feature.precision
+    rounded = amount if places is None else round(amount, places)
+    return number(rounded + 0.0, places, DIGITS if start else UNCERTAIN_DIGITS)
+
+
+def unit_of(feature: Feature, value: Any) -> str:
+    """The unit of a value: of 1 without a plural's "s"; "x ten thousand dollars" of any number."""
+    unit = feature.unit
+    if unit.startswith(MULTIPLES):
+        return f"x {unit}"
+    found = PLURAL.match(unit) if float(value) == 1.0 else None
+    word = found[1].rpartition(" ")[2] if found else ""
+    if not found or len(word) < SHORTEST or not VOWELS & {*word}:  # "ms", "gas", "mbps"
+        return unit
+    return f"{IES.sub('y', found[1])}{unit[found.end() :]}"
+
+
+def rises(feature: Feature, old: Any, new: Any) -> bool | None:
+    """Whether a number, or a level that has an order, rises; None for other changes."""
+    known = feature.ranked
+    has_order = is_amount(feature, old, new) or (old in known and new in known)
+    return bool(feature.place(new) > feature.place(old)) if has_order else None
+
+
+def with_unit(feature: Feature, old: Any, new: Any) -> str:
+    """The new value of a change with its unit, in as many digits as tell it from the old one."""
+    real = isinstance(new, Real) and not isinstance(new, bool | np.bool_)
+    is_level = real and new in feature.categories
+    has_unit = feature.unit and (is_level or is_amount(feature, old, new))
+    return ends(feature, old, new)[1] + (f" {unit_of(feature, new)}" if has_unit else "")
+
+
+def from_to(line: Line) -> tuple[str, str]:
+    """The old and the new value, the new one with its unit."""
+    old, new = line.old, line.new
+    return ends(line.of, old, new)[0], with_unit(line.of, old, new)
+
+
+def imperative(line: Line) -> str:
+    """The action: "raise hours from 35 to 41"."""
+    verb = {None: "change", True: "raise", False: "lower"}[rises(line.of, line.old, line.new)]
+    return f"{verb} {line.label} {_change(line)}"
+
+
+def infinitive(line: Line) -> str:
+    """What is expected: "to rise from 0 to 307", "to rise by 200 to 400"."""
+    verb = {None: "change", True: "rise", False: "fall"}[rises(line.of, line.old, line.new)]
+    told = _range(line) or f"to {verb} {_change(line)}"
+    return f"{told}{_for_one(line, told)}"
+
+
+def possible(line: Line) -> str:
+    """What may happen: "town may change from A to B (5 of 16 resamples)"."""
+    return f"{line.label} may change {_change(line)}"
+
+
+def needed(line: Line) -> str:
+    """What has to follow: "duration at 58 to 61 months", "rate at 3", "town being B"."""
+    if not is_amount(line.of, line.old, line.least, line.new):
+        return f"{line.label} being {with_unit(line.of, line.old, line.least)}"
+    low, high = sorted((line.least, line.new), key=float)
+    first, last = (ends(line.of, line.old, each)[1] for each in (low, high))
+    text = with_unit(line.of, line.old, high)
+    return f"{line.label} at {text if first == last else f'{first} to {text}'}"
+
+
+def definition(line: Line) -> str:
+    """What is forced: "area is 80 acres", or "is at most 80 acres" by an order."""
+    bound = ("at most ", "at least ")[bool(rises(line.of, line.old, line.alone))]
+    end = with_unit(line.of, line.old, line.alone)
+    return f"{line.label} is {'' if line.exact else bound}{end}"
+
+
+def in_short(line: Line) -> str:
+    """Both values, and the ends for such rows, for a figure: "0 → 307 (200 to 400)"."""
+    text = " → ".join(map(_clipped, from_to(line)))
+    if line.kind == "forced":
+        return f"{text} (by definition)"
+    if line.kind == "direct" or not line.is_amount:
+        return text + _count(line)
+    low, high = (amount_of(line.of, end, float(line.old)) for end in (line.low, line.high))
+    return f"{text} ({low} to {high})" if low != high else text
+
+
+def join(parts: Sequence[str], last: str = " and ", comma: str = ", ") -> str:
+    """Parts of a sentence as "a", "a and b", or "a, b and c"."""
+    return last.join(filter(None, [comma.join(parts[:-1]), *parts[-1:]]))
+
+
+def capital(text: str) -> str:
+    """A text with a capital letter."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def as_sentence(text: str) -> str:
+    """A text with a capital letter and a full stop."""
+    return f"{capital(text).rstrip('.')}."
+
+
+def _change(line: Line) -> str:
+    """Both values, and the number of redraws: "from no to yes (7 of 16 resamples)"."""
+    return f"from {' to '.join(from_to(line))}{_count(line)}"
+
+
+def _count(line: Line) -> str:
+    """How many redraws agree, where not all do, of what has no range."""
+    some = not line.is_amount and line.agree < line.redraws
+    return f" ({line.agree} of {line.redraws} resamples)" if some else ""
+
+
+def _range(line: Line) -> str:
+    """The range of a number's mean change; "" where both ends have the same text."""
+    text, last = _steps(line.of, line.low, line.high) if line.is_amount else ("", "")
+    return f"to {text} {unit_of(line.of, last)}".rstrip() if text else ""
+
+
+def _steps(feature: Feature, least: float, most: float) -> tuple[str, str]:
+    """How far a number rises or falls, and the last amount; "" where both ends have one text."""
+    low, high = (amount_of(feature, end) for end in (least, most))
+    fall, rise = low.removeprefix("-"), high.removeprefix("-")
+    if low == high:
+        return "", ""
+    if "0" not in (low, high) and least > 0.0:
+        return f"rise by {fall} to {rise}", rise
+    if "0" not in (low, high) and most < 0.0:
+        return f"fall by {rise} to {fall}", fall
+    falls = [f"fall by up to {fall}"] if low.startswith("-") else []
+    grows = [f"rise by up to {rise}"] if high != "0" else []
+    return " or ".join(falls + grows), rise if grows else fall
+
+
+def _for_one(line: Line, told: str) -> str:
+    """The range of one person's change, in the form of what is told of the mean; "" if similar."""
+    if not line.high_one - line.low_one > WIDER * (line.high - line.low):
+        return ""
+    steps, _ = _steps(line.of, line.low_one, line.high_one)
+    same = "" if " or " in steps + told else f"{told.removeprefix('to ').partition(' ')[0]} "
+    return f" for people like this (one person: {steps.removeprefix(same)})" if steps else ""
+
+
+def _clipped(text: str) -> str:
+    """A text of at most `MOST_LETTERS` letters."""
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1].rstrip()}…"
+
+
+def _has_decimals(exact: float, places: int) -> bool:
+    """Whether a number has no more than some decimals, up to the resolution of float32."""
+    tolerance = min(RESOLUTION * abs(exact), 0.1 * 10.0**-places)
+    return abs(exact - round(exact, places)) <= tolerance
+
+
+def _digits(exact: float, digits: int) -> int:
+    """The significant digits of a number: at least all those of its integer part, if not long."""
+    return max(digits, len(str(int(abs(exact))))) if abs(exact) < LONGEST else digits
+
+
+def _not_short(feature: Feature, old: Any, new: Any, digits: int) -> str:
+    """The new number, rounded away from the old one so that the action is not too small."""
+    text, exact = number(new, feature.precision, digits), float(new)
+    change = exact - float(old)
+    tolerance = min(RESOLUTION * abs(exact), abs(change) / 100.0)
+    if (exact - float(text)) * math.copysign(1.0, change) <= tolerance:
+        return text
+    unit = 10.0 ** (math.floor(math.log10(abs(exact))) + 1 - _digits(exact, digits))
+    return number(float(text) + math.copysign(unit, change), feature.precision, digits)

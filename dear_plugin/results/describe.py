@@ -9,14 +9,13 @@ import pandas as pd
 import torch
 
 from dear_plugin.data.feature import Feature
-from dear_plugin.evaluation.consistency import CLEAR
-from dear_plugin.problem.reasons import Reason
-from dear_plugin.results.changes import Line, frame
-from dear_plugin.results.result import Result
-from dear_plugin.results.spread import flip_probabilities
-from dear_plugin.results.words import (
+from dear_plugin.evaluation.trained import CLEAR
+from dear_plugin.problem.feasible import Reason
+from dear_plugin.results.changes import (
+    Line,
     as_sentence,
     definition,
+    frame,
     imperative,
     in_short,
     infinitive,
@@ -25,6 +24,8 @@ from dear_plugin.results.words import (
     one,
     possible,
 )
+from dear_plugin.results.proposal import flip_probabilities
+from dear_plugin.results.result import Result
 
 # The expected changes that a description names.
 MOST_EXPECTED = 3

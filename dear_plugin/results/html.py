@@ -7,10 +7,9 @@ from collections.abc import Iterable
 import torch
 
 from dear_plugin import _html
-from dear_plugin.results.changes import Line
+from dear_plugin.results.changes import Line, as_sentence, from_to, note
 from dear_plugin.results.describe import describe, head, lacks, unclear_changes
 from dear_plugin.results.result import Result
-from dear_plugin.results.words import as_sentence, from_to, note
 
 MOST_ROWS = 20
 COLUMNS = ("row", "action", "expected to follow", "cost", "action alone", "confidence", "note")

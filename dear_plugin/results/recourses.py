@@ -1,21 +1,27 @@
-"""Recourses: what `generate` returns: a `Result` with texts, figures and alternatives."""
+"""Recourses: what `generate` returns: a `Result` with texts, figures and alternatives.
+
+Labels: labels of an index in, positions of rows out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, TypeGuard, overload
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
+from pandas.api.types import is_list_like
 
 from dear_plugin._threads import one_thread
 from dear_plugin.errors import InputError
-from dear_plugin.results import html, words
+from dear_plugin.results import html
 from dear_plugin.results.advice import advice
+from dear_plugin.results.changes import heading, note
 from dear_plugin.results.describe import describe, drawn, evidence, head
-from dear_plugin.results.labels import only_position, positions
 from dear_plugin.results.letter import Field, Template, letters, ways_of
 from dear_plugin.results.record import record
 from dear_plugin.results.result import Result
@@ -107,7 +113,7 @@ class Recourses(Result):
 
         if index is not ...:
             at = only_position(self.factuals.index, index)
-            texts = head(self, at), evidence(self, at), words.heading(self.encoder.schema)
+            texts = head(self, at), evidence(self, at), heading(self.encoder.schema)
             return plots.row(drawn(self.lines[at]), ax, *texts, note=self.note)
         if not len(self):
             raise InputError("got a result without rows, expected at least one to draw")
@@ -137,7 +143,7 @@ class Recourses(Result):
     @property
     def note(self) -> str:
         """What indirect changes are by the schema, as a line under figures of them."""
-        return f"{words.note(self.encoder.schema).partition(':')[0].removesuffix('.')}."
+        return f"{note(self.encoder.schema).partition(':')[0].removesuffix('.')}."
 
     @overload
     def describe(self) -> pd.Series: ...
@@ -295,3 +301,62 @@ class Recourses(Result):
         """Up to k results over the same rows: their first answers, their second ones, ..."""
         every = (Recourses.of(each, ranked=True) for each in settled(self.question, k))
         return iter(one_thread()(lambda: next(every, None)), None)
+
+
+# The most labels that an error names.
+MOST_NAMED = 5
+
+Positions = npt.NDArray[np.int64]
+
+
+def positions(index: pd.Index, labels: Hashable | Iterable[Hashable]) -> Positions:
+    """(m,) the rows with a label, or with each of several labels.
+
+    Args:
+        index: (n,) of the rows.
+        labels: a label, a list or an index of labels, or (n,) bool.
+
+    Raises:
+        InputError: a label that is not in the index.
+    """
+    several: list[Any] = list(labels) if _are_several(labels) else [labels]
+    if len(several) == len(index) and all(isinstance(each, bool | np.bool_) for each in several):
+        return np.flatnonzero(several)
+    places = [_positions(index, label) for label in several]
+    unknown = [label for label, at in zip(several, places, strict=True) if not len(at)]
+    if unknown:
+        raise InputError(
+            f"got {unknown[0]!r}, expected a label of the frame's index, a list of labels, or a"
+            " mask of all rows"
+        )
+    return np.concatenate([np.empty(0, dtype=np.int64), *places])
+
+
+def only_position(index: pd.Index, label: Hashable) -> int:
+    """The position of the row with a label.
+
+    Raises:
+        InputError: several labels, a label that is not in the index, or that several rows share.
+    """
+    if _are_several(label):
+        raise InputError("got several labels, expected one; recourses[labels] selects rows")
+    at = _positions(index, label)
+    if len(at) != 1:
+        some = [*map(repr, index[:MOST_NAMED].tolist()), *["..."] * (len(index) > MOST_NAMED)]
+        known = "" if len(at) else f"; the labels are {', '.join(some)}"
+        raise InputError(f"index {label!r} names {len(at)} rows, expected exactly one{known}")
+    return int(at[0])
+
+
+def _are_several(labels: object) -> TypeGuard[Iterable[Any]]:
+    """Whether these are several labels; a tuple is a label of a `MultiIndex`."""
+    return is_list_like(labels) and not isinstance(labels, tuple)
+
+
+def _positions(index: pd.Index, label: Hashable) -> Positions:
+    """The positions of a label; as the index finds it, NaN equals NaN."""
+    try:
+        at: Positions = np.atleast_1d(np.arange(len(index))[index.get_loc(label)])
+        return at
+    except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):
+        return np.empty(0, dtype=np.int64)

@@ -11,14 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin._progress import progress
-from dear_plugin._threads import in_threads
-from dear_plugin.data.columns import patch
+from dear_plugin._threads import in_threads, progress
+from dear_plugin.data.encoder import patch
 from dear_plugin.errors import InputError, shown
-from dear_plugin.problem.case import Case
-from dear_plugin.problem.reasons import Reason, Status
-from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.question import Attempt, Method, Question
+from dear_plugin.problem.feasible import Case, Reason, Status
+from dear_plugin.results.proposal import Attempt, Method, Proposal, Question
 from dear_plugin.results.result import Result
 
 # How far past the decision boundary a proposal aims; each retry aims farther, see `Goal.aim`.

@@ -11,14 +11,12 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin import _html
-from dear_plugin._lazy import lazy
-from dear_plugin._progress import bar
-from dear_plugin._progress import progress as showing
-from dear_plugin._threads import one_thread
+from dear_plugin._threads import bar, lazy, one_thread
+from dear_plugin._threads import progress as showing
 from dear_plugin.errors import SettingError, near
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.constraints import Constraints
-from dear_plugin.problem.target import Label, Target
+from dear_plugin.problem.goals import Label, Target
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.rivals.comparable import check_comparable
 from dear_plugin.rivals.intervals import (

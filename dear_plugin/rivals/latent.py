@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
+from dear_plugin._threads import lazy
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import NotFittedError, SchemaError
 from dear_plugin.methods.base import Case

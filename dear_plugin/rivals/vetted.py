@@ -10,11 +10,11 @@ from typing import Self, final
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
-from dear_plugin._validation.settings import require_instance
+from dear_plugin._threads import lazy
+from dear_plugin._validation import require_instance
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.base import RecourseMethod
-from dear_plugin.problem.case import Case, Requirement
+from dear_plugin.problem.feasible import Case, Requirement
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.search import Search
 from dear_plugin.search.criteria import RowCriteria

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dear_plugin.problem.case import Requirement
+from dear_plugin.problem.feasible import Requirement
 
 # Candidates of a row that are examined where not all of them are.
 SOME = 64

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.methods.base import Case
-from dear_plugin.problem.target import RangeGoal
+from dear_plugin.problem.goals import RangeGoal
 from dear_plugin.rivals.candidate_pool import CandidatePool
 from dear_plugin.rivals.weights import (
     Descend,

@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
+from dear_plugin._threads import lazy
 from dear_plugin.methods.base import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.rivals.base import Baseline

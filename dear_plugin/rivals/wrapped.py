@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.methods.base import RecourseMethod
-from dear_plugin.problem.case import Case
-from dear_plugin.problem.reasons import Reason
+from dear_plugin.problem.feasible import Case, Reason
 from dear_plugin.results.proposal import Proposal
 
 

@@ -1,25 +1,31 @@
-"""SearchProblem: rows, action sets, decoder and model; actions in, the rows they reach out."""
+"""SearchProblem: rows, action sets, decoder and model; actions in, the rows they reach out.
+
+Outcomes: actions in; their costs, margins, and whether each is enough by itself, out.
+
+Asking: functions that yield rows and are sent the model's scores, by themselves or together.
+
+Order: columns of keys in; positions of what they sort, and of the first of equal ones, out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, TypeAlias, TypeVar, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
-from dear_plugin.data.grid import in_steps
+from dear_plugin._threads import lazy
+from dear_plugin.data.numbers import in_steps
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
-from dear_plugin.problem.admissible import Admissible
-from dear_plugin.problem.case import Case
-from dear_plugin.problem.limits import Limits
+from dear_plugin.problem.feasible import Admissible, Case, Limits
+from dear_plugin.problem.goals import Goal
 from dear_plugin.problem.seen_pairs import SeenPairs
-from dear_plugin.problem.target import Goal
 
 # Cells of rows in one evaluation: 4 MiB, large enough for the overhead of a call; 16 MiB of
 # encoded columns; and for a black box, frames long enough for their overhead per column.
@@ -214,3 +220,211 @@ def by_set(sets: Tensor) -> Iterator[tuple[int, Tensor]]:
 
 def _seen_pairs(sample: Sample) -> SeenPairs | None:
     return SeenPairs.of(sample.rows, sample.encoder)
+
+
+# Actions of which the margin without indirect changes is evaluated at once.
+AT_ONCE = 2048
+# (n,) each: the least margin of a success, and of an answer.
+Least: TypeAlias = tuple[Tensor, Tensor]
+
+
+def evaluate(
+    problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor]:
+    """(m,) the cost and (m,) the margin of actions; see `evaluation`."""
+    wanted = evaluation(problem, rows, sets, values)
+    cost, margin, _ = answered(problem.scores, wanted)
+    return cost, margin
+
+
+def evaluation(
+    problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor, least: Least | None = None
+) -> Asking[tuple[Tensor, Tensor, Tensor]]:
+    """(m,) each, the cost, the margin and whether the action alone is enough; see `judged`.
+
+    Args:
+        problem: the rows, the sets and the model.
+        rows: (m,) the row.
+        sets: (m,) the set acted on.
+        values: (m, w) the new values.
+        least: see `judged`.
+    """
+    reached = problem.decode_actions(rows, sets, values[:, None])[:, 0]
+    alone = problem.x[rows].scatter(1, problem.sets.positions[sets], values)
+    still = problem.sets.masks[sets], problem.still(sets)
+    return (yield from judged(problem, rows, reached, alone, still=still, least=least))
+
+
+def judged(
+    problem: SearchProblem,
+    rows: Tensor,
+    reached: Tensor,
+    alone: Tensor,
+    *,
+    still: tuple[Tensor, Tensor],
+    least: Least | None,
+) -> Asking[tuple[Tensor, Tensor, Tensor]]:
+    """(m,) the cost and (m,) the margin of rows, -inf for what is excluded; (m,) bool, alone.
+
+    Margins have 11 bits: models round differently in batches of another size, and what a
+    search chooses must not depend on that.
+
+    Args:
+        problem: the rows, the sets and the model.
+        rows: (m,) the factual row.
+        reached: (m, p) the counterfactuals.
+        alone: (m, p) the factuals with the action alone.
+        still: (m, p) bool, what is acted on, and what does not move with it besides.
+        least: (n,) the least margin of a success, and that from which on it is evaluated whether
+            the action alone, with what it forces, succeeds; None to ask for none.
+    """
+    x, m = problem.x.index_select(0, rows), len(rows)
+    # A further call costs as much as many rows.
+    at_once = least is not None and m <= AT_ONCE
+    frozen = _forced(problem, x, alone, still[1], rows) if at_once else alone[:0]
+    scores = yield torch.cat([reached, frozen])
+    margin = margins_of(problem, scores[:m], reached, rows)
+    margin = margin.masked_fill(problem.feasible.creates_impossible(x, reached), -torch.inf)
+    margin = (margin.view(torch.int32) & -(1 << 12)).view(torch.float32)
+    enough = torch.zeros(m, dtype=torch.bool)
+    if least is not None:
+        at = (margin >= least[1][rows]).nonzero()[:, 0]
+        if at_once:
+            frozen, more = frozen[at], scores[m:][at]
+        elif len(at):
+            frozen = _forced(problem, x[at], alone[at], still[1][at], rows[at])
+            more = yield frozen
+        if len(at):
+            enough[at] = margins_of(problem, more, frozen, rows[at], True) >= least[0][rows[at]]
+    return _cost(problem, x, reached, rows, still[0]), margin, enough
+
+
+def margins_of(
+    problem: SearchProblem,
+    scores: Tensor,
+    reached: Tensor,
+    rows: Tensor,
+    alone: Tensor | bool = False,
+) -> Tensor:
+    """(m,) the margins of counterfactuals, -inf for those that break a rule.
+
+    Args:
+        problem: the rows and the goal.
+        scores: (m, c) their scores.
+        reached: (m, p) the counterfactuals.
+        rows: (m,) the factual row of each.
+        alone: (m,) bool, those with an action alone, see `Admissible.keeps_rules`.
+    """
+    margin = problem.goal.margin(scores, rows)
+    if len(problem.feasible.rules):
+        satisfied = problem.feasible.keeps_rules(reached, rows, alone)
+        margin = margin.masked_fill(~satisfied, -torch.inf)
+    return margin.float()
+
+
+def _cost(
+    problem: SearchProblem, x: Tensor, reached: Tensor, rows: Tensor, acted: Tensor
+) -> Tensor:
+    """(m,) the l1 cost of counterfactuals, (m, p), of what is acted on, (m, p) bool."""
+    distance = problem.classifier.encoder.distance(reached, x)
+    costs = problem.feasible.limits.costs
+    if costs is not None or problem.indirect_weight != 1.0:
+        own = torch.ones(()) if costs is None else costs[rows]
+        distance = distance * own.where(acted, problem.indirect_weight)
+    cost: Tensor = distance.sum(1).float()
+    return cost
+
+
+def _forced(
+    problem: SearchProblem, x: Tensor, alone: Tensor, still: Tensor, rows: Tensor
+) -> Tensor:
+    """(m, p) rows with actions alone, (m, p), and what these force."""
+    return problem.feasible.repair(x, alone[:, None], still, rows, forced=True)[:, 0]
+
+
+def alone(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
+    """(m, p) the factuals with actions alone, and what these force; see `evaluation`."""
+    alone = problem.x[rows].scatter(1, problem.sets.positions[sets], values)
+    return _forced(problem, problem.x.index_select(0, rows), alone, problem.still(sets), rows)
+
+
+def weights(problem: SearchProblem, rows: Tensor, features: Tensor) -> Tensor:
+    """(...) what a unit of features, (...), counts where rows, (...), act on them."""
+    shares, costs = problem.classifier.encoder.shares[features], problem.feasible.limits.costs
+    return shares if costs is None else shares * costs[rows, features]
+
+
+def direct_cost(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
+    """(m, c) the cost of values, (m, c, w), without indirect changes, a bound of the cost."""
+    positions = problem.sets.positions[sets]
+    own = problem.x[rows[:, None], positions][:, None]
+    number = problem.classifier.encoder.amounts(values, own, at=positions[:, None])
+    scaled = (values - own).abs().div_(problem.classifier.encoder.unit[positions][:, None])
+    labels = problem.classifier.encoder.between(values, own, at=positions[:, None])
+    change = torch.where(number, scaled, labels)
+    change *= weights(problem, rows[:, None], positions)[:, None]
+    change[..., 1:] *= positions[:, None, 1:] != positions[:, None, :1]
+    cost: Tensor = change.sum(2).float()
+    return cost
+
+
+T = TypeVar("T")
+# It yields rows, (m, p), is sent their scores, (m, c), perhaps several times, and returns a T.
+Asking: TypeAlias = Generator[Tensor, Tensor, T]
+Scores: TypeAlias = Callable[[Tensor], Tensor]
+
+
+def together(asks: Sequence[Asking[Any]]) -> Asking[list[Any]]:
+    """The results of functions that ask for scores, what all of them ask for at a time as one.
+
+    A call costs as much as many rows: a frame has to be made, a pipeline to be walked through.
+    """
+    results: list[Any] = [None] * len(asks)
+    sent: dict[int, Any] = dict.fromkeys(range(len(asks)))
+    while True:
+        wanted: dict[int, Tensor] = {}
+        for i, part in sent.items():
+            try:
+                wanted[i] = asks[i].send(part)
+            except StopIteration as end:
+                results[i] = end.value
+        if not wanted:
+            return results
+        found = yield torch.cat(list(wanted.values()))
+        parts = found.split([len(rows) for rows in wanted.values()])
+        sent = dict(zip(wanted, parts, strict=True))
+
+
+def answered(scores: Scores, ask: Asking[T]) -> T:
+    """The result of a function that asks for scores, given the model."""
+    sent: Any = None
+    while True:
+        try:
+            rows = ask.send(sent)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        sent = scores(rows)
+
+
+def order(*keys: Tensor) -> Tensor:
+    """(m,) the positions in the order of keys, (m,) each, the first of which counts most."""
+    return torch.from_numpy(np.lexsort([key.numpy() for key in keys[::-1]]))
+
+
+def once(*keys: Tensor) -> Tensor:
+    """(q,) ascending, the positions of the first of those with equal keys, (m,) each."""
+    at = order(*keys)
+    new = torch.zeros(len(at), dtype=torch.bool)
+    new[:1] = True
+    for key in keys:
+        new[1:] |= key[at[1:]] != key[at[:-1]]
+    return at[new].sort().values
+
+
+def places(owner: Tensor) -> Tensor:
+    """(m,) the place of each among those of its owner, which stand together, (m,)."""
+    new = torch.ones(len(owner), dtype=torch.bool)
+    new[1:] = owner[1:] != owner[:-1]
+    at = torch.arange(len(owner))
+    return at - torch.where(new, at, 0).cummax(0).values

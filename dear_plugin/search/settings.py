@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from dear_plugin._validation.settings import (
+from dear_plugin._validation import (
     Named,
     boolean,
     instance,

@@ -1,4 +1,12 @@
-"""Table: every tried action of n rows over a growing list of sets, one line each."""
+"""Table: every tried action of n rows over a growing list of sets, one line each.
+
+Answers: which tried actions are answers and alternatives of a row, and in which order.
+
+Ways: further answers on the sets of answers, for rows with fewer answers than requested.
+
+Another way is, for its reader: another level of a category; and, where an answer counts on what
+follows, the same levels with numbers so far that the action is enough by itself.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +16,16 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from dear_plugin.search.asking import Asking
-from dear_plugin.search.credibility import Decoded, by_share
-from dear_plugin.search.criteria import Wanted, scoring
-from dear_plugin.search.order import order
-from dear_plugin.search.outcomes import direct_cost, evaluation
-from dear_plugin.search.problem import SearchProblem
+from dear_plugin.search.criteria import Decoded, Wanted, by_share, scoring
+from dear_plugin.search.problem import (
+    Asking,
+    SearchProblem,
+    direct_cost,
+    evaluation,
+    once,
+    order,
+    places,
+)
 from dear_plugin.search.settings import CRITERIA
 
 # Rows, sets and values, (m, w), of m actions.
@@ -246,3 +258,138 @@ def part_of(actions: Actions, at: Tensor) -> Actions:
     """Those of actions at positions (q,), or where a mask is true."""
     row, sets, values = actions
     return row[at], sets[at], values[at]
+
+
+# Relative rounding error of a margin, larger than that of a float32 model.
+TOLERANCE = 1e-5
+
+
+def ranked(table: Table, k: int, first: Tensor | None = None) -> list[Tensor]:
+    """The lines of the first k answers of every row that has so many, (q,) of each rank.
+
+    Answers are ordered by size of set and price. A row without one has its accepted actions, one
+    of a set, by the criteria that they meet; or the nearest miss. Each acts on another set of
+    features, and has another outcome; then come other ways on the same sets (`ways`).
+
+    Args:
+        table: what was tried.
+        k: the number of ranks.
+        first: those of rank 0, if they are known.
+    """
+    hits, given = table.hits, table.hits[:0] if first is None else first
+    others = hits[~table.has(table.passed)[table.row[hits]]]
+    at = torch.cat([table.passed, others, nearest(table)])
+    met, size = table.met[at].clamp_max(1e6), table.size[table.set[at]]
+    # Of answers size comes first; of others the criteria that they meet.
+    score = torch.where(met < 1e6, -met, -1e6)
+    at = table.sorted(at, score, size, table.price[at])
+    at = _counting(table, at[once(table.pair(at))])
+    at = torch.cat([given, at[~torch.isin(at, given)]])
+    at = at[table.row[at].argsort(stable=True)]
+    if k > 1:
+        at = at[once(*_changed(table, at).T)]
+        at = torch.cat([at, other_ways(table, at)])
+        at = at[table.row[at].argsort(stable=True)]
+        at = at[once(table.row[at], *table.decoded(at).reached.T)]
+    place = places(table.row[at])
+    return [at[place == rank] for rank in range(k)]
+
+
+def best(table: Table, k: int) -> Tensor:
+    """(q,) the best accepted lines, of k sets of each row without an answer."""
+    at = table.hits[~table.has(table.passed)[table.row[table.hits]]]
+    at = table.sorted(at, -table.met[at], table.price[at])
+    at = at[once(table.pair(at))]
+    return at[places(table.row[at]) < k]
+
+
+def nearest(table: Table) -> Tensor:
+    """(q,) the first of the largest margins of each row of which nothing is accepted.
+
+    Margins that differ by rounding only are equal.
+    """
+    at = (~table.has(table.hits)[table.row] & table.margin.isfinite()).nonzero()[:, 0]
+    at = at[table.row[at].argsort(stable=True)]
+    none = torch.full((len(table.need),), -torch.inf)
+    top = none.scatter_reduce(0, table.row[at], table.margin[at], "amax")[table.row[at]]
+    at = at[table.margin[at] >= top - TOLERANCE * top.abs()]
+    return at[places(table.row[at]) == 0]
+
+
+def _counting(table: Table, at: Tensor) -> Tensor:
+    """(q,) those of lines, (m,), at most one of a row and set, of which no part does as well.
+
+    A set counts only if it is cheaper than what is known of a set of some of its features and
+    meets as many criteria.
+    """
+    shape, pair, subsets = table.need.shape, table.pair(at), table.problem.sets.subsets
+    price, met = torch.full((2, table.need.numel()), torch.inf, dtype=torch.float64)
+    price[pair], met[pair] = table.price[at].double(), table.met[at].floor()
+    price, met = price.view(shape), met.view(shape)
+    better = (price[:, subsets] < price[..., None]) & (met[:, subsets] >= met[..., None])
+    return at[~better.any(2).view(-1)[pair]]
+
+
+def _changed(table: Table, at: Tensor) -> Tensor:
+    """(q, 1 + p) the row of lines, and which features change: what is held does not."""
+    positions = table.problem.sets.positions[table.set[at]]
+    moved = (table.values[at] != table.problem.own(table.row[at], table.set[at])).double()
+    changed = torch.zeros(len(at), table.problem.x.shape[1]).double()
+    changed.scatter_reduce_(1, positions, moved, "amax")
+    return torch.cat([table.row[at, None], changed], 1)
+
+
+def other_ways(table: Table, firsts: Tensor) -> Tensor:
+    """(q,) the cheapest answers of each other way on the sets of answers, (m,), one of a set."""
+    firsts = firsts[torch.isin(firsts, table.passed)]
+    best = table.prices(firsts)
+    subsets = table.problem.sets.subsets
+    strict = subsets != torch.arange(len(subsets))[:, None]
+    part = best[:, subsets].masked_fill(~strict, torch.inf).amin(2).view(-1)
+    at = table.passed[best.isfinite().view(-1)[table.pair(table.passed)]]
+    # Of an action that a smaller set does as well for less, a part is not needed.
+    at = at[table.price[at] < part[table.pair(at)]]
+    at = torch.cat([firsts, table.sorted(at, table.price[at])])
+    way, alone = _ways(table, at), at[table.by_itself(at)]
+    found = torch.cat([at[once(way)], alone[once(way[table.by_itself(at)])]]).unique()
+    found = found[~torch.isin(found, firsts)]
+    return table.sorted(found, table.price[found])
+
+
+def untried(table: Table, k: int, most: int) -> Tensor:
+    """(q,) lines to vet that may be another way, of rows with fewer than k sets with answers.
+
+    At places 0, 1, 3, 7, ... by price of each way, at most so many of a row for each answer.
+    """
+    answered = table.prices(table.passed).isfinite()
+    few = (answered & (answered.sum(1) < k)[:, None]).view(-1)
+    pair = table.pair(table.hits)
+    at = table.hits[few[pair] & (table.met[table.hits] < 0.0)]
+    at = at[table.margin[at] >= table.need.view(-1)[table.pair(at)]]
+    known = table.passed[few[table.pair(table.passed)]]
+    every = torch.cat([at, known])
+    alone = table.by_itself(every)
+    way = 2 * _ways(table, every)
+    least = torch.full((2 * len(every) + 2,), torch.inf)
+    for own in (way, way + alone):
+        least.scatter_reduce_(0, own[len(at) :], table.price[known], "amin")
+    limit = least[way[: len(at)] + alone[: len(at)]] * (1.0 - CHEAPER)
+    some = table.price[at] < limit
+    at, own = at[some], (way + alone)[: len(at)][some]
+    number = torch.empty(len(table), dtype=torch.int64).index_copy(0, at, own)
+    at = table.sorted(at, own)
+    place = places(number[at])
+    at = at[(place + 1) & place == 0]
+    at = table.sorted(at, table.price[at])
+    return at[places(table.row[at]) < most * k]
+
+
+def _ways(table: Table, at: Tensor) -> Tensor:
+    """(q,) a number for each row, set and levels of lines, (q,)."""
+    problem, sets = table.problem, table.set[at]
+    values, positions = table.values[at], problem.sets.positions[sets]
+    amounts = problem.classifier.encoder.amounts(values, at=positions)
+    levels = values.masked_fill(amounts, 0.0)
+    key = torch.cat([table.pair(at)[:, None].to(levels), levels], 1)
+    which: Tensor = key.unique(dim=0, return_inverse=True)[1]
+    return which

@@ -13,7 +13,7 @@ import torch
 from dear_plugin.data.schema import Feature
 from dear_plugin.models.foreign import isolated
 from dear_plugin.problem.constraints import Constraints
-from dear_plugin.problem.reasons import Reason
+from dear_plugin.problem.feasible import Reason
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.testing.subject import Subject
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.constraints import Constraints
-from dear_plugin.problem.reasons import Reason
-from dear_plugin.problem.target import Label, Target
+from dear_plugin.problem.feasible import Reason
+from dear_plugin.problem.goals import Label, Target
 from dear_plugin.results.recourses import Recourses
 
 Accepts = Callable[[pd.DataFrame], npt.NDArray[np.bool_]]

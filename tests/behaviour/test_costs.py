@@ -14,7 +14,7 @@ from dear_plugin.datasets import load_loan
 from dear_plugin.errors import ConstraintError, SchemaError
 from dear_plugin.rivals import NearestAccepted
 from dear_plugin.search import SearchProblem
-from dear_plugin.search.outcomes import direct_cost, evaluate
+from dear_plugin.search.problem import direct_cost, evaluate
 
 ACT_ON = ["loan_amount", "duration", "savings", "income"]
 # The share by which a search leaves a dearer answer as it is.

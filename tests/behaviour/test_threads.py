@@ -14,8 +14,7 @@ import torch
 from torch import nn
 
 from dear_plugin import DEAR, Encoder, Recourses, Schema, compare
-from dear_plugin._lazy import Once
-from dear_plugin._threads import end_if_stopped, in_threads
+from dear_plugin._threads import Once, end_if_stopped, in_threads
 from dear_plugin.datasets import load_loan
 from dear_plugin.decoders import Sample
 from dear_plugin.rivals import Wachter, WachterConfig

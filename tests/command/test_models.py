@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from dear_plugin import DEAR, Schema
 from dear_plugin.command import model_of
-from dear_plugin.command.models import on_its_columns, wanted_class
+from dear_plugin.command.files import on_its_columns, wanted_class
 from dear_plugin.errors import InputError
 
 NEEDS_SKOPS = pytest.mark.skipif(find_spec("skops") is None, reason="skops is not installed")

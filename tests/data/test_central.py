@@ -125,7 +125,7 @@ class TestSteps:
         assert low % 5.0 == high % 5.0 == 0.0
 
     def test_multiples_are_the_doubles_that_print_alike(self):
-        from dear_plugin.data.grid import in_steps
+        from dear_plugin.data.numbers import in_steps
 
         step = torch.tensor(0.1).double()
         assert in_steps(torch.tensor([0.31, 0.69]).double(), step).tolist() == [0.3, 0.7]

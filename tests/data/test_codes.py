@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dear_plugin.data.codes import gross
+from dear_plugin.data.numbers import gross
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.3])

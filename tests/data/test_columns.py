@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from dear_plugin import Encoder, Schema
-from dear_plugin.data.columns import patch
+from dear_plugin.data.encoder import patch
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from dear_plugin import DEAR, Constraints, Encoder, Feature, Schema
-from dear_plugin.data.kinds.cyclic import Cyclic
+from dear_plugin.data.labels import Cyclic
 from dear_plugin.errors import SchemaError
 
 DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]

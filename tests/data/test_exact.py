@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Search
-from dear_plugin.data.columns import patch
+from dear_plugin.data.encoder import patch
 from dear_plugin.errors import InputError, SchemaError
 
 N = 600

@@ -79,10 +79,10 @@ class TestStated:
         ids=["not connected", "immutable, with causes"],
     )
     def test_what_does_not_follow_is_told_once(self, causes, named, caplog):
-        with caplog.at_level(logging.INFO, "dear_plugin.data.graph"):
+        with caplog.at_level(logging.INFO, "dear_plugin.data.causes"):
             immutable = ["wage"] if "job" in causes else ["age"]
             schema(causes, immutable=immutable).replace("wage", precision=0)
-        (record,) = (r for r in caplog.records if r.name == "dear_plugin.data.graph")
+        (record,) = (r for r in caplog.records if r.name == "dear_plugin.data.causes")
         assert str(named) in record.getMessage()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from dear_plugin.data.grid import Grid, on_grid
+from dear_plugin.data.numbers import Grid, on_grid
 
 PLACES = [2, 0, -2, None, 6, -5]
 

@@ -12,10 +12,8 @@ import torch
 
 import dear_plugin
 from dear_plugin import Encoder, Feature, Kind, Schema
-from dear_plugin.data.kinds.labels import Labels
-from dear_plugin.data.kinds.levels import Levels
-from dear_plugin.data.kinds.number import Number, decimals
-from dear_plugin.data.kinds.ordinal import Ordinal
+from dear_plugin.data.labels import Labels, Levels
+from dear_plugin.data.numbers import Number, Ordinal, decimals
 from dear_plugin.errors import InputError
 
 SIZES = ["S", "M", "L"]

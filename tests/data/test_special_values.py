@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema
-from dear_plugin.data.special_values import SPECIAL, known
+from dear_plugin.data.numbers import SPECIAL, known
 from dear_plugin.rivals import NearestAccepted
 
 

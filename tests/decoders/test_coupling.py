@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dear_plugin.decoders.coupling import MIDDLE, maximal_coupling
+from dear_plugin.decoders.protocol import MIDDLE, maximal_coupling
 
 
 def choose(own, old, new):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Encoder, Schema, Search, Target
-from dear_plugin.evaluation.consistency import MODEL_ROWS, Consistency
+from dear_plugin.evaluation.trained import MODEL_ROWS, Consistency
 from dear_plugin.models.classifier import Classifier
 
 ROWS = 400

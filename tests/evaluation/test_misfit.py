@@ -9,7 +9,7 @@ from dear_plugin.benchmark.fits import reject_all
 from dear_plugin.benchmark.systems import SYSTEMS
 from dear_plugin.benchmark.traits import WITH_TRAITS
 from dear_plugin.decoders import Decoder, Transport
-from dear_plugin.evaluation.misfit import misfits
+from dear_plugin.evaluation.report import misfits
 
 
 class Straight(Decoder):

@@ -7,13 +7,8 @@ import torch
 
 from dear_plugin import Encoder, Schema, Target
 from dear_plugin.evaluation import trained
-from dear_plugin.evaluation.trained import (
-    MOST_COLUMNS,
-    MOST_ROWS,
-    Neighbours,
-    Trained,
-    robust_units,
-)
+from dear_plugin.evaluation.trained import COMPARED_ROWS as MOST_ROWS
+from dear_plugin.evaluation.trained import MOST_COLUMNS, Neighbours, Trained, robust_units
 from dear_plugin.models.classifier import Classifier
 
 LINE = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0]})

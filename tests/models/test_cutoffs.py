@@ -7,8 +7,7 @@ from sklearn.base import clone
 
 from dear_plugin import DEAR, Search, Target
 from dear_plugin.errors import ModelError
-from dear_plugin.models.classifier import Classifier
-from dear_plugin.models.cutoffs import cutoffs
+from dear_plugin.models.classifier import Classifier, cutoffs
 from dear_plugin.rivals import NearestAccepted
 from tests.thresholded import Thresholded
 

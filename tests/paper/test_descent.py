@@ -21,16 +21,16 @@ from dear_plugin import (
     Target,
     Training,
 )
-from dear_plugin.data.columns import column_limits
+from dear_plugin.data.encoder import column_limits
 from dear_plugin.decoders import Decoders, DifferentiableDecoder, Sample
 from dear_plugin.errors import DearError, ModelError
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.paper.closed_forms import direct_action
 from dear_plugin.paper.descent import Objective, descend, descended
 from dear_plugin.problem.constraints import admissible
-from dear_plugin.problem.reasons import Reason
+from dear_plugin.problem.feasible import Reason
 from dear_plugin.search import SearchProblem
-from dear_plugin.search.outcomes import evaluate
+from dear_plugin.search.problem import evaluate
 
 LITERAL = Search.cheapest(solver="paper", max_features=1)
 WEIGHT = torch.tensor([2.0, -1.0, 0.5])

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from dear_plugin import Constraints, Encoder, Schema
-from dear_plugin.data.columns import column_limits
-from dear_plugin.data.special_values import known
+from dear_plugin.data.encoder import column_limits
+from dear_plugin.data.numbers import known
 from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.seen_pairs import SeenPairs
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dear_plugin import ActionSets, Constraints, Encoder, Schema
-from dear_plugin.data.columns import column_limits
+from dear_plugin.data.encoder import column_limits
 from dear_plugin.errors import ConstraintError
 from dear_plugin.problem.constraints import admissible
 

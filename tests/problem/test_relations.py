@@ -8,11 +8,10 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Encoder, Schema, Search
-from dear_plugin.data.columns import column_limits
+from dear_plugin.data.encoder import column_limits
 from dear_plugin.data.relations import Relation
 from dear_plugin.problem.constraints import admissible
-from dear_plugin.problem.formulas import formula
-from dear_plugin.problem.rules import Rules
+from dear_plugin.problem.rules import Rules, formula
 
 N = 1500
 

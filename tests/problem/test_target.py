@@ -11,7 +11,7 @@ from torch import tensor
 
 from dear_plugin import DEAR, Schema, Search, Target, Vetted
 from dear_plugin.errors import TargetError
-from dear_plugin.problem.target import goal_of
+from dear_plugin.problem.goals import goal_of
 from dear_plugin.rivals import NearestAccepted
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Schema
-from dear_plugin.data.exclusion import DOWN, UP
+from dear_plugin.data.schema import DOWN, UP
 from dear_plugin.errors import SchemaError
 from dear_plugin.results.advice import COLUMNS
 

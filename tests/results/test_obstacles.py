@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Constraints, Schema, Search
-from dear_plugin.problem.reasons import Reason
+from dear_plugin.problem.feasible import Reason
 
 
 @pytest.fixture(scope="module")

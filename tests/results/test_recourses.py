@@ -9,7 +9,7 @@ import torch
 
 from dear_plugin import Constraints, Search
 from dear_plugin.errors import InputError
-from dear_plugin.problem.reasons import Reason
+from dear_plugin.problem.feasible import Reason
 from dear_plugin.rivals import NearestAccepted
 from tests.rounding import near
 

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dear_plugin import Feature, Kind
-from dear_plugin.results.words import amount_of, ends, number
+from dear_plugin.results.changes import amount_of, ends, number
 
 
 @pytest.mark.parametrize(

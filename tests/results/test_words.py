@@ -7,9 +7,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Feature, Kind, Schema
-from dear_plugin.results.describe import enough, sentence, succeeds, unclear
-from dear_plugin.results.reasons import WORDS, short_of
-from dear_plugin.results.words import (
+from dear_plugin.results.changes import (
     ASSOCIATION,
     FOLLOWS,
     definition,
@@ -21,6 +19,8 @@ from dear_plugin.results.words import (
     needed,
     note,
 )
+from dear_plugin.results.describe import enough, sentence, succeeds, unclear
+from dear_plugin.results.result import WORDS, short_of
 from dear_plugin.search.settings import CRITERIA
 from tests.results.lines import line
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from dear_plugin import Constraints, Encoder, Schema, Target
-from dear_plugin.data.columns import column_limits
+from dear_plugin.data.encoder import column_limits
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import admissible

@@ -8,13 +8,13 @@ import torch
 from torch import nn
 
 from dear_plugin import ActionSets, Encoder, Schema, Target
-from dear_plugin.data.columns import column_limits
+from dear_plugin.data.encoder import column_limits
 from dear_plugin.decoders import Decoder, Decoders, Sample
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import admissible
 from dear_plugin.search import SearchProblem
-from dear_plugin.search.credibility import Decoded
+from dear_plugin.search.criteria import Decoded
 
 A, B, D, TOWN = range(4)
 ACT_ON = ["a", "d"]

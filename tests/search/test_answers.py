@@ -9,9 +9,9 @@ import torch
 
 from dear_plugin import DEAR, Schema, Search
 from dear_plugin.search import SearchRun
-from dear_plugin.search.answers import best
 from dear_plugin.search.criteria import Criterion
-from dear_plugin.search.outcomes import direct_cost, evaluate
+from dear_plugin.search.problem import direct_cost, evaluate
+from dear_plugin.search.table import best
 from dear_plugin.search.values import FeatureValues, admitted, singles
 from tests.search.handmade import A, D, factual, make_world
 

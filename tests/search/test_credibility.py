@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from dear_plugin import Constraints, Search
-from dear_plugin.search.asking import answered
-from dear_plugin.search.credibility import by_share, confidence, unseen
-from dear_plugin.search.criteria import AT_ONCE, criteria, scoring
+from dear_plugin.search.criteria import AT_ONCE, by_share, confidence, criteria, scoring, unseen
+from dear_plugin.search.problem import answered
 from tests.search.handmade import TOWN, A, B, D, factual, followed, make_world, training_frame
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Schema
-from dear_plugin.search.asking import answered
+from dear_plugin.search.problem import answered
 from dear_plugin.search.sums import offered, sums
 from dear_plugin.search.table import Table
 from dear_plugin.search.values import admitted

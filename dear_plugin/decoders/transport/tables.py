@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from dear_plugin._lazy import lazy
-from dear_plugin.data.special_values import known
-from dear_plugin.decoders.coupling import maximal_coupling
+from dear_plugin._threads import lazy
+from dear_plugin.data.numbers import known
+from dear_plugin.decoders.protocol import maximal_coupling
 
 # Rows are moved in numpy: with few of them, its operations take a third of the time of torch's.
 Array = NDArray[Any]

@@ -17,12 +17,16 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
-from dear_plugin._validation.settings import whole
-from dear_plugin._validation.tensors import check_tensor
+from dear_plugin._validation import check_tensor, whole
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders.coupling import MIDDLE
-from dear_plugin.decoders.protocol import DifferentiableDecoder, Fit, Members, register
-from dear_plugin.decoders.sample import Sample
+from dear_plugin.decoders.protocol import (
+    MIDDLE,
+    DifferentiableDecoder,
+    Fit,
+    Members,
+    Sample,
+    register,
+)
 from dear_plugin.errors import NotFittedError
 from dear_plugin.paper.autoencoder import derivatives
 from dear_plugin.paper.autoencoder.design import PAPER_LAYERS, Design

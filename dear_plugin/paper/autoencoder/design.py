@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dear_plugin._validation.settings import boolean, number, one_of, several, validate, whole
+from dear_plugin._validation import boolean, number, one_of, several, validate, whole
 
 
 class Tanh(nn.Module):

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.decoders.coupling import MIDDLE, maximal_coupling
+from dear_plugin.decoders.protocol import MIDDLE, maximal_coupling
 from dear_plugin.paper.autoencoder.networks import Networks
 
 LEAST_PROBABILITY = 1e-3

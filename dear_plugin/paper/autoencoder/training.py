@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from dear_plugin._progress import bar
-from dear_plugin._validation.settings import boolean, number, validate, whole
+from dear_plugin._threads import bar
+from dear_plugin._validation import boolean, number, validate, whole
 
 Losses = Callable[[Tensor, torch.Generator], dict[str, Tensor]]
 

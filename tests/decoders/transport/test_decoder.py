@@ -6,11 +6,10 @@ import pytest
 import torch
 
 from dear_plugin import Encoder, Schema, Transport
-from dear_plugin.data.kinds.labels import NEW
+from dear_plugin.data.labels import NEW
 from dear_plugin.decoders import Decoders, Sample
-from dear_plugin.decoders.transport.columns import Columns
-from dear_plugin.decoders.transport.least_squares import LeastSquares
-from dear_plugin.decoders.transport.terms import Terms
+from dear_plugin.decoders.transport.held import Terms
+from dear_plugin.decoders.transport.smooth import Columns, LeastSquares
 from dear_plugin.errors import ConstraintError, NotFittedError
 
 EVERY = torch.arange(1, 17)

@@ -9,7 +9,7 @@ import torch
 
 from dear_plugin import Encoder, Schema
 from dear_plugin.decoders import Sample
-from dear_plugin.decoders.coupling import MIDDLE
+from dear_plugin.decoders.protocol import MIDDLE
 from dear_plugin.paper import Autoencoder, Design, Training
 from dear_plugin.paper.autoencoder.remainder import add_change
 

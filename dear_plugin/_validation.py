@@ -1,0 +1,175 @@
+"""Tensors: checks of the dtype, shape and entries of saved tensors.
+
+Settings: validation rules for the fields of option dataclasses.
+
+Validation: checks of option values and of saved tensors.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from dear_plugin.errors import ArgumentError, SettingError, shown, unknown
+
+
+def check_tensor(
+    name: str,
+    tensor: Tensor,
+    shape: tuple[int | None, ...],
+    *,
+    dtype: torch.dtype = torch.float32,
+    is_finite: bool = True,
+) -> None:
+    """Check a saved tensor before it is used.
+
+    Args:
+        name: of the tensor, for the error.
+        tensor: as it was read.
+        shape: the expected size of each dimension; None is any size from 1.
+        dtype: the expected dtype.
+        is_finite: whether all its entries must be finite; if not, only NaN is refused.
+
+    Raises:
+        ValueError: it does not match.
+    """
+    sizes = tuple(tensor.shape)
+    expected = [s or 1 if e is None else e for s, e in zip(sizes, shape, strict=False)]
+    if tensor.dtype != dtype or len(sizes) != len(shape) or list(sizes) != expected:
+        raise ValueError(f"{name} must be {dtype} of {shape}, got {tensor.dtype} of {sizes}")
+    if not bool((tensor.isfinite() if is_finite else ~tensor.isnan()).all()):
+        raise ValueError(f"{name} must hold {'finite numbers' if is_finite else 'numbers'}")
+
+
+Rule = Callable[[str, Any], Any]
+
+
+def validate(settings: object, **rules: Rule) -> None:
+    """Validate the fields of a dataclass; numpy numbers become Python's, which JSON can hold.
+
+    Args:
+        settings: a frozen dataclass, in its `__post_init__`.
+        rules: a rule by field name.
+
+    Raises:
+        SettingError: the first field that violates its rule.
+    """
+    for name, rule in rules.items():
+        value = rule(f"{type(settings).__name__}: {name}", getattr(settings, name))
+        object.__setattr__(settings, name, value)
+
+
+def whole(least: int) -> Rule:
+    """An integer from `least`."""
+
+    def _rule(name: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+            raise SettingError(f"{name} must be a whole number from {least}, got {shown(value)}")
+        return int(value)
+
+    return _rule
+
+
+def jobs(name: str, value: Any) -> int:
+    """A number of threads: from 1, or below 0, counted from all cores: -1 for all."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not value:
+        raise SettingError(f"{name} must be a whole number from 1, or -1, got {shown(value)}")
+    return int(value)
+
+
+def number(high: float = math.inf) -> Rule:
+    """A finite number from 0 to `high`."""
+    expected = "a finite number from 0" if high == math.inf else f"a number from 0 to {high:g}"
+
+    def _rule(name: str, value: Any) -> float:
+        real = isinstance(value, Real) and not isinstance(value, bool)
+        if not real or not math.isfinite(value) or not 0.0 <= value <= high:
+            raise SettingError(f"{name} must be {expected}, got {shown(value)}")
+        return float(value)
+
+    return _rule
+
+
+def one_of(*words: str) -> Rule:
+    """One of some strings."""
+
+    def _rule(name: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise SettingError(f"{name}: {unknown('value', [value], words)}")
+        return value
+
+    return _rule
+
+
+def boolean(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise SettingError(f"{name} must be True or False, got {shown(value)}")
+    return value
+
+
+def optional(rule: Rule) -> Rule:
+    """None, or a value that satisfies a rule."""
+    return lambda name, value: None if value is None else rule(name, value)
+
+
+def several(rule: Rule) -> Rule:
+    """A non-empty sequence whose items satisfy a rule; it becomes a tuple."""
+
+    def _each(name: str, value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+            raise SettingError(f"{name} must be a tuple of one or more, got {shown(value)}")
+        return tuple(rule(name, item) for item in value)
+
+    return _each
+
+
+def instance(kind: type) -> Rule:
+    """An instance of a class."""
+
+    def _rule(name: str, value: Any) -> Any:
+        require_instance(name, value, kind)
+        return value
+
+    return _rule
+
+
+def require_instance(name: str, value: Any, kind: type) -> None:
+    """Check that a value is an instance of a class.
+
+    Raises:
+        SettingError: it is not.
+    """
+    if not isinstance(value, kind):
+        raise SettingError(f"{name} must be a {kind.__name__}(...), got {shown(value)}")
+
+
+class Named:
+    """A class whose constructor names the closest argument for one that it does not take."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """Refuse unknown arguments.
+
+        Raises:
+            ArgumentError: an argument that the constructor does not take.
+        """
+        _, *known = inspect.signature(cls.__init__).parameters
+        if absent := [name for name in options if name not in known]:
+            own = unknown("arguments", absent, known)
+            raise ArgumentError(f"{cls.__name__}: {own}{_of_a_call(cls, absent[0])}")
+        return super().__new__(cls)
+
+
+def _of_a_call(cls: type, name: str) -> str:
+    """Which methods of a class have an argument of that name, in words; "" for none."""
+    methods = inspect.getmembers(cls, inspect.isfunction)
+    calls = [
+        n for n, each in methods if n[0] != "_" and name in inspect.signature(each).parameters
+    ]
+    return f"; {name!r} is an argument of {', '.join(calls)}" if calls else ""

@@ -1,1 +1,0 @@
-"""Validation: checks of option values and of saved tensors."""

@@ -1,0 +1,268 @@
+"""Dummies: a category whose cells are spread over columns of which exactly one is 1; in and out.
+
+Each of the columns is a feature of its own that its kind reads and writes; above them there is one
+feature, with a label for each. A row in which none or several are 1 has a label that no training
+row has: it keeps these cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, takewhile
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin.data.feature import Array, Feature, Kind, Mask, Reading
+from dear_plugin.data.labels import NEW, Labels
+from dear_plugin.errors import SchemaError, shown, unknown
+
+# Fewer rows are no evidence of a group.
+FEWEST_ROWS = 20
+# What separates the name of a category from that of a level, and what may follow the latter.
+SEPARATORS, CLOSING = "_=.:- |/[(", "])"
+# The columns that name a category without a name.
+MOST_NAMED = 3
+
+Names = tuple[str, ...]
+
+
+class Dummies(Labels):
+    """A category whose cells are spread over q columns, its `members`."""
+
+    @classmethod
+    def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
+        """Categories in several columns."""
+        return kind != Kind.NUMERIC and bool(given.get("dummies"))
+
+    def __post_init__(self) -> None:
+        """What is stated of all columns is stated of each."""
+        super().__post_init__()
+        whole = {name: getattr(self, name) for name in ("immutable", "cost", "actionable")}
+        own = tuple(replace(each, **whole) for each in self.dummies)
+        object.__setattr__(self, "dummies", own)
+
+    def read_frame(
+        self, frame: pd.DataFrame, accepted: Array | None = None, before: Array | None = None
+    ) -> Reading:
+        """See `Feature`; a row in which not exactly one column is 1 keeps its cells, if it may."""
+        every = [each.read(frame[each.name]) for each in self.dummies]
+        wrong = [each for each in every if each.complaint]
+        if any(each.reasons is None for each in wrong):
+            return Reading(np.empty(0), "; ".join(each.complaint for each in wrong))
+        flags = np.stack([each.values for each in every], 1).astype(np.float64)
+        if before is not None:
+            own = self.spread(before)
+            enters = (flags == 1.0) & (own != 1.0)
+            flags = np.where(enters.sum(1, keepdims=True) == 1, enters, own)
+        ones = flags == 1.0
+        odd = (ones.sum(1) != 1) | ((flags != 0.0) & ~ones).any(1)
+        out = ones.argmax(1).astype(np.float64)
+        if accepted is None and before is None:
+            wrong += [self._not_one(frame, odd)] * bool(odd.any())
+        else:
+            out[odd] = self.values_of_new(map(tuple, flags[odd].tolist()))
+        text = "; ".join(each.complaint for each in wrong)
+        return Reading(
+            out, text, lambda: chain.from_iterable(r.reasons() for r in wrong if r.reasons)
+        )
+
+    def _not_one(self, frame: pd.DataFrame, odd: Mask) -> Reading:
+        """The reading of a frame, (n, p), in which not exactly one column is 1 in some rows."""
+        names = [each.name for each in self.dummies]
+        text = f"exactly one of {names} has to be 1, got none or several"
+        at = np.flatnonzero(odd)
+        complaint = f"{text}: rows {frame.index[at][:3].tolist()}"
+        return Reading(np.empty(0), complaint, lambda: ((i, text) for i in at.tolist()))
+
+    def spread(self, values: Array) -> Array:
+        """See `Column`; 1 in the column of the category."""
+        out: Array = (values[:, None] == np.arange(len(self.dummies))).astype(np.float64)
+        if len(odd := np.flatnonzero(values >= NEW)):
+            out[odd] = self.new_of(values[odd])
+        return out
+
+    def expand_new(self, values: Tensor) -> Tensor:
+        """See `Column`; the columns as they are."""
+        return torch.tensor(self.new_of(values.cpu().numpy())).clamp_max(1.0)
+
+    def labels_in(self, frame: pd.DataFrame) -> pd.Series:
+        """(n,) the labels of the rows of a frame, None where not exactly one column is 1."""
+        ones = np.stack([each.is_one(frame[each.name]) for each in self.dummies], 1)
+        which = np.where(ones.sum(1) == 1, ones.argmax(1), -1)
+        return pd.Series(np.array([*self.categories, None], dtype=object)[which], frame.index)
+
+
+def infer(
+    frame: pd.DataFrame, features: Sequence[Feature], stated: Iterable[Iterable[str]] | None
+) -> tuple[Names, ...]:
+    """The names of the columns of each group; none in a frame of few rows.
+
+    From each column on, those are added that are 1 where the ones before are 0, the most alike by
+    name first, until every row has one.
+
+    Args:
+        frame: training rows.
+        features: the features of its columns.
+        stated: groups that are taken as they are; None infers them.
+    """
+    if stated is not None:
+        return checked(stated, features)
+    own = [feature for feature in features if feature.is_flag]
+    names = [feature.name for feature in own]
+    if len(names) < 2 or len(frame) < FEWEST_ROWS:
+        return ()
+    flags = np.stack([each.is_one(frame[each.name]) for each in own], 1)
+    counts = flags.astype(np.float32)
+    apart, left, groups = counts.T @ counts == 0, set(range(len(names))), []
+    for first in range(len(names)):
+        found = _group(first, names, flags, apart, left) if first in left else ()
+        if found:
+            left -= set(found)
+            groups.append(tuple(names[j] for j in sorted(found)))
+    return tuple(groups)
+
+
+def _group(
+    first: int, names: Sequence[str], flags: Mask, apart: Mask, left: Iterable[int]
+) -> tuple[int, ...]:
+    """The columns of the group of one, (n, q) bool flags; () if some row has none of them."""
+    found, covered, free = [first], flags[:, first].copy(), set(left) - {first}
+    while not covered.all():
+        free = {j for j in free if apart[found[-1], j]}
+        some = [j for j in free if flags[int(covered.argmin()), j]]
+        if not some:
+            return ()
+        alike = {j: len(_shared([names[first], names[j]])) for j in some}
+        found.append(min(some, key=lambda j: (-alike[j], abs(j - first))))
+        covered |= flags[:, found[-1]]
+    return tuple(found)
+
+
+def _shared(names: Sequence[str]) -> str:
+    """The longest start of all names."""
+    first, last = min(names), max(names)
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    return "".join(letter for letter, _ in alike)
+
+
+def together(columns: Sequence[Feature], groups: Iterable[Names]) -> tuple[Feature, ...]:
+    """The features of columns of a frame, of which those of a group are one, where the first is.
+
+    Raises:
+        SchemaError: see `checked`; columns of one category that cannot be stated apart.
+    """
+    found = {name: group for group in checked(groups, columns) for name in group}
+    taken, out = {feature.name for feature in columns if feature.name not in found}, []
+    by_name = {feature.name: feature for feature in columns}
+    for feature in columns:
+        own = [each for each in columns if each.name in found.get(feature.name, ())]
+        if not own:
+            out.append(feature)
+        elif own[0] is feature:
+            out.append(_category(own, {*taken, *by_name}))
+            taken.add(out[-1].name)
+    return tuple(out)
+
+
+def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
+    """The feature of the columns of a group; what is stated of one of them holds for all."""
+    name, levels = _named([each.name for each in own], taken)
+    costs, labels = {f.cost for f in own} - {1.0}, {f.label for f in own}
+    if len(costs) > 1:
+        names = [each.name for each in own]
+        raise SchemaError(f"the columns {names} have one cost together, got {sorted(costs)}")
+    if up := [f.name for f in own if f.direction > 0]:
+        raise SchemaError(
+            f"increasing: {up} are levels of {name!r}, which have no order: decreasing= excludes"
+            " levels, and immutable= holds all of them"
+        )
+    only = [f.name for f in own if not _may_be(f, 0)]
+    barred = [f.name for f in own if not _may_be(f, 1) or (only and f.name not in only)]
+    return Dummies(
+        name,
+        Kind.CATEGORICAL,
+        categories=levels,
+        dtype=own[0].dtype,
+        immutable=any(f.immutable for f in own),
+        excluded=tuple(v for v, f in zip(levels, own, strict=True) if f.name in barred),
+        actionable=any(f.actionable for f in own),
+        identifier=any(f.identifier for f in own),
+        label=own[0].label if len(labels) == 1 else "",
+        level_labels=tuple(f.label for f in own) if len(labels) > 1 else (),
+        cost=max(costs, default=1.0),
+        dummies=tuple(own),
+    )
+
+
+def kept(features: Iterable[Feature], before: Iterable[Feature]) -> tuple[Feature, ...]:
+    """Features, those of several columns with the texts and the excluded levels of before."""
+    own = {each.name: each for each in before if each.dummies}
+    same = ("label", "level_labels", "excluded")
+    return tuple(
+        replace(
+            each, **{n: getattr(own.get(each.name, each), n) or getattr(each, n) for n in same}
+        )
+        for each in features
+    )
+
+
+def _may_be(flag: Feature, value: int) -> bool:
+    """Whether a flag may become 0, or 1."""
+    low, high = flag.limits or (0.0, 1.0)
+    barred = flag.categories[value : value + 1]
+    return (
+        low <= value <= high
+        and not (value and flag.direction < 0)
+        and not (barred and barred[0] in flag.excluded)
+    )
+
+
+def _named(columns: Sequence[str], taken: Iterable[str]) -> tuple[str, Names]:
+    """What a category of some columns is called, and its levels.
+
+    "job" for "job_civil" and "job_other"; where their names share nothing, "civil/other".
+    """
+    prefix = _shared(columns)
+    prefix = prefix[: max(prefix.rfind(each) for each in SEPARATORS) + 1]
+    name = prefix.rstrip(SEPARATORS)
+    levels = tuple(each.removeprefix(prefix).rstrip(CLOSING) or each for each in columns)
+    if not name or name in taken or len({*levels}) < len(levels):
+        more = ["..."] * (len(columns) > MOST_NAMED)
+        return "/".join([*columns[:MOST_NAMED], *more]), tuple(columns)
+    return name, levels
+
+
+def labelled(frame: pd.DataFrame, features: Iterable[Feature]) -> pd.DataFrame:
+    """A frame with a column of labels, too, for each feature of several columns."""
+    own = {each.name: each.labels_in(frame) for each in features if isinstance(each, Dummies)}
+    return frame.assign(**own) if own else frame
+
+
+def checked(groups: Iterable[Iterable[str]], features: Sequence[Feature]) -> tuple[Names, ...]:
+    """Groups as tuples.
+
+    Raises:
+        SchemaError: no list of lists, a column that is not binary with 0 and 1, in two groups, or
+            alone.
+    """
+    groups = groups if isinstance(groups, str) else tuple(groups)
+    if any(isinstance(group, str) for group in groups):
+        raise SchemaError(
+            "exactly_one must be lists of columns, such as"
+            f' [["job_civil", "job_other"]]; got {shown(groups)}'
+        )
+    found = tuple(tuple(group) for group in groups)
+    flags = [feature.name for feature in features if feature.is_flag]
+    named = [name for group in found for name in group]
+    if wrong := [name for name in named if name not in flags]:
+        raise SchemaError(f"exactly_one: {unknown('binary features with 0 and 1', wrong, flags)}")
+    if twice := sorted({name for name in named if named.count(name) > 1}):
+        raise SchemaError(f"exactly_one: {twice} are named more than once")
+    if any(len(group) < 2 for group in found):
+        raise SchemaError(f"exactly_one: a group has at least two columns, got {found}")
+    return found

@@ -1,0 +1,590 @@
+"""Scales: text whose levels have an order; levels in, these from the least to the greatest out.
+
+Numbers and ranges ("<1", "10-49", "500+") are an order by what they say. Words of one of `WORDS`
+are probably one, which the log suggests.
+
+Labels: categories without an order as positions among them; columns in and out.
+
+A feature of one or two labels is one encoded column; of more, or with a missing one, one each.
+
+Levels: categories with an order as numbers, the places of their levels; columns in and out.
+
+They are columns of `pd.Categorical(..., ordered=True)`, or what `Schema.infer(ordered=)` states. A
+row has the place of a level among all, 0, 1, 2, ...; so a step costs its share of the range,
+`increasing=` and ranges hold, and what follows keeps its rank. Only cells and texts are labels.
+
+Cyclic: labels in a circle, such as hours of the day; a stated circle in, a feature out.
+
+After the last label comes the first one: from 23 to 1 are 2 hours. Models get cells as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from itertools import repeat
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin._threads import lazy
+from dear_plugin.data.feature import (
+    OTHERS,
+    Array,
+    Feature,
+    Kind,
+    Reading,
+    Special,
+    is_numeric,
+    line,
+    missing_of,
+    named,
+)
+from dear_plugin.data.numbers import Ordinal, known
+from dear_plugin.errors import InputError, SchemaError, shown
+
+# One scale a line, its places separated by "|", the words of a place by ",".
+WORDS = """very low|low|below average|medium,moderate|average|above average|high|very high
+very poor|poor|fair|below average|average,typical|above average|good|very good|premium|\
+excellent|ideal,outstanding
+bad|fair|good|better|very good|best
+rarely,seldom|occasionally,occas|sometimes,some|regularly,regul|most of time|often,frequently,\
+freq|usually|heavy|always
+part,parttime,part time|full,fulltime,full time
+trivial|minor,minimal,mild|moderate|major,severe|total
+small|medium|large,big|extra large
+slightly|somewhat,moderately|very|extremely
+strongly disagree|disagree|neutral|agree|strongly agree
+uneducated,primary,elementary|less than high,lt hs,below college|high school,hs,highsc,high,\
+secondary|some college,somcol|associate,junior college|college|bachelor,bach|graduate,grad,\
+gradwk|master,masters,post graduate|phd,md,doctor,doctorate,advanced
+hauptschule|realschule|gymnasium
+blue,basic,bronze|silver|gold|platinum
+travel rarely|travel frequently
+month to month|one year|two year"""
+SCALES = [
+    {word: place for place, words in enumerate(line.split("|")) for word in words.split(",")}
+    for line in WORDS.splitlines()
+]
+# A level before all others, and the words that may stand in a range.
+NONE = re.compile(r"(none|no|non|never|not|zero|nothing|do not)( .*)?$")
+NUMBER = r"\$?(\d[\d,]*(?:\.\d+)?)((?:[kKmM](?![a-zA-Z]))?)"
+SAID = re.compile(
+    r"less|than|under|over|above|below|to|and|or|more|up|[lg][te]|years|months|days|hours|k[mg]|h|t"
+)
+BELOW, ABOVE = r"<|\bl[te]\b|\blt|under|less|below", r">|\+|\bg[et]\b|over|above|more"
+MOST = 60
+
+Key = Callable[[str], Any]
+
+
+def ranges_in_order(levels: Sequence[Hashable]) -> tuple[str, ...]:
+    """Levels of which all are numbers or ranges, and one at least is no plain number; else ()."""
+    if all(isinstance(level, str) and re.fullmatch(NUMBER, level.strip()) for level in levels):
+        return ()
+    return _in_order(levels, _range_of)
+
+
+def words_in_order(levels: Sequence[Hashable]) -> tuple[str, ...]:
+    """Levels that are words of one scale, or grades such as "B+"; else ()."""
+    keys: list[Key] = [_grade_of, *(partial(_place, scale=scale) for scale in SCALES)]
+    return next(filter(None, (_in_order(levels, key) for key in keys)), ())
+
+
+def _in_order(text: Sequence[Hashable], key: Key) -> tuple[str, ...]:
+    """Three or more levels by a key that each of them has, but one that says none; else ()."""
+    levels = [level for level in text if isinstance(level, str)]
+    if not 3 <= len(levels) <= MOST or len(levels) < len(text):
+        return ()
+    none = [level for level in levels if NONE.match(_plain(level))]
+    keys = {level: key(level) for level in levels if level not in none}
+    different = len(set(keys.values())) == len(keys) and None not in keys.values()
+    if not (different and len(none) < 2 <= len(keys)):
+        return ()
+    return (*none, *sorted(keys, key=lambda level: keys[level]))
+
+
+def _plain(level: str) -> str:
+    """A level in lower case, its words separated by blanks, without a number before it."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"^\d+[._] ?(?=\D)", "", level))
+    return re.sub(r"[\W_]+", " ", words.replace("<", "lt ")).lower().strip()
+
+
+def _place(level: str, scale: dict[str, int]) -> int | None:
+    """The place of a level in a scale: that of the longest of its words that it begins with."""
+    words = _plain(level)
+    starts = [each for each in scale if words == each or words.startswith(f"{each} ")]
+    return scale[max(starts, key=len)] if starts else None
+
+
+def _grade_of(level: str) -> tuple[str, int, str] | None:
+    """The place of a grade: A, A-, B2."""
+    if not re.fullmatch(r"[A-H][+-]?\d?", level):
+        return None
+    return level[0], {"+": -1, "-": 1}.get(level[1:2], 0), level[1:]
+
+
+def _range_of(level: str) -> tuple[float, int] | None:
+    """The first number of a range, and whether it is below, at or above it."""
+    found, rest = re.findall(NUMBER, level), re.sub(NUMBER, " ", level).lower().replace("_", " ")
+    if not 1 <= len(found) <= 2 or not all(map(SAID.fullmatch, re.findall(r"[a-z]+", rest))):
+        return None
+    unit = {"k": 1e3, "m": 1e6}.get((found[0][1] or found[-1][1]).lower(), 1.0)
+    above = len(found) == 2 or bool(re.search(ABOVE, rest))
+    return float(found[0][0].replace(",", "")) * unit, (
+        -1 if re.search(BELOW, rest) else int(above)
+    )
+
+
+# Labels, in lower case, that say that a value is not known.
+NOT_KNOWN = {"", "?", "n/a", "nan", "null", "unknown", "not known", "missing", "not available"} | {
+    *("no answer", "not stated", "k.a.", "k. a.", "keine angabe", "unbekannt"),
+}
+FLAGS = {("0", "1"), ("0.0", "1.0"), ("False", "True")}
+# Row values of labels that no training row has begin here and are distinct below twice MOST_CODES.
+# The latest MOST_KEPT labels are kept.
+NEW, MOST_CODES, MOST_KEPT = 1 << 20, 1 << 23, 1 << 20
+
+
+class Labels(Feature):
+    """A column of labels without an order."""
+
+    @classmethod
+    def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
+        """Categories in one column."""
+        return kind != Kind.NUMERIC and not given.get("dummies")
+
+    @classmethod
+    def infer(cls, column: pd.Series, special: Special, as_category: bool) -> Self | None:
+        """See `Column`; labels, or two numbers."""
+        name, number = str(column.name), is_numeric(column.dtype)
+        if number and not as_category and (special is not None or column.nunique() != 2):
+            return None
+        try:
+            observed = column.dropna().unique()
+        except TypeError as error:  # lists and arrays are not hashable
+            raise SchemaError(
+                f"column {name!r} holds {error}: neither text nor numbers"
+            ) from error
+        levels, is_ordered = stored_in(column)
+        found, missing = set(observed), missing_of(column)
+        known = [c for c in levels if c in found] if levels else sorted(observed, key=_sort_key)
+        categories = plain(name, known)
+        return cls(
+            name,
+            Kind.CATEGORICAL if missing or len(categories) > 2 else Kind.BINARY,
+            categories=(*categories, None) if missing else categories,
+            dtype=str(column.dtype),
+            immutable=len(categories) + bool(missing) == 1,
+            levels=levels,
+            special=not_known(categories) if special is None else special,
+            ordered=is_ordered,
+            missing=missing,
+        )
+
+    @property
+    def complaint(self) -> str:
+        """See `Feature`."""
+        if not (self.direction and self.kind is Kind.CATEGORICAL):
+            return ""
+        return (
+            f"{self.name!r} has {len(self.categories)} categories without an order: it cannot be"
+            f" increasing or decreasing; ordered={{{self.name!r}: [...]}} states one"
+        )
+
+    @property
+    def is_flag(self) -> bool:
+        """See `Column`."""
+        return self.kind is Kind.BINARY and tuple(map(str, self.categories)) in FLAGS
+
+    @property
+    def columns(self) -> int:
+        """One of two labels, else one a label."""
+        return len(self.categories) if self.kind is Kind.CATEGORICAL else 1
+
+    def read_cells(self, column: pd.Series, accepted: Array | None) -> Reading:
+        """See `Column`; positions among the categories."""
+        found = positions(self, column)
+        bad = found < 0
+        if accepted is not None and bad.any():
+            at = np.flatnonzero(bad & accepted & column.notna().to_numpy())
+            found[at] = self.values_of_new(column.iloc[at].astype(object))
+            bad = found < 0
+        return never_seen(self, column, found, bad) if bad.any() else Reading(found)
+
+    def cells(self, values: Array) -> Array:
+        """Positions of any shape as labels, an object array; a missing one as observed."""
+        new = values >= NEW
+        out = cells(self, np.where(new, 0, values))
+        if new.any():
+            out[new] = self.new_of(values[new])
+        return out
+
+    def column(self, values: Array) -> pd.Series | Array:
+        """See `Column`."""
+        if not (self.has_new and (values >= NEW).any()):
+            return column(self, values)
+        return self.cast(pd.Series(self.cells(values), dtype=object))
+
+    def range_in(self, dtype: Any) -> tuple[float, float, int | None]:
+        """See `Column`; the first and the last position, whatever the dtype."""
+        return *self.ends, 0
+
+    def place(self, cell: Any) -> Any:
+        """See `Column`; of a missing cell the position of the missing level."""
+        label = None if pd.isna(cell) is True else cell
+        return float(self.categories.index(label)) if label in self.categories else math.nan
+
+    def values(self, column: Tensor) -> Tensor:
+        """See `Column`; the positions of all labels, whatever those of training rows are."""
+        return self.label_values.to(column)
+
+    @property
+    def special_values(self) -> Tensor:
+        """See `Column`."""
+        some = (*self.special, *[None] * (None in self.categories))
+        return torch.tensor([self.categories.index(each) for each in some], dtype=torch.float64)
+
+    @property
+    def label_values(self) -> Tensor:
+        """See `Column`; the positions of all labels."""
+        return torch.arange(len(self.categories), dtype=torch.float64)
+
+    def changes(self, before: Tensor, after: Tensor) -> Tensor:
+        """See `Column`."""
+        return torch.stack([before, after], 1).long()
+
+    @lazy
+    def _new_values(self) -> dict[Hashable, int]:
+        """The row value of each label that no training row has, of the rows that were read."""
+        return {}
+
+    @lazy
+    def _new(self) -> dict[int, Hashable]:
+        """The label of each such value, the latest last."""
+        return {}
+
+    @property
+    def has_new(self) -> bool:
+        """See `Column`."""
+        return bool(self._new)
+
+    def expand_new(self, values: Tensor) -> Tensor:
+        """See `Column`; none of the categories, and halfway between two."""
+        return torch.full((len(values), self.columns), 0.5 * (self.kind is Kind.BINARY))
+
+    def values_of_new(self, labels: Iterable[Any]) -> list[int]:
+        """Row values from `NEW` on of labels; -1 for one that is not hashable, such as a list."""
+        return [self._value_of_new(label) for label in labels]
+
+    def _value_of_new(self, label: Any) -> int:
+        try:
+            known = self._new_values.get(label)
+        except TypeError:
+            return -1
+        if known is None:
+            last = next(reversed(self._new), NEW - 1)
+            known = NEW + (last + 1 - NEW) % MOST_CODES
+            self._new_values[label], self._new[known] = known, label
+            if len(self._new) > MOST_KEPT:
+                self._new_values.pop(self._new.pop(next(iter(self._new))))
+        return known
+
+    def new_of(self, values: Array) -> list[Any]:
+        """The labels of such row values, (n,).
+
+        Raises:
+            InputError: one of more than `MOST_KEPT` labels ago.
+        """
+        try:
+            return [self._new[value] for value in values.astype(np.int64).tolist()]
+        except KeyError as error:
+            raise InputError(
+                f"more than {MOST_KEPT:,} values that no training row has were read since: use"
+                " smaller batches, and compute the columns of a result before the next call"
+            ) from error
+
+
+def never_seen(feature: Feature, column: pd.Series, values: Array, bad: Array) -> Reading:
+    """The reading of a column, (n,), where `bad`, (n,) bool, are labels that are unknown."""
+    got, where = named(dict.fromkeys(map(repr, column[bad].astype(object)))), column.index[bad]
+    known = f"one of {named(map(repr, feature.choices))}"
+    expected = "values of the training rows" if feature.identifier else known
+    complaint = (
+        f"column {feature.name!r} has values never seen: {got} (first rows"
+        f" {where[:3].tolist()}); expected {expected}"
+    )
+    return Reading.of(values, complaint, column, bad, expected)
+
+
+def cells(feature: Feature, values: Array) -> Array:
+    """Positions of any shape as labels, an object array; a missing one as observed."""
+    known = feature.known
+    labels = np.empty(len(known), dtype=object)
+    labels[:] = known
+    if feature.missing == "nan":
+        labels[known.index(None)] = np.nan
+    out: Array = labels[values.astype(np.int64)]
+    return out
+
+
+def column(feature: Feature, values: Array) -> pd.Series | Array:
+    """Positions, (n,), as a column of labels."""
+    if feature.dtype != "category":
+        return feature.typed(cells(feature, values))
+    levels = {**_index_of(feature.dtype_levels), None: -1}
+    codes = np.array([levels[label] for label in feature.known])[values.astype(np.int64)]
+    own = pd.Categorical.from_codes(codes, list(feature.dtype_levels), ordered=feature.ordered)
+    return pd.Series(own)
+
+
+def positions(feature: Feature, column: pd.Series) -> Array:
+    """(n,) int64, the positions of labels among the known ones, -1 for others."""
+    known = _index_of(feature.known)
+    missing = known.get(None, -1)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        table = np.append(_indices(known, column.cat.categories.astype(object)), missing)
+        return np.asarray(table[column.cat.codes.to_numpy()])
+    codes = _indices(known, column)
+    return codes if missing < 0 else np.where(column.isna().to_numpy(), missing, codes)
+
+
+def plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
+    """Labels as built-in Python values; an error if one is neither text nor a number."""
+    known = tuple(c.item() if isinstance(c, np.generic) else c for c in labels)
+    if any(not isinstance(c, str | int | float | bool) for c in known):
+        what, code = OTHERS
+        raise SchemaError(f"column {name!r} holds {what}: {line(name, code)}")
+    return known
+
+
+def stored_in(column: pd.Series) -> tuple[tuple[Hashable, ...], bool]:
+    """All levels of a category column as its dtype has them, and whether they have an order."""
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return (), False
+    return plain(str(column.name), column.dtype.categories), bool(column.dtype.ordered)
+
+
+def not_known(categories: Iterable[Hashable]) -> tuple[str, ...]:
+    """The categories that say that a value is not known, such as "?" and "unknown"."""
+    text = [c for c in categories if isinstance(c, str)]
+    return tuple(c for c in text if c.strip().lower() in NOT_KNOWN)
+
+
+def _sort_key(label: Any) -> tuple[str, Any]:
+    """What labels of several types are sorted by."""
+    return type(label).__name__, label
+
+
+def _indices(known: dict[Hashable, int], values: pd.Series | pd.Index) -> Array:
+    """The indices of labels, (n,), -1 for unknown ones."""
+    cells = (values if values.dtype == object else values.astype(object)).tolist()
+    try:
+        return np.fromiter(map(known.get, cells, repeat(-1)), np.int64, len(cells))
+    except TypeError:
+        return np.array([_index(known, cell) for cell in cells], dtype=np.int64)
+
+
+def _index(known: dict[Hashable, int], value: Any) -> int:
+    try:
+        return known.get(value, -1)
+    except TypeError:  # an unhashable value, such as a list, is no category
+        return -1
+
+
+@lru_cache(maxsize=512)
+def _index_of(categories: tuple[Hashable, ...]) -> dict[Hashable, int]:
+    return {category: i for i, category in enumerate(categories)}
+
+
+class Levels(Ordinal):
+    """A column of labels with an order."""
+
+    limited_by: ClassVar = ("ranges", "categories")
+
+    @classmethod
+    def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
+        """Numbers that are places of levels."""
+        return kind == Kind.NUMERIC and bool(given.get("levels"))
+
+    @classmethod
+    def infer(cls, column: pd.Series, special: Special, as_category: bool) -> Self | None:
+        """See `Column`; three or more levels, all known, that have an order."""
+        name, dtype = str(column.name), column.dtype
+        if as_category or not isinstance(dtype, pd.CategoricalDtype) or not dtype.ordered:
+            return None
+        levels = plain(name, dtype.categories)
+        seen = np.unique(column.cat.codes[column.notna()]).astype(float)
+        known = [levels[int(place)] for place in seen]
+        if len(known) < 3 or (not_known(known) if special is None else special):
+            return None
+        low, high = float(seen[0]), float(seen[-1])
+        return cls(
+            name,
+            Kind.NUMERIC,
+            (low, high),
+            precision=0,
+            dtype=str(dtype),
+            levels=levels,
+            ordered=True,
+            observed=tuple(seen.tolist()) if len(seen) < high - low + 1.0 else (),
+            missing=missing_of(column),
+        )
+
+    @property
+    def choices(self) -> tuple[Hashable, ...]:
+        """All levels."""
+        return self.levels
+
+    ranked = choices
+
+    @property
+    def known(self) -> tuple[Hashable, ...]:
+        """See `Feature`; the missing one is last."""
+        return (*self.levels, None)
+
+    def place(self, cell: Any) -> Any:
+        """See `Column`; numbers, such as ends of ranges, are places."""
+        known = isinstance(cell, Hashable) and cell in self.levels
+        return float(self.levels.index(cell)) if known else cell
+
+    def read_cells(self, column: pd.Series, accepted: Array | None) -> Reading:
+        """See `Column`; new labels have no place."""
+        places = positions(self, column).astype(float)
+        bad = places < 0.0
+        places[bad], places[places == len(self.levels)] = self.bounds[0], np.nan
+        reading = self.reading(column, places)
+        return never_seen(self, column, reading.values, bad) if bad.any() else reading
+
+    def cells(self, values: Array) -> Array:
+        """Places of any shape as labels, an object array; a missing one as observed."""
+        return cells(self, self._positions(values))
+
+    def column(self, values: Array) -> pd.Series | Array:
+        """See `Column`."""
+        return column(self, self._positions(values))
+
+    def _positions(self, values: Array) -> Array:
+        """Places of any shape as positions among the levels and, last, the missing one."""
+        return np.where(known(values), np.round(values), len(self.levels))
+
+
+def stated_order(column: pd.Series, name: str, levels: Sequence[Any] | None) -> pd.Series:
+    """A column, (n,), as one of categories with the order that a user states, if one is stated.
+
+    Raises:
+        SchemaError: a value of the column that is no level, or levels that repeat.
+    """
+    if levels is None:
+        return column
+    known = list(dict.fromkeys(levels))
+    absent = [label for label in column.dropna().unique() if label not in known]
+    if absent or len(known) < len(levels):
+        raise SchemaError(
+            f"ordered[{name!r}]: expected all values of the column, the least first and each once;"
+            f" got {list(levels)}, without {absent}"
+        )
+    return column.astype(object).astype(pd.CategoricalDtype(known, ordered=True))
+
+
+def order_of_ranges(column: pd.Series) -> tuple[str, ...] | None:
+    """The levels of a column, (n,), from the least to the greatest, if they are ranges."""
+    dtype = column.dtype
+    is_category = isinstance(dtype, pd.CategoricalDtype)
+    is_text = pd.api.types.is_string_dtype(column.dropna())
+    if not (is_text or is_category) or (is_category and dtype.ordered):
+        return None
+    levels = list(dtype.categories if is_category else column.dropna().unique())
+    return ranges_in_order(levels) or None
+
+
+def as_stored(feature: Feature, column: pd.Series) -> Feature:
+    """A feature of a stated order with the dtype and levels of its column, (n,)."""
+    stored, is_ordered = stored_in(column)
+    if stored and not set(feature.levels) <= set(stored):
+        stored, is_ordered = (), True
+    own: dict[str, Any] = {"dtype": str(column.dtype), "missing": missing_of(column)}
+    return dataclasses.replace(feature, stored=stored, ordered=is_ordered, **own)
+
+
+# Of fewer labels, all are as far from each other.
+LEAST = 4
+
+
+class Cyclic(Labels):
+    """A column of labels in a circle; those that are special or missing are last and outside."""
+
+    @classmethod
+    def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
+        """Categories that are said to be cyclic."""
+        return kind == Kind.CATEGORICAL and bool(given.get("cyclic"))
+
+    @classmethod
+    def stated(cls, column: pd.Series, name: str, stated: Any, special: Special) -> Self:
+        """The feature of a training column, (n,), with the circle that a user states.
+
+        Nothing changes to a label of the circle that no row has.
+
+        Args:
+            column: its cells.
+            name: its name.
+            stated: the labels in their order, or their number: 24 for 0 to 23, and for 1 to 24
+                where a row has 24.
+            special: labels outside of the circle; None for those that say "not known".
+
+        Raises:
+            SchemaError: no circle, or values of the column that are not on it.
+        """
+        found = plain(name, column.dropna().unique())
+        circle = _circle(name, stated, found)
+        outside = tuple(not_known(found) if special is None else special)
+        absent = [label for label in found if label not in {*circle, *outside}]
+        if len(set(circle)) < max(len(circle), LEAST) or absent or {*circle} & {*outside}:
+            raise SchemaError(
+                f"cyclic[{name!r}]: expected all values of the column, each once and at least"
+                f" {LEAST}, as range(24) has the hours, or their number, 24; got {shown(stated)}"
+                + f", without {absent[:5]}"
+                * bool(absent)
+            )
+        stored, is_ordered = stored_in(column)
+        levels = (*stored, *circle, *outside) if stored else ()
+        missing = missing_of(column)
+        return cls(
+            name,
+            Kind.CATEGORICAL,
+            categories=(*circle, *outside, *([None] if missing else [])),
+            dtype=str(column.dtype),
+            immutable=len(found) + bool(missing) == 1,
+            levels=tuple(dict.fromkeys(levels)),
+            ordered=is_ordered,
+            special=outside,
+            excluded=tuple(label for label in circle if label not in found),
+            missing=missing,
+            cyclic=True,
+        )
+
+    @property
+    def circle(self) -> tuple[Hashable, ...]:
+        """See `Column`; all labels but the special and missing ones, which are last."""
+        return tuple(c for c in self.categories if c is not None and c not in self.special)
+
+    @property
+    def complaint(self) -> str:
+        """See `Feature`."""
+        text = f"{self.name!r} is cyclic: it has no end, so it cannot be increasing or decreasing"
+        return text if self.direction else ""
+
+
+def _circle(name: str, stated: Any, found: Sequence[Hashable]) -> tuple[Hashable, ...]:
+    """The labels of a circle that is stated by these or their number; () if it is not."""
+    if isinstance(stated, int) and not isinstance(stated, bool):
+        first = int(stated in found)
+        return tuple(range(first, first + stated))
+    labels = isinstance(stated, Sequence) and not isinstance(stated, str)
+    return plain(name, stated) if labels else ()

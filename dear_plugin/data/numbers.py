@@ -1,0 +1,682 @@
+"""Number: amounts with their decimals, bounds and codes; columns in and out.
+
+Ordinal: what numbers and levels with an order share: rows hold numbers, or special levels.
+
+Codes: values of a number that are probably no amounts; values in, those or their rows out.
+
+Codes are values such as -9 or 999. Gross ones lie beyond all others by far, such as a
+typing error; a few rows have them.
+
+Grid: the decimals of numbers; values of any shape in, the nearest ones with these decimals out.
+
+A value is the double that its decimals print as: 0.1 + 0.2 becomes 0.3.
+
+Special values: row values of numbers that are missing or hold a special code.
+
+A number may be missing, or hold a code that is no amount (-9 for "no such account"). Each is a
+*special level* of its feature; the i-th one has the row value `(i + 1) * SPECIAL`, which is exact,
+and below all numbers, so that sorted tables separate them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from dear_plugin._threads import lazy
+from dear_plugin.data.feature import (
+    CODES,
+    OTHERS,
+    Array,
+    Feature,
+    Kind,
+    Reading,
+    Special,
+    T,
+    Ts,
+    as_numbers,
+    conversion,
+    ends_of,
+    is_numeric,
+    line,
+    plain_dtype,
+    unboxed,
+)
+from dear_plugin.errors import SchemaError
+
+MAX_DECIMALS = 6
+# A number takes observed values only if these are at most so many, and if between two of them,
+# with so many rows each, a value of their common grid has none: of amounts, some would have it.
+MOST_OBSERVED, ROWS_AT_A_GAP = 24, 10
+# A step is common if this share of so many rows takes it, and this share of the steps between the
+# 5 and 95 % quantiles is taken. It binds a number of at most so many values, and steps.
+ON_STEP, STEP_ROWS, TAKEN, MOST_ON_STEPS, MOST_STEPS = 0.99, 50, 0.02, 60, 10_000
+ROUND = [10.0**k * a for k in range(7) for a in (1.0, 2.0, 2.5, 5.0) if 10.0**k * a % 1.0 == 0.0]
+# A number of few, even values: its range has at most so many of their usual distances.
+MOST_EVEN = 24
+# Far larger numbers are no whole number of steps.
+WHOLE = 1e9
+
+
+class Ordinal(Feature):
+    """A feature whose rows hold numbers."""
+
+    limited_by: ClassVar[tuple[str, ...]] = ("ranges",)
+    _rules: ClassVar = {"special": CODES}
+
+    @property
+    def complaint(self) -> str:
+        """See `Feature`."""
+        if math.isfinite(self.width):
+            return ""
+        text = f"has the range {self.bounds}, which overflows a float: use larger units"
+        return f"column {self.name!r} {text}"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest observed number."""
+        return self.bounds
+
+    @property
+    def width(self) -> float:
+        """The range that is scaled to [0, 1]; 1 for constants."""
+        low, high = self.bounds
+        return high - low if high > low else 1.0
+
+    @property
+    def special_levels(self) -> int:
+        """The number of special levels; a missing value is the last one."""
+        return len(self.special) + bool(self.missing)
+
+    @property
+    def columns(self) -> int:
+        """One, and one per special level."""
+        return 1 + self.special_levels
+
+    def reading(self, column: pd.Series, values: Array) -> Reading:
+        """The reading of a column, (n,), of numbers, (n,), some of them codes or missing."""
+        far = ~(np.abs(values - self.bounds[0]) <= FARTHEST * self.width)  # True for NaN, too
+        far |= ~known(values)
+        if self.special_levels:
+            values, far = self._with_levels(values, far)
+        return self._with_complaint(column, values, far) if far.any() else Reading(values)
+
+    def _with_levels(self, values: Array, far: Array) -> tuple[Array, Array]:
+        """Numbers, (n,), with special levels as row values, and the unreadable ones, (n,)."""
+        levels = [values == code for code in self.special]
+        levels += [np.isnan(values)] if self.missing else []
+        out = values.copy()
+        for i, mask in enumerate(levels):
+            out[mask], far[mask] = row_value(i), False
+        return out, far
+
+    def _with_complaint(self, column: pd.Series, values: Array, far: Array) -> Reading:
+        """The reading of numbers, (n,), of which those in `far`, (n,) bool, are unreadable."""
+        near = f"those observed ({self.bounds[0]:g} to {self.bounds[1]:g})"
+        bad, what = far & ~np.isfinite(values), "missing or infinite values"
+        if not bad.any():
+            bad, what = far, f"values too far from {near}"
+        where = column.index[bad][:3].tolist()
+        complaint = f"column {self.name!r} has {what} in {bad.sum()} rows, first {where}"
+        return Reading.of(values, complaint, column, far, f"a number near {near}")
+
+    def range_in(self, dtype: Any) -> tuple[float, float, int | None]:
+        """See `Column`; of few observed values the least and the greatest inside of the limits."""
+        every = (ends_of(plain_dtype(dtype)), self.bounds, self.limits or self.bounds)
+        low, high = max(ends[0] for ends in every), min(ends[1] for ends in every)
+        if self.observed:
+            known = [value for value in self.observed if low <= value <= high]
+            low, high = min(known, default=math.inf), max(known, default=-math.inf)
+        return low, high, self.decimals_in(dtype)
+
+    def decimals_in(self, dtype: Any) -> int | None:
+        """The decimals of a column of a dtype: integers have at most 0 whatever the precision."""
+        places = self.precision
+        return min(places or 0, 0) if plain_dtype(dtype).kind in "iu" else places
+
+    def coarser(self, values: Tensor, how: Callable[[Tensor], Tensor]) -> Tensor:
+        """See `Column`."""
+        return how(values)
+
+    def either(self, amounts: Callable[[*Ts], T], labels: Callable[[*Ts], T], *args: *Ts) -> T:
+        """See `Column`."""
+        return amounts(*args)
+
+    def values(self, column: Tensor) -> Tensor:
+        """See `Column`; the distinct amounts, or a single zero."""
+        out: Tensor = amounts_of(column).unique()
+        return out
+
+    @property
+    def special_values(self) -> Tensor:
+        """See `Column`."""
+        out: Tensor = row_value(torch.arange(self.special_levels, dtype=torch.float64))
+        return out
+
+    @property
+    def label_values(self) -> Tensor:
+        """See `Column`; where an action may set or leave a special level, these."""
+        return self.special_values[: None if self.enter_special or self.leave_special else 0]
+
+    def changes(self, before: Tensor, after: Tensor) -> Tensor:
+        """See `Column`."""
+        ends = torch.stack([before, after], 1)
+        rises = (after > before).long()
+        order = torch.stack([-1 - rises, rises - 2], 1)
+        out: Tensor = torch.where(known(ends), order, level_of(ends).long())
+        return out
+
+
+class Number(Ordinal):
+    """A column of numbers: amounts, and codes that are none."""
+
+    @classmethod
+    def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
+        """Numbers without levels."""
+        return kind == Kind.NUMERIC and not given.get("levels")
+
+    @classmethod
+    def infer(cls, column: pd.Series, special: Special, as_category: bool) -> Self | None:
+        """See `Column`; all that is left."""
+        name = str(column.name)
+        codes = special or ()
+        single = str(column.dtype).lower() == "float32"
+        values = ordinary_values(column, codes)
+        values = values[~np.isnan(values)].astype(np.float32 if single else np.float64)
+        if not np.isfinite(values).all():
+            raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")
+        places = decimals(values) if len(values) else 0
+        values = on_grid(values, places)
+        low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+        feature = cls(
+            name,
+            Kind.NUMERIC,
+            (low, high),
+            precision=places,
+            dtype=str(column.dtype),
+            immutable=low == high,
+            special=codes,
+            observed=tuple(v for v in few_values(values, places) if v not in codes),
+            missing="nan" if column.isna().any() else "",
+        )
+        if low <= SPECIAL:
+            lowest = f"numbers above {SPECIAL:.3g}, got {low:.3g}"
+            raise SchemaError(f"column {name!r}: expected {lowest}: clip or drop such values")
+        return feature
+
+    @property
+    def complaint(self) -> str:
+        """See `Feature`."""
+        own = f"feature {self.name!r}"
+        if not pd.api.types.is_numeric_dtype(self.dtype):
+            return f"{own}: a number cannot have dtype {self.dtype!r}"
+        if self.step and not self.is_on_grid(self.step):
+            return (
+                f"{own}: step {self.step:g} must be a multiple of its last decimal,"
+                f" {10.0 ** -(self.precision or 0):g}; schema.replace({self.name!r},"
+                " precision=...) states another one"
+            )
+        return super().complaint
+
+    def with_central(self, column: pd.Series, share: float) -> Self:
+        """See `Column`.
+
+        One extreme value must not make every other change nearly free, nor be advice: the unit of
+        cost is the range of the central values, and actions stay within it.
+        """
+        values = ordinary_values(column, self.special)
+        values = values[~np.isnan(values)]
+        if not len(values):
+            return self
+        outer = round((1.0 - share) / 2.0, 9)
+        low, high = np.quantile(values, (outer, 1.0 - outer), method="inverted_cdf").tolist()
+        return replace(self, central=(low, high), scale=_scale(values, low, high))
+
+    def is_on_grid(self, value: float) -> bool:
+        """Whether a number has no more decimals than the feature."""
+        return self.precision is None or math.isclose(value, round(value, self.precision))
+
+    @property
+    def action_step(self) -> float:
+        """The step of actions on it; 0 where there is none: any value, or the observed ones."""
+        if self.observed:
+            return 0.0
+        return self.usual_step if self.step is None else self.step
+
+    @property
+    def codes(self) -> tuple[float, ...]:
+        """See `Column`; an action that set it to 99 would make it unknown."""
+        (low, high), (first, last) = self.bounds, self.limits or self.bounds
+        return tuple(code for code in self.special if min(low, first) <= code <= max(high, last))
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it has the values 0 and 1."""
+        return self.bounds == (0.0, 1.0) and self.precision == 0 and not self.special_levels
+
+    def is_amount(self, cell: Any) -> bool:
+        """See `Column`."""
+        return not (pd.isna(cell) or cell in self.special)
+
+    def read_cells(self, column: pd.Series, accepted: Array | None) -> Reading:
+        """See `Column`; new ones are numbers like others."""
+        known = unboxed(column)
+        dtype = known.dtype
+        if not is_numeric(dtype):
+            is_bool = pd.api.types.is_bool_dtype(dtype)  # pd.to_numeric would leave it as it is
+            what, code = conversion(known)
+            if not what or (what, code) == OTHERS:
+                code = "{0}.astype(int)" if is_bool else as_numbers(known)
+            text = f"must hold numbers, got dtype {dtype}: {line(self.name, code)}"
+            return Reading(np.empty(0), f"column {self.name!r} {text}")
+        plain = isinstance(dtype, np.dtype)
+        own = known.to_numpy() if plain else known.to_numpy(dtype=np.float64, na_value=np.nan)
+        return self.reading(column, on_grid(own, self.precision))
+
+    def cells(self, values: Array) -> Array:
+        """Row values of any shape as numbers, special levels as their codes or NaN."""
+        cells = values + 0.0  # no negative zeros
+        if self.special_levels:
+            amounts = known(values)
+            level = np.where(amounts, 0, level_of(values)).astype(np.int64)
+            cells = np.where(amounts, cells, np.array([*self.special, np.nan])[level])
+        return cells
+
+    def cells_in(self, values: Array, dtype: Any) -> Array:
+        """See `Column`; with the decimals of the dtype."""
+        cells, places = self.cells(values), self.decimals_in(dtype)
+        cells = cells if places is None else np.round(cells, places)
+        return cells.astype(np.int64) if dtype.kind == "O" and self.dtype == "int64" else cells
+
+    def column(self, values: Array) -> pd.Series | Array:
+        """See `Column`; floats where an integer dtype cannot hold them."""
+        numbers = self.cells(values)
+        whole = np.isnan(numbers) | (numbers == np.round(numbers))
+        if not self.dtype.startswith("float") and not whole.all():
+            return pd.Series(numbers)
+        return self.typed(numbers)
+
+
+def ordinary_values(column: pd.Series, special: Sequence[float]) -> Array:
+    """A column of numbers as (n,) double, NaN where a number is missing or special."""
+    values: Array = column.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+    values[np.isin(values, special)] = np.nan
+    return values
+
+
+def few_values(values: Array, places: int | None) -> tuple[float, ...]:
+    """The only values that a number, (n,), may take: with gaps, or on a step; () for all."""
+    found = on_steps(values) if len(np.unique(values)) <= MOST_ON_STEPS else values[:0]
+    kept = values[np.isin(values, found)] if len(found) else values
+    return few_with_gaps(kept, places) or tuple(found.tolist())
+
+
+def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
+    """The distinct values of a number, (n,), if it may take no others; () if it may.
+
+    The grid is the greatest common step of the values: 12, 24, 36 and 48 have no gap.
+
+    Args:
+        values: the values without codes and missing ones.
+        places: the decimals of the number; None if it has no precision.
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    few = places is not None and 2 < len(distinct) <= MOST_OBSERVED
+    if not few or abs(distinct).max() > WHOLE:
+        return ()
+    steps = np.diff(np.round(distinct * 10.0 ** (places or 0))).astype(np.int64)
+    rows = np.minimum(counts[1:], counts[:-1])
+    has_gap = (steps > np.gcd.reduce(steps)) & (rows >= ROWS_AT_A_GAP)
+    return tuple(distinct.tolist()) if has_gap.any() else ()
+
+
+def on_steps(values: Array) -> Array:
+    """(q,) ascending, all numbers on the common step of a number, (n,); none if it has no such.
+
+    It is larger than the last decimal, and the greatest of which nearly all rows are multiples,
+    from the most frequent one on: the common step of the values that these have, or a round one.
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    frequent = order[: int(np.searchsorted(np.cumsum(counts[order]), ON_STEP * len(values))) + 1]
+    n = len(values)
+    many = len(frequent) > 2 and n >= STEP_ROWS and np.abs(distinct).max() <= WHOLE
+    places = decimals(distinct[frequent]) if many else None
+    if places is None:
+        return distinct[:0]
+    start, unit, least = distinct[frequent[0]], 10.0**-places, ON_STEP * len(values)
+    whole, some = (np.round((v - start) / unit) for v in (distinct, values[:: n // STEP_ROWS]))
+    step = float(np.gcd.reduce(whole[frequent].astype(np.int64)))
+    for size in ROUND:  # in few rows first, which is faster
+        if size > step and (some % size == 0).mean() > 0.5:
+            step = size if counts[whole % size == 0].sum() >= least else step
+    low, high = np.quantile(values, (0.05, 0.95))
+    taken, size = int(((distinct >= low) & (distinct <= high)).sum()), step * unit
+    is_decimal = step <= 1.0 or (size < 1.0 and math.log10(step) % 1.0 == 0.0)
+    first, last = math.ceil(whole[0] / step), math.floor(whole[-1] / step)
+    few = taken < max(2.0, TAKEN * (high - low) / size)
+    if is_decimal or few or last - first >= MOST_STEPS:
+        return distinct[:0]
+    return np.asarray(np.round(start + size * np.arange(first, last + 1), places))
+
+
+def decimals(values: Array) -> int | None:
+    """The decimals that represent every value, or None when more than six are needed.
+
+    Args:
+        values: (n,) floats.
+    """
+    sample = np.unique(values)
+    # Relative, so that values of size 1e-18 are not mistaken for rounding errors.
+    tolerance = ERROR * np.finfo(values.dtype).eps * float(np.abs(sample).max())
+    for places in range(MAX_DECIMALS + 1):
+        if np.abs(np.round(sample, places) - sample).max() <= tolerance:
+            return places
+    return None
+
+
+def _scale(values: Array, low: float, high: float) -> float:
+    """The unit of cost of values, (n,): the central range, or all of few, even values."""
+    distinct = np.unique(values)
+    whole = float(distinct[-1] - distinct[0])
+    if 1 < len(distinct) <= MOST_EVEN + 1 and whole <= MOST_EVEN * np.median(np.diff(distinct)):
+        return whole
+    return high - low or float(values.std())
+
+
+# The largest scaled number: in float32 its square does not overflow.
+FARTHEST = 1e15
+
+
+# The most codes of a column, and the least rows of one of them.
+MOST_CODES, CODE_ROWS = 5, 5
+# A value with the form of a code lies at least FAR mean steps of the NEAR nearest amounts away,
+FAR, NEAR_CODES = 3.0, 10
+# or it has SPIKE times as many rows as any of the NEAR nearest amounts.
+SPIKE = 6
+# Nines, sevens, eights, and 96 to 98 with leading nines: 7, 9, 88, 97, 998, 9999.
+FORM = re.compile(r"9+[6-9]?|7+|8+")
+# Gross values lie so many ranges of the central nine tenths outside of it, and are at most this
+# share of the rows. Numbers of a long tail are at most so many times the largest of the others.
+RANGES, MOST_GROSS, TIMES = 5.0, 0.02, 100.0
+
+
+def gross(values: Array) -> Array:
+    """(n,) bool, whether values, (n,), lie beyond all others by far.
+
+    Amounts of money have long tails: large ones lie beyond the range of logarithms, too. Where
+    amounts are positive, a negative one may be nearer.
+    """
+    if len(values) * MOST_GROSS < 1.0:
+        return np.zeros(len(values), dtype=bool)
+    ordered = np.sort(values)
+    bottom, middle, top = _quantiles(ordered)
+    low, high = bottom - RANGES * (top - bottom), top + RANGES * (top - bottom)
+    low = max(low, 0.0) if bottom > 0.0 else low
+    if ordered[-1] > 0.0:
+        least, _, most = _quantiles(ordered[np.searchsorted(ordered, 0.0, "right") :])
+        others = float(ordered[-1 - int(MOST_GROSS * len(values))])
+        high = max(high, min(most * (most / least) ** 2, TIMES * max(others, 0.0)))
+    beyond, distance = (values < low) | (values > high), np.abs(values - middle)
+    few = top > bottom and 0 < beyond.sum() <= MOST_GROSS * len(values)
+    is_far = few and distance[beyond].min() >= 2.0 * distance[~beyond].max()
+    return beyond if is_far else np.zeros_like(beyond)
+
+
+def _quantiles(ordered: Array) -> list[float]:
+    """The 5, 50 and 95 % quantiles of ascending values, (n,)."""
+    return [float(ordered[round(share * (len(ordered) - 1))]) for share in (0.05, 0.5, 0.95)]
+
+
+def suspected_codes(values: Array) -> list[float]:
+    """Values of a number, (n,), that are probably codes such as -9 or 999, ascending.
+
+    They have the form of codes, and lie far from the nearest amounts or have many more rows; or
+    they are the only few negative ones.
+
+    Args:
+        values: the values without missing ones.
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    codes: list[float] = []
+    while found := _at_an_end(distinct, counts) or _negative(distinct, counts):
+        codes += found
+        kept = ~np.isin(distinct, found)
+        distinct, counts = distinct[kept], counts[kept]
+    codes += _spikes(distinct, counts)
+    return sorted(codes) if len(codes) <= MOST_CODES else []
+
+
+def _at_an_end(distinct: Array, counts: Array) -> list[float]:
+    """The fewest of distinct values, (m,) ascending, at one end that lie far from the rest."""
+    for cut in range(1, min(MOST_CODES, len(distinct) - 2) + 1):
+        for outer, rest, near, rows in (
+            (distinct[:cut], distinct[cut:], distinct[cut : cut + NEAR_CODES], counts[:cut]),
+            (distinct[-cut:], distinct[:-cut], distinct[:-cut][-NEAR_CODES:], counts[-cut:]),
+        ):
+            gap = max(outer[0] - rest[-1], rest[0] - outer[-1])
+            is_far = gap >= FAR * (near[-1] - near[0]) / (len(near) - 1)
+            is_low = outer[0] < rest[0]
+            if is_far and rows.max() >= CODE_ROWS and all(_has_form(v, is_low) for v in outer):
+                return [float(value) for value in outer]
+    return []
+
+
+def _has_form(value: float, is_low: bool) -> bool:
+    """Whether a value at the low or the high end looks like a code; a zero is an amount."""
+    return value % 1 == 0 and (value < 0 if is_low else bool(FORM.fullmatch(f"{value:.0f}")))
+
+
+def _negative(distinct: Array, counts: Array) -> list[float]:
+    """The few negative whole numbers of a column, unless they are the tail of its amounts."""
+    negative = distinct < 0
+    codes, rows, amounts = distinct[negative], counts[negative], counts[~negative]
+    if not 0 < len(codes) <= MOST_CODES or len(amounts) <= 2 * len(codes):
+        return []
+    if (codes % 1 != 0).any() or rows.max() < CODE_ROWS:
+        return []
+    is_tail = len(codes) > 1 and rows.min() < amounts.mean() / 2
+    return [] if is_tail else [float(code) for code in codes]
+
+
+def _spikes(distinct: Array, counts: Array) -> list[float]:
+    """Numbers such as 99 and 9999 with many more rows than any other near them."""
+    out = []
+    for i in np.flatnonzero((counts >= CODE_ROWS) & (distinct >= 77)).tolist():
+        near = np.delete(counts[max(i - NEAR_CODES, 0) : i + NEAR_CODES + 1], min(i, NEAR_CODES))
+        if _has_form(distinct[i], False) and len(near) and counts[i] >= SPIKE * near.max():
+            out.append(float(distinct[i]))
+    return out
+
+
+# The rounding error of a bound that was computed, in units of the last decimal.
+NEAR = 1e-6
+# The rounding error of a number with few decimals, in units of the relative step of its dtype.
+ERROR = 4.0
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The decimals of p features.
+
+    Attributes:
+        up: (p,) double, 10 to the power of the decimals; 1 for tens, hundreds, and so on; NaN for
+            numbers that are not rounded.
+        down: (p,) double, 1; 10 for tens, 100 for hundreds; NaN likewise.
+        codes: (p, c) double, numbers that are no amounts, or NaN.
+        beside: (p,) double, how far from a code the next amount is.
+    """
+
+    up: Tensor
+    down: Tensor
+    codes: Tensor
+    beside: Tensor
+
+    @classmethod
+    def of(
+        cls,
+        places: Iterable[int | None],
+        codes: Iterable[Sequence[float]] = (),
+        steps: Iterable[float] = (),
+    ) -> Grid:
+        """The grid of p features.
+
+        Args:
+            places: their decimals; None for numbers that are not rounded, 0 for categories.
+            codes: the numbers among their amounts that are codes; nothing for none at all.
+            steps: of which amounts beside codes are multiples; 0 for their last decimal.
+        """
+        known = [
+            (math.nan, math.nan) if k is None else (10.0 ** max(k, 0), 10.0 ** max(-k, 0))
+            for k in places
+        ]
+        up, down = torch.tensor(known, dtype=torch.float64).view(-1, 2).T.contiguous()
+        each = [torch.tensor(own, dtype=torch.float64) for own in codes] or [up[:0]]
+        padded = pad_sequence(each, batch_first=True, padding_value=math.nan)
+        own = torch.tensor([*steps], dtype=torch.float64)
+        last = (down / up).nan_to_num(0.0)
+        return cls(up, down, padded, own.where(own > 0.0, last) if len(own) else last)
+
+    def round(self, values: Tensor, at: Any = slice(None), *, up: bool = True) -> Tensor:
+        """Values on the grid, in a new tensor; one that is a code takes the amount beside it.
+
+        Args:
+            values: (..., p), or a shape that fits that of `at`.
+            at: the features, as an index of (p,).
+            up: whether that is the amount above the code, or below it.
+        """
+        out = self._rounded(values, at)
+        for _ in range(self.codes.shape[1]):
+            is_code = (out[..., None] == self.codes[at]).any(-1)
+            beside = self.beside[at] if up else -self.beside[at]
+            out = torch.where(is_code, self._rounded(out + beside, at), out)
+        return out
+
+    def _rounded(self, values: Tensor, at: Any) -> Tensor:
+        up, down = self.up[at], self.down[at]
+        whole = values * up
+        # Products and quotients of whole numbers and exact powers are rounded correctly.
+        whole = whole.div_(down).round_().mul_(down) if self._is_coarse else whole.round_()
+        whole = whole.div_(up)
+        return torch.where(whole.isnan(), values, whole) if self._is_partial else whole
+
+    def inward(self, low: Tensor, high: Tensor, at: Any = slice(None)) -> tuple[Tensor, Tensor]:
+        """The least and greatest values of the grid between bounds.
+
+        A bound that is a rounding error off the grid, such as 0.1 + 0.2, is on it; one that is a
+        code is not.
+
+        Args:
+            low: (..., p), or a shape that fits that of `at`.
+            high: likewise.
+            at: the features, as an index of (p,).
+        """
+        step = self.step[at]
+        ends = []
+        for end, up in ((low, True), (high, False)):
+            side = 1.0 if up else -1.0
+            near = self.round(end, at, up=up)
+            short = side * (end - near) > NEAR * step
+            ends.append(torch.where(short, self.round(near + side * step, at, up=up), near))
+        return ends[0], ends[1]
+
+    @lazy
+    def step(self) -> Tensor:
+        """(p,) double, one unit of the last decimal; 0 for numbers that are not rounded."""
+        return (self.down / self.up).nan_to_num(0.0)
+
+    @lazy
+    def _is_coarse(self) -> bool:
+        return bool((self.down > 1.0).any())
+
+    @lazy
+    def _is_partial(self) -> bool:
+        return bool(self.up.isnan().any())
+
+
+def on_grid(values: Array, places: int | None) -> Array:
+    """Numbers, (n,), of which those that are a rounding error off some decimals have these.
+
+    So equal numbers have equal bits, whether they were computed, read or held as a float32.
+    """
+    numbers = values.astype(np.float64, copy=False)
+    if places is None or values.dtype.kind != "f":
+        return numbers
+    error = ERROR * float(np.finfo(values.dtype).eps)
+    with np.errstate(invalid="ignore", over="ignore"):  # of infinite and very large numbers
+        near = np.round(numbers, places)
+        return np.where(np.abs(near - numbers) <= error * np.abs(numbers), near, numbers)
+
+
+def in_steps(values: Tensor, step: Tensor, *, up: bool | None = None) -> Tensor:
+    """The nearest multiples of steps, of the shape of values; where a step is 0, the values.
+
+    Args:
+        values: numbers.
+        step: (...) of a shape that fits theirs.
+        up: True for the next multiple at or above, False at or below, apart from rounding errors.
+    """
+    per, error = 1.0 / step, {None: 0.0, True: -NEAR, False: NEAR}[up]
+    count = values / step + error
+    count = count.round() if up is None else count.ceil() if up else count.floor()
+    # The quotient of whole numbers is rounded once: 3 / 10, not 3 * 0.1.
+    whole = (per - per.round()).abs() < NEAR
+    out = torch.where(whole & (per >= 1.0), count / per.round(), count * step)
+    return torch.where(step > 0.0, out, values)
+
+
+def nearest(values: Tensor, known: Tensor) -> Tensor:
+    """The nearest of known values, (l,) ascending, to values of any shape."""
+    out: Tensor = known[torch.bucketize(values.contiguous(), (known[1:] + known[:-1]) / 2.0)]
+    return out
+
+
+def among(known: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """Bounds, (...) double each, moved inwards to known values, (l,) ascending.
+
+    Without a value between them the lower one is infinite, and the upper one minus infinite.
+    """
+    infinite = known.new_tensor([torch.inf])
+    first = torch.searchsorted(known, low)
+    count = torch.searchsorted(known, high, right=True)
+    return torch.cat([known, infinite])[first], torch.cat([-infinite, known])[count]
+
+
+# The row value of a feature's first special level. Numbers as low (-1.07e301) are unreadable; sums
+# of many special levels, and their products with decimals, are finite.
+SPECIAL = -(2.0**1000)
+
+
+def level_of(rows: Any) -> Any:
+    """The level index of special row values, any shape; undefined for ordinary values."""
+    return (rows / SPECIAL).round() - 1
+
+
+def row_value(level: Any) -> Any:
+    """The row value of a feature's i-th special level, or of a tensor of levels."""
+    return (level + 1) * SPECIAL
+
+
+def known(rows: Any) -> Any:
+    """Whether row values, an array or tensor of any shape, are neither missing nor coded."""
+    return ~(rows <= SPECIAL)
+
+
+def or_nan(values: Tensor) -> Tensor:
+    """Values of any shape, NaN where a number is missing or coded."""
+    return values.where(known(values), torch.nan)
+
+
+def amounts_of(column: Tensor) -> Tensor:
+    """The known row values of a column, (n,); a single zero if there are none."""
+    kept = column[known(column)]
+    return kept if len(kept) else column.new_zeros(1)

@@ -1,0 +1,549 @@
+"""Cells (step 2): rows are compared with rows of the same cell of the held features.
+
+Where held numbers have many values, rows are first cut by E[x_S | held], see `balance`. Then held
+features of few values are cut at each value, other numbers at quintiles. A cell is a combination
+of the first few cuts that enough rows have; a row is in the finest cell it can be, so that rows of
+rarer combinations share the cell of what they have in common, whatever its size.
+
+Modifiers (step 3): groups of rows in which x_S may have another effect; a tree of what is held.
+
+Where `y' = x' beta + e` are what the held features leave of a follower and of x_S (Robinson 1988),
+`x' e` has mean 0 in every group of rows of the same effect (Nie and Wager 2021; Athey, Tibshirani
+and Wager 2019). A tree predicts it for all followers at once, on one half of the rows. Whether
+effects differ between its leaves is for the other half to say.
+
+Balance (step 2): E[x_S | held]; rows are compared where it is equal.
+
+x_S is regressed on columns of the held features: each of them with bends, the products of two of
+them that x_S depends on, and the leaves of a tree of what these leave. Among rows with the same
+expectation x_S is nearly independent of the held features (Rosenbaum and Rubin 1983; Imai and van
+Dyk 2004), so that any number of them, crossed or curved, costs one dimension.
+
+Regression: least squares on some columns, factored once; targets in, what is left of them out.
+
+Columns that others come after are factored once for all of these, by blocks: what all sets of the
+same held features share is shared.
+
+Terms (step 6): the columns of features, on which others are regressed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import itemgetter
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from dear_plugin.data.labels import NEW
+from dear_plugin.data.numbers import amounts_of, known
+from dear_plugin.decoders.protocol import Members, Sample
+from dear_plugin.decoders.transport.values import Leaves, sorted_values, value_counts
+
+FEW_VALUES = 12
+QUINTILES = 5
+MIN_ROWS = 300
+# Groups of equal expectations, their least rows, and training rows that the cuts are found on.
+GROUPS, GROUP_ROWS, CELL_ROWS = 10, 100, 10_000
+# Also where this share of the rows is in cells that a held category does not cut.
+MOST_UNCUT = 0.1
+# Expectations that differ by less, as a share of their range, are equal.
+EQUAL = 1e-9
+# So many that those of equal expectations are cut by the held features, too.
+MAX_CELLS = 72
+# The base of codes, which stay below the modulus: thirteen times as much still fits an int64.
+BASE, MODULUS = FEW_VALUES + 1, 2**59
+
+
+class Cut(NamedTuple):
+    """How rows are cut: by one held feature, or by E[x_S | held].
+
+    Attributes:
+        of: a number for each of some rows, (n, p) -> (n,).
+        at: the sorted cuts.
+        feature: the position of the held feature; None for the expectation.
+    """
+
+    of: Callable[[Tensor], Tensor]
+    at: Tensor
+    feature: int | None
+
+    def digits(self, rows: Tensor) -> Tensor:
+        """(n,) the interval between cuts of each of some rows, (n, p)."""
+        return self.between(self.of(rows))
+
+    def between(self, values: Tensor) -> Tensor:
+        """(n,) the interval between cuts of each of some values, (n,)."""
+        return torch.bucketize(values.contiguous(), self.at)
+
+
+class Cells:
+    """The cells of some held features; without these there is one.
+
+    A cell has the code of its combination: the digits of its first held features, in base 13.
+    Code 0 is the cell of rows whose combinations are all too rare; it exists even if there are
+    none, for rows that are decoded later. So the cells of one held feature with two groups of
+    enough rows are three: `known = [0, 1, 2]`, and `own` has only 1 and 2. With a second feature,
+    cut in two, of which only the first group has enough rows on both sides, they are
+    `[0, 2, 14, 15]`: in none, group 2, and group 1 by the two sides (1 * 13 + 1 and 1 * 13 + 2).
+
+    Args:
+        sample: the training rows.
+        grouped: the features of S, if rows are first cut by E[x_S | held], or ().
+        held: the held features.
+
+    Attributes:
+        known: (k,) the sorted codes of the cells.
+        own: (n,) the cell of each training row, as a place in `known`.
+        uncut_shares: the share of training rows whose cell is not cut by each held feature, so
+            that they are compared with rows unequal in it.
+    """
+
+    def __init__(self, sample: Sample, grouped: Members, held: Members) -> None:
+        self._cuts = sorted((sample.shared(_by_feature, j) for j in held), key=_has_quintiles)
+        digits = [cut.digits(sample.rows) for cut in self._cuts]
+        if grouped:
+            cut, expected = _by_expectation(sample, grouped, held)
+            self._cuts.insert(0, cut)
+            digits.insert(0, cut.between(expected))
+        self.uncut_shares: dict[int, float] = {}
+        least = max(MIN_ROWS, len(sample) // MAX_CELLS)
+        # The codes of the cells that may be cut further, and which of them a row is in, or -1.
+        codes, places = torch.zeros(1).long(), torch.zeros(len(sample)).long()
+        finest = torch.zeros(len(sample)).long()
+        for cut, digit in zip(self._cuts, digits, strict=True):
+            key = torch.where(places < 0, 0, places * BASE + digit + 1)
+            counts = torch.bincount(key, minlength=len(codes) * BASE)
+            counts[0] = 0
+            frequent = (counts >= (1 if cut.feature is None else least)).nonzero()[:, 0]
+            codes = (codes[frequent // BASE] * BASE + frequent % BASE) % MODULUS
+            place_of = torch.full_like(counts, -1)
+            place_of[frequent] = torch.arange(len(codes))
+            places = place_of[key]
+            is_cut = places >= 0
+            finest[is_cut] = codes[places[is_cut]]
+            if cut.feature is not None and not grouped:
+                self.uncut_shares[cut.feature] = 1.0 - float(is_cut.float().mean())
+        self.known, own = torch.cat([torch.zeros(1).long(), finest]).unique(return_inverse=True)
+        self.own = own[1:]
+
+    def __len__(self) -> int:
+        """The number of cells (k)."""
+        return len(self.known)
+
+    def at(self, x: Tensor) -> Tensor:
+        """(m,) the cells of rows, (m, p)."""
+        cell = torch.zeros(len(x), dtype=torch.int64)
+        for codes in self._codes(x) if len(self) > 1 else ():
+            at = torch.searchsorted(self.known, codes).clamp_max(len(self) - 1)
+            cell = torch.where(self.known[at] == codes, at, cell)
+        return cell
+
+    def _codes(self, x: Tensor) -> Iterator[Tensor]:
+        """The codes, (m,) each: of rows, (m, p), after the first, second, ... cut."""
+        code = torch.zeros(len(x), dtype=torch.int64)
+        for cut in self._cuts:
+            code = (code * BASE + cut.digits(x) + 1) % MODULUS
+            yield code
+
+
+def cells_of(sample: Sample, acted: Members, held: Members) -> Cells:
+    """The cells of a set; those of held features of few values are computed once for all sets."""
+    return sample.shared(_cells, acted, held)
+
+
+def _cells(sample: Sample, acted: Members, held: Members) -> Cells:
+    many = any(_has_quintiles(sample.shared(_by_feature, j)) for j in held)
+    if held and not many:
+        uncut = sample.shared(Cells, (), held).uncut_shares
+        many = max(uncut.values(), default=0.0) > MOST_UNCUT
+    return sample.shared(Cells, acted if many else (), held)
+
+
+def _has_quintiles(cut: Cut) -> bool:
+    return len(cut.at) == QUINTILES - 1
+
+
+def _by_feature(sample: Sample, j: int) -> Cut:
+    """Cut feature j; of many categories the eleven most frequent are kept apart."""
+    feature = sample.encoder.schema.features[j]
+    labels = partial(_of_labels, count=len(feature.categories))
+    return feature.either(_of_amounts, labels, sample.rows[:, j], j)
+
+
+def _of_labels(column: Tensor, j: int, count: int) -> Cut:
+    counts = torch.bincount(column.long(), minlength=count)
+    rank = counts.argsort(descending=True, stable=True).argsort().clamp_max(FEW_VALUES - 1)
+    # A category that no training row has is in none of the cells that the feature cuts.
+    rank = torch.nn.functional.pad(rank.double(), (0, 1), value=torch.inf)
+    return Cut(partial(_ranked, rank, j), torch.arange(FEW_VALUES).double() + 0.5, j)
+
+
+def _of_amounts(column: Tensor, j: int) -> Cut:
+    values = value_counts(column)[0]
+    at = (values[1:] + values[:-1]) / 2.0
+    if len(values) > FEW_VALUES:
+        at = sorted_values(column)[torch.arange(1, QUINTILES) * len(column) // QUINTILES].unique()
+    return Cut(itemgetter((slice(None), j)), at, j)
+
+
+def _ranked(rank: Tensor, j: int, rows: Tensor) -> Tensor:
+    """(n,) the ranks of the categories of rows; the last one of those without training rows."""
+    return rank[rows[:, j].clamp(0, len(rank) - 1).long()]
+
+
+def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut, Tensor]:
+    """Up to ten groups of equal size by E[x_S | held], which is (n,)."""
+    balance = sample.shared(Balance, acted, held)
+    expected = balance.score(sample.rows)
+    ordered = sorted_values(expected[:: -(-len(sample) // CELL_ROWS)])
+    count = max(min(GROUPS, len(sample) // GROUP_ROWS), 1)
+    wanted = ordered[torch.arange(1, count) * len(ordered) // count]
+    # Middles of gaps, so that rounding moves no row: many rows may have equal expectations.
+    gap = EQUAL * (ordered[-1] - ordered[0])
+    above = torch.searchsorted(ordered, wanted - gap)
+    above = above[above > 0].unique()
+    return Cut(balance.score, (ordered[above - 1] + ordered[above]) / 2.0, None), expected
+
+
+# Leaves, their least rows and share, and rows that the tree is grown on.
+LEAVES, MODIFIER_MIN_LEAF, MODIFIER_LEAF_SHARE, MODIFIER_ROWS = 6, 150, 16, 10_000
+# Held columns whose products are inputs, too: a tree does not see a crossing alone.
+CROSSED = 10
+
+
+def grows(n: int) -> Tensor:
+    """(n,) bool, the rows that the tree is grown on; the others test it."""
+    return torch.arange(n) % 2 == 0
+
+
+class Modifiers:
+    """The groups of the held features of one set by which effects may differ.
+
+    Args:
+        sample: the training rows.
+        acted: the features of S.
+        held: the held features, at least one.
+        followers: the features that may follow.
+    """
+
+    def __init__(self, sample: Sample, acted: Members, held: Members, followers: Members) -> None:
+        self._at, self._terms = list(held), sample.shared(Terms, held)
+        rows = sample.shared(winsorised)[grows(len(sample))]
+        rows = rows[:: -(-len(rows) // MODIFIER_ROWS)]
+        more = sample.shared(Balance, acted, held).more(rows)
+        regression = Regression(more, sample.shared(plain, held, 2, MODIFIER_ROWS))
+        own, rest = (regression(standardised(sample, s, rows))[1] for s in (acted, followers))
+        # Bends may differ where lines do not.
+        own = torch.cat([own, regression(own.square())[1]], 1)
+        effect = (own[:, :, None] * Regression(own)(rest)[1][:, None]).flatten(1)
+        self._middle = self._columns(rows).mean(0)
+        least = max(MODIFIER_MIN_LEAF, len(rows) // MODIFIER_LEAF_SHARE)
+        self._leaves = Leaves(self._inputs(rows), effect, least, LEAVES)
+
+    def __len__(self) -> int:
+        """The number of groups."""
+        return len(self._leaves)
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """(m,) int64, the group of scaled rows, (m, p)."""
+        return self._leaves(self._inputs(rows))
+
+    def _columns(self, rows: Tensor) -> Tensor:
+        return self._terms(rows[:, self._at])[:, self._terms.straight]
+
+    def _inputs(self, rows: Tensor) -> Tensor:
+        columns = self._columns(rows)
+        some = (columns - self._middle)[:, :CROSSED]
+        one, other = torch.triu_indices(some.shape[1], some.shape[1], 1)
+        return torch.cat([columns, some[:, one] * some[:, other]], 1)
+
+
+# Training rows that the columns are chosen on.
+ROWS = 5_000
+# Held features whose products are looked at, products that are taken, and their least t-statistic.
+FACTORS, PRODUCTS, LEAST_T = 24, 24, 4.0
+# The least rows of a leaf, and their share.
+MIN_LEAF, LEAF_SHARE = 40, 100
+# Of a finer tree, whose predictions are one more column: any error that it makes of x_S does no
+# harm to what is regressed on both, and what it finds is no longer taken for an effect.
+FINE, LEAST_FINE = 400, 12
+
+
+class Balance:
+    """The columns of the held features of one set, and E[x_S | held] by least squares on them.
+
+    Args:
+        sample: the training rows.
+        acted: the features of S.
+        held: the held features, at least one.
+    """
+
+    def __init__(self, sample: Sample, acted: Members, held: Members) -> None:
+        self._at, self._scaled = torch.tensor(held), sample.encoder.scaled
+        self._terms = sample.shared(Terms, held)
+        rows = sample.shared(winsorised)[:: -(-len(sample) // ROWS)]
+        wanted = standardised(sample, acted, rows)
+        regression = sample.shared(plain, held, 1, ROWS)
+        weights, left = regression(wanted)
+        self._codes = _leading(weights, regression.columns, wanted)[1:]
+        factors = self._factors(rows)
+        self._pairs = _products(factors, left)
+        if self._pairs.shape[1]:
+            regression = Regression(_product(factors, self._pairs), regression)
+            left = regression(wanted)[1]
+        self._leaves = Leaves(factors, left, max(MIN_LEAF, len(rows) // LEAF_SHARE))
+        regression = Regression(self._in_leaves(factors), regression)
+        weights, left = regression(wanted)
+        self._fine = Leaves(factors, left, LEAST_FINE, FINE)
+        at = self._fine(factors)
+        sums = left.new_zeros(len(self._fine), left.shape[1]).index_add_(0, at, left)
+        self._mean = sums / torch.bincount(at, minlength=len(sums))[:, None]
+        self._weights = _leading(weights, regression.columns, wanted)
+
+    def columns(self, rows: Tensor) -> Tensor:
+        """(m, q) a constant, the held features' columns, products and leaves of scaled rows."""
+        return torch.cat([_columns(self._terms, rows[:, self._at]), self.more(rows)], 1)
+
+    def more(self, rows: Tensor) -> Tensor:
+        """(m, q) the columns of this set alone, products and leaves, of scaled rows."""
+        factors = self._factors(rows)
+        means = self._mean[self._fine(factors)]
+        return torch.cat([_product(factors, self._pairs), self._in_leaves(factors), means], 1)
+
+    def score(self, rows: Tensor) -> Tensor:
+        """(m,) double, E[x_S | held] of rows, (m, p)."""
+        return self.columns(self._scaled(rows))[:, : len(self._weights)] @ self._weights
+
+    def _factors(self, rows: Tensor) -> Tensor:
+        """(m, h) double, one column of each held feature: of a category, what x_S is expected."""
+        return self._terms.factors(rows[:, self._at], self._codes)
+
+    def _in_leaves(self, factors: Tensor) -> Tensor:
+        return one_hot(self._leaves(factors), len(self._leaves)).double()
+
+
+def plain(sample: Sample, held: Members, step: int, most: int) -> Regression:
+    """The regression on a constant and the held features' columns, the same for all sets.
+
+    Args:
+        sample: the training rows, winsorised here.
+        held: the held features.
+        step: every so manieth row,
+        most: and of these evenly spread ones, at most so many.
+    """
+    rows = sample.shared(winsorised)[::step]
+    terms = sample.shared(Terms, held)
+    return Regression(_columns(terms, rows[:: -(-len(rows) // most)][:, list(held)]))
+
+
+def _columns(terms: Terms, values: Tensor) -> Tensor:
+    """(m, q) a constant, and the columns of features whose values are (m, h)."""
+    return torch.cat([values.new_ones(len(values), 1), terms(values)], 1)
+
+
+def _products(factors: Tensor, left: Tensor) -> Tensor:
+    """(2, q) the pairs of factors, (m, h), whose products go with what is left of x_S, (m, t)."""
+    some = (factors - factors.mean(0))[:, :FACTORS]
+    pairs = torch.triu_indices(some.shape[1], some.shape[1], 1)
+    product = _product(some, pairs)
+    product = product - product.mean(0)
+    size = product.square().sum(0)[:, None] * left.square().mean(0)
+    t = ((product.T @ left).abs() / size.clamp_min(1e-12).sqrt()).amax(1)
+    best = t.topk(min(PRODUCTS, len(t))).indices
+    return pairs[:, best[t[best] > LEAST_T].sort().values]
+
+
+def _product(factors: Tensor, pairs: Tensor) -> Tensor:
+    return factors[:, pairs[0]] * factors[:, pairs[1]]
+
+
+def _leading(weights: Tensor, columns: Tensor, wanted: Tensor) -> Tensor:
+    """(q,) of t columns of x_S, the combination that the held features predict best."""
+    best: Tensor = torch.linalg.eigh(wanted.T @ (columns @ weights)).eigenvectors[:, -1]
+    return weights @ best
+
+
+# Of the squares of each column, whatever its scale; and of an empty one.
+RIDGE, LEAST_RIDGE = 2e-9, 1e-18
+
+
+class Regression:
+    """Least squares on columns, (m, q), for any targets.
+
+    Args:
+        columns: the columns, (m, c), or those that come after
+        before: the earlier ones.
+
+    Attributes:
+        columns: (m, q) all of them.
+    """
+
+    def __init__(self, columns: Tensor, before: Regression | None = None) -> None:
+        gram = columns.T @ columns
+        gram.diagonal().mul_(1.0 + RIDGE).add_(LEAST_RIDGE)
+        self._before, self.columns = before, columns
+        if before is not None:
+            cross = before.columns.T @ columns
+            self._cross = before._solve(cross)
+            gram -= cross.T @ self._cross
+            self.columns = torch.cat([before.columns, columns], 1)
+        self._factor = torch.linalg.lu_factor(gram)
+
+    def __call__(self, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """(q, t) the weights of the columns for targets, (m, t), and (m, t) what is left."""
+        weights = self._solve(self.columns.T @ targets)
+        return weights, targets - self.columns @ weights
+
+    def _solve(self, right: Tensor) -> Tensor:
+        """(q, t) the weights, given the products of columns and targets, (q, t)."""
+        if self._before is None:
+            weights: Tensor = torch.linalg.lu_solve(*self._factor, right)
+            return weights
+        first, last = right.split([len(self._cross), len(right) - len(self._cross)])
+        last = torch.linalg.lu_solve(*self._factor, last - self._cross.T @ first)
+        return torch.cat([self._before._solve(first) - self._cross @ last, last])
+
+
+KINKS, WINSOR = 6, 0.005
+# Outer kinks, as shares of the rows beyond them, and the least rows there.
+OUTER, OUTER_ROWS = (0.02, 0.06), 60
+# Beyond the winsorised range, lines go on for this part of it: nothing shows how far they would.
+BEYOND = 0.5
+LEAST_DEVIATION = 1e-9
+
+
+class Term(NamedTuple):
+    """What makes the columns of some features.
+
+    Attributes:
+        shift: (q,) double, what is subtracted from a value in each column: 0 and kinks; of a
+            category its values.
+        least: (q,) the least difference kept in each column of a number: -infinity, so that the
+            value itself is kept, and 0 for each kink; NaN in those of a category.
+        outer: (q,) bool, the outer kinks.
+        ends: (2, w) the winsorised ranges of numbers.
+        mean: (w,) what replaces special levels; NaN where a number has none.
+    """
+
+    shift: Tensor = torch.empty(0).double()
+    least: Tensor = torch.empty(0).double()
+    outer: Tensor = torch.empty(0).bool()
+    ends: Tensor = torch.empty(2, 0).double()
+    mean: Tensor = torch.empty(0).double()
+
+    @classmethod
+    def of(cls, sample: Sample, j: int) -> Term:
+        """That of feature j; a category has an indicator for each label."""
+        feature = sample.encoder.schema.features[j]
+        return feature.either(
+            cls._of_amounts, cls._of_labels, sample.scaled(j), feature.label_values
+        )
+
+    @classmethod
+    def _of_labels(cls, _: Tensor, labels: Tensor) -> Term:
+        none = torch.tensor([math.nan]).double()
+        ends = torch.tensor([[-math.inf], [math.inf]]).double()
+        least = none.expand(len(labels))
+        return cls(labels.double(), least, torch.zeros_like(labels).bool(), ends, none)
+
+    @classmethod
+    def _of_amounts(cls, column: Tensor, _: Tensor) -> Term:
+        """That of a number, of which training rows have scaled values, (n,).
+
+        The kinks of a number are the six values that cut its sorted training values, without
+        special levels, into seven equal parts: of 0, 1, ..., 69 they are 10, 20, ..., 60, so the
+        columns of the value 25 are 25, 15, 5, 0, 0, 0, 0. Further kinks are beyond 2 and 6 % of
+        enough rows on either side. Equal kinks count once, and those at
+        either end, where the slope would have nothing on one side, are left out: of the values 0
+        (50 rows), 1 (10) and 2 (10) only 1 remains, so the columns of 2 are 2 and 1.
+        """
+        ordinary = sorted_values(amounts_of(column))
+        n, cut = len(ordinary), int(WINSOR * (len(ordinary) - 1))
+        inner = ordinary[[(n * (i + 1)) // (KINKS + 1) for i in range(KINKS)]].unique()
+        beyond = [int(share * n) for share in OUTER if share * n >= OUTER_ROWS]
+        kinks = torch.cat([inner, ordinary[beyond + [n - 1 - i for i in beyond]]]).unique()
+        kinks = kinks[(kinks > ordinary[0]) & (kinks < ordinary[-1])]
+        special = float(ordinary.mean()) if bool((~known(column)).any()) else math.nan
+        shift = torch.nn.functional.pad(kinks, (1, 0))
+        least = torch.zeros_like(shift).index_fill(0, torch.tensor([0]), -math.inf)
+        outer = ~torch.isin(shift, inner) & (least == 0.0)
+        ends = ordinary[[cut, n - 1 - cut]][:, None]
+        return cls(shift, least, outer, ends, torch.tensor([special]).double())
+
+
+class Terms:
+    """The columns phi of w features, on which smooth features are regressed.
+
+    Values are scaled here, and in all regressions: numbers are shares of their range.
+
+    A number has its value and its excess over each kink: a line with bends. A category has an
+    indicator for each of its values.
+
+    Args:
+        sample: the training rows.
+        features: the positions of the features.
+
+    Attributes:
+        of: (q,) the place of the feature of each column.
+        straight: (q,) bool, the columns without kinks.
+        outer: (q,) bool, those of outer kinks.
+        ends: (2, w) the winsorised ranges of numbers.
+    """
+
+    def __init__(self, sample: Sample, features: Members) -> None:
+        each = [sample.shared(Term.of, j) for j in features]
+        counts = torch.tensor([len(term.shift) for term in each]).long()
+        self.of = torch.arange(len(each)).repeat_interleave(counts)
+        joined = Term(*(torch.cat(parts, -1) for parts in zip(Term(), *each, strict=True)))
+        self._shift, self._least, self.outer, self.ends, self._mean = joined
+        self.straight, self._special = ~self._least.isfinite(), ~self._mean.isnan()
+        self._labels = self._least.isnan().nonzero()[:, 0]
+        self._share = (1.0 / counts.double())[self.of[self._labels]]
+        more = BEYOND * (self.ends[1] - self.ends[0])
+        self._most = self.ends[0] - more, self.ends[1] + more
+
+    def __call__(self, values: Tensor) -> Tensor:
+        """(..., q) double, the columns of scaled values, (..., w)."""
+        own = self._ordinary(values)
+        out = own.index_select(-1, self.of).sub_(self._shift)
+        torch.maximum(out, self._least, out=out)
+        if len(at := self._labels):
+            own = own.index_select(-1, self.of[at])
+            is_own = (own == self._shift[at]).to(out)
+            # One that no training row has is like their mean.
+            out.index_copy_(-1, at, torch.where(own < NEW, is_own, self._share))
+        return out
+
+    def factors(self, values: Tensor, weights: Tensor) -> Tensor:
+        """(m, w) numbers, without special levels, or the weights, (q,), of categories."""
+        out, at = self._ordinary(values), self._labels
+        if len(at):
+            own = self(values).index_select(1, at) * weights[at]
+            out = out.index_fill(1, self.of[at], 0.0).index_add(1, self.of[at], own)
+        return out
+
+    def _ordinary(self, values: Tensor) -> Tensor:
+        if bool(self._special.any()):
+            values = torch.where(known(values) | ~self._special, values, self._mean)
+        return values.clamp(*self._most)
+
+
+def standardised(sample: Sample, features: Members, rows: Tensor) -> Tensor:
+    """(m, q) straight columns of features of scaled rows, (m, p); one of 0 if there are none."""
+    if not features:
+        return rows.new_zeros(len(rows), 1)
+    terms = sample.shared(Terms, features)
+    found = terms(rows[:, features])[:, terms.straight]
+    return (found - found.mean(0)) / found.std(0, correction=0).clamp_min(LEAST_DEVIATION)
+
+
+def winsorised(sample: Sample) -> Tensor:
+    """(n, p) scaled training rows with the outer 0.5 % of each number on either side clamped."""
+    ends = Terms(sample, tuple(range(sample.encoder.p))).ends
+    rows = sample.encoder.scaled(sample.rows)
+    return torch.where(known(rows), rows.clamp(*ends), rows)

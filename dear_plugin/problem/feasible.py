@@ -1,0 +1,468 @@
+"""Case: the rows of a call, or of a part of it, with their targets and feasible sets.
+
+Admissible: the rows A_d of the paper's problem, exactly: limits, seen pairs and rules.
+
+Limits: what the counterfactual of each row may be, feature by feature, for n factual rows.
+
+Reasons: what became of a row as a number, and the texts of it; `{}` is filled in per row.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from enum import IntEnum, StrEnum
+from itertools import compress
+from typing import TYPE_CHECKING, Self, TypeVar
+
+import torch
+from torch import Tensor
+
+from dear_plugin._threads import lazy
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.labels import NEW
+from dear_plugin.data.numbers import Grid, nearest
+from dear_plugin.problem.action_sets import ActionSets
+from dear_plugin.problem.goals import Goal
+from dear_plugin.problem.rules import Rules
+from dear_plugin.problem.seen_pairs import SeenPairs
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+class Requirement(ABC):
+    """What counterfactuals of n rows must meet besides the target.
+
+    It may be expensive to evaluate: a method evaluates it for candidates that would be chosen.
+    """
+
+    @abstractmethod
+    def met(self, reached: Tensor, idx: Tensor) -> Tensor:
+        """(m,) bool, whether counterfactuals, (m, p), of the rows at positions (m,) meet it."""
+
+    @abstractmethod
+    def mask(self, reached: Tensor) -> Tensor:
+        """(n, r) bool, for which of the n rows each of r counterfactuals, (r, p), meets it."""
+
+    @abstractmethod
+    def select(self, idx: Tensor) -> Self:
+        """The requirement of the rows at positions (q,)."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """m rows that a recourse method solves.
+
+    Attributes:
+        x: (m, p) the factual rows.
+        goal: the targets of the rows.
+        feasible: what is admissible of the rows.
+        aim: (m,) the margin that the counterfactual of each row must have.
+        requirement: what counterfactuals must meet besides the target; None for nothing. A method
+            that has several candidates of a row proposes one that meets it.
+
+    Example:
+        A method sees its rows as a case:
+
+        >>> from dear_plugin import Schema
+        >>> from dear_plugin.rivals import NearestAccepted
+        >>> from dear_plugin.datasets import load_loan
+        >>> class Counting(NearestAccepted):
+        ...     def _propose(self, case):
+        ...         print(len(case), "of the rows are not accepted yet")
+        ...         return super()._propose(case)
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> method = Counting(lambda rows: rows["savings"] / 60, schema).fit(frame)
+        >>> result = method.generate(frame.head(5))
+        3 of the rows are not accepted yet
+    """
+
+    x: Tensor
+    goal: Goal
+    feasible: Admissible
+    aim: Tensor
+    requirement: Requirement | None = None
+
+    def __len__(self) -> int:
+        """The number of rows (m)."""
+        return len(self.x)
+
+    def reaches(self, scores: Tensor, idx: Tensor) -> Tensor:
+        """(q,) bool, whether scores, (q, c), of the rows at positions (q,) have the aim."""
+        return self.goal.margin(scores, idx) >= self.aim[idx]
+
+    def select(self, idx: Tensor) -> Case:
+        """The case of the rows at positions (q,)."""
+        return selected(self, idx)
+
+
+@dataclass(frozen=True)
+class Admissible:
+    """The admissible counterfactuals of n rows.
+
+    Attributes:
+        limits: what each feature may be.
+        rules: what holds between features.
+        required: (n, r) bool, the rules that the factual keeps, and its counterfactual must keep.
+        seen_pairs: which pairs of values changes may create; None allows all.
+    """
+
+    limits: Limits
+    rules: Rules
+    required: Tensor
+    seen_pairs: SeenPairs | None = None
+
+    def select(self, idx: Tensor) -> Admissible:
+        """What is admissible of the rows at positions (q,)."""
+        return selected(self, idx)
+
+    def project(
+        self,
+        x: Tensor,
+        moved: Tensor,
+        idx: Tensor,
+        acted: Tensor | None = None,
+        held: Tensor | None = None,
+    ) -> Tensor:
+        """(m, c, p) the nearest admissible rows: A_d of the paper, exactly.
+
+        In this order; the last two undo or adapt what is not acted on:
+
+        1. What is held stays.
+        2. Numbers are rounded to the grid and clipped to ranges and directions; one outside of a
+           range that does not contain x either stays, and what is frozen is x bit for bit.
+        3. A special level is entered or left only by an action, where the schema allows that.
+        4. A category that is not allowed is not taken.
+        5. Changes that create a pair of values that no training row has are undone.
+        6. What breaks a rule is set so that it holds again, see `Rules.repair`.
+
+        Args:
+            x: (m, p) the factual rows.
+            moved: (m, c, p) the decoder's rows.
+            idx: (m,) the position of each factual row in this set.
+            acted: (m, p) bool, the features acted on; None for all.
+            held: (m, p) bool, those that do not move with them; None for none.
+        """
+        if held is not None:
+            moved = torch.where(held[:, None], x[:, None], moved)
+        out = self.limits.clipped(x, moved, idx, acted)
+        if acted is None:
+            return out
+        if self.seen_pairs is not None:
+            out = self.seen_pairs.repair(x, out, acted)
+        return self.repair(x, out, acted if held is None else acted | held, idx)
+
+    def creates_impossible(self, x: Tensor, reached: Tensor) -> Tensor:
+        """(m,) bool: rows, (m, p), with an impossible pair that the factual, (m, p), lacks."""
+        if self.seen_pairs is None:
+            return torch.zeros(len(x), dtype=torch.bool)
+        return self.seen_pairs.created(x, reached)
+
+    def repair(
+        self, x: Tensor, reached: Tensor, still: Tensor, idx: Tensor, *, forced: bool = False
+    ) -> Tensor:
+        """(m, c, p) rows of which what is not acted on is set so that broken rules hold again.
+
+        Args:
+            x: (m, p) the factual rows.
+            reached: (m, c, p) the projected rows.
+            still: (m, p) bool, the features acted on, and those that do not move with them.
+            idx: (m,) the position of each factual row in this set.
+            forced: only by rules that hold in all rows, not by those that hold nearly always.
+        """
+        if not len(self.rules):
+            return reached
+        required = self.required[idx] & (self.rules.forces | (not forced))
+        out = self.rules.repair(x, reached, ~still, self.limits.bounds(idx), required)
+        none = self.limits.allowed is None
+        return out if none else out.where(self.limits.allows(out, idx), reached)
+
+    def keeps_rules(self, reached: Tensor, idx: Tensor, alone: Tensor | bool = False) -> Tensor:
+        """(m,) bool: whether rows, (m, p), keep the rules required of factual rows (m,).
+
+        Rules that hold nearly always are not required of rows with an action alone, (m,) bool.
+        """
+        exempt = ~self.rules.forces & torch.as_tensor(alone)[..., None]
+        return (self.rules.hold(reached) | ~self.required[idx] | exempt).all(1)
+
+    def broken_text(self, reached: Tensor, idx: Tensor) -> list[str]:
+        """(m,) the names of the required rules that rows break, as text.
+
+        Args:
+            reached: (n, p) the counterfactuals of all rows.
+            idx: (m,) positions among them.
+        """
+        broken = self.required[idx] & ~self.rules.hold(reached[idx])
+        return [", ".join(compress(self.rules.names, row)) for row in broken.tolist()]
+
+
+T = TypeVar("T", bound="DataclassInstance")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The values that n rows may take: on the grid, within ranges and directions, allowed.
+
+    Attributes:
+        encoder: of the rows.
+        grid: the decimals of the columns.
+        low: (n, p) the least value that an action may set.
+        high: (n, p) the greatest value that an action may set.
+        floor: (n, p) the least value of a counterfactual: `low`, or the factual where that is
+            lower.
+        ceiling: (n, p) the greatest value of a counterfactual; `floor = ceiling = x` where frozen.
+        not_actionable: (n, p) bool, features that may not be acted on.
+        stuck: (n, p) bool, those among them of which only the special value may not be left.
+        ranged: (n, p) bool, numbers of which the user states a range.
+        allowed: (n, d) bool, which categories may be taken; None when all may.
+        costs: (n, p) double, what a unit of cost of each feature costs; None where all cost 1.
+    """
+
+    encoder: Encoder
+    grid: Grid
+    low: Tensor
+    high: Tensor
+    floor: Tensor
+    ceiling: Tensor
+    not_actionable: Tensor
+    stuck: Tensor
+    ranged: Tensor
+    allowed: Tensor | None = None
+    costs: Tensor | None = None
+
+    def select(self, idx: Tensor) -> Limits:
+        """The limits of the rows at positions (q,)."""
+        return selected(self, idx)
+
+    def without_extremes(self, x: Tensor) -> Limits:
+        """The same, in which actions do not leave the central values, nor x farther from them.
+
+        A stated range counts instead.
+
+        Args:
+            x: (n, p) the factual rows.
+        """
+        low, high = (end.expand_as(x) for end in self.encoder.central)
+        known = self.encoder.amounts(x)
+        low = torch.where(known, torch.minimum(low, x), low).masked_fill(self.ranged, -torch.inf)
+        high = torch.where(known, torch.maximum(high, x), high).masked_fill(self.ranged, torch.inf)
+        low, high = torch.maximum(self.low, low), torch.minimum(self.high, high)
+        return replace(self, low=low, high=high)
+
+    def may_act(self, sets: ActionSets) -> Tensor:
+        """(n, s) bool: sets of actionable features, of which at least one has a value to take."""
+        has_values = (self.low <= self.high)[:, sets.positions].any(2)
+        return has_values & ~self.not_actionable[:, sets.positions].any(2)
+
+    def why_nothing(self, row: int, acted: Tensor) -> str:
+        """The reason of a row with nothing to act on, with its causes as far as they are known.
+
+        Args:
+            row: its position.
+            acted: (p,) bool, the features of the action sets.
+        """
+        names = self.encoder.schema.names
+        empty = (self.low[row] > self.high[row]) & ~self.not_actionable[row] & acted
+        special, out = (list(compress(names, each)) for each in (self.stuck[row] & acted, empty))
+        causes = [
+            f"special values (codes, missing values) are kept of {', '.join(special)}: allow"
+            f" actions to leave them with schema.replace({special[0]!r}, leave_special=True)"
+            for _ in special[:1]
+        ]
+        causes += [f"no observed value is in the range of {', '.join(out)}" for _ in out[:1]]
+        return ": ".join([Reason.NOTHING_ADMISSIBLE, *filter(None, ["; ".join(causes)])])
+
+    def admits(self, values: Tensor, feature: Tensor, idx: Tensor) -> Tensor:
+        """(m, c) bool: whether an action may set a feature to a value.
+
+        Args:
+            values: (m, c) row values.
+            feature: (m,) the feature.
+            idx: (m,) the row.
+        """
+        low, high = self.low[idx, feature], self.high[idx, feature]
+        inside = (values >= low[:, None]) & (values <= high[:, None])
+        for j, known in self.encoder.observed.items():
+            inside &= (values == nearest(values, known)) | (feature != j)[:, None]
+        if self.allowed is None:
+            return inside
+        level = torch.where(self.encoder.blocks[feature][:, None], values, 0.0).long()
+        column = self._starts[feature][:, None] + level
+        return inside & self.allowed[idx[:, None], column]
+
+    def snap(self, values: Tensor, feature: Tensor, idx: Tensor) -> Tensor:
+        """(m, c) the nearest values that an action may set: inside the bounds, on the grid.
+
+        Args:
+            values: (m, c) row values.
+            feature: (m,) the feature.
+            idx: (m,) the row.
+        """
+        bounds = self.low[idx, feature][:, None], self.high[idx, feature][:, None]
+        for j, known in self.encoder.observed.items():
+            values = torch.where((feature == j)[:, None], nearest(values, known), values)
+        # A bound may be the factual, which need not be on the grid.
+        return self.grid.round(torch.clamp(values, *bounds), feature[:, None]).clamp_(*bounds)
+
+    def snap_rows(self, moved: Tensor, idx: Tensor | slice) -> Tensor:
+        """(m, c, p) rows of which every value is the nearest one that an action may set.
+
+        Args:
+            moved: (m, c, p) row values.
+            idx: (m,) the row.
+        """
+        bounds = self.low[idx][:, None], self.high[idx][:, None]
+        return self.grid.round(torch.clamp(self._observed(moved), *bounds)).clamp_(*bounds)
+
+    def allows(self, moved: Tensor, idx: Tensor | slice) -> Tensor:
+        """(m, c, p) bool, whether rows, (m, c, p), have categories that may be taken."""
+        if self.allowed is None:
+            return torch.ones(moved.shape, dtype=torch.bool)
+        level = torch.where(self.encoder.blocks & (moved < NEW), moved, 0.0)
+        column = self._starts + level.long()
+        return self.allowed[idx].gather(1, column.flatten(1)).view(moved.shape)
+
+    def rounded(self, x: Tensor, moved: Tensor) -> Tensor:
+        """(m, c, p) rows on the grid; a value that moves by less than half a step stays.
+
+        Args:
+            x: (m, p) the factual rows.
+            moved: (m, c, p) the unrounded rows.
+        """
+        here, off = x[:, None], x != self.grid.round(x)
+        moved = self._observed(moved, here)
+        out = self.grid.round(moved)
+        if bool(off.any()):
+            out = torch.where(off[:, None] & self.stays(here, moved), here, out)
+        return out
+
+    def stays(self, x: Tensor, moved: Tensor) -> Tensor:
+        """(..., p) bool, the values that differ by no more than half a step."""
+        return (moved - x).abs_().le(self.grid.step / 2.0)
+
+    def clipped(self, x: Tensor, moved: Tensor, idx: Tensor, acted: Tensor | None) -> Tensor:
+        """(m, c, p) the nearest rows within the limits; see `Admissible.project`.
+
+        Args:
+            x: (m, p) the factual rows.
+            moved: (m, c, p) the rows.
+            idx: (m,) the position of each factual row.
+            acted: (m, p) bool, the features acted on; None for all.
+        """
+        out = self.rounded(x, moved)
+        floor, ceiling = (each.index_select(0, idx) for each in (self.floor, self.ceiling))
+        out.clamp_(floor[:, None], ceiling[:, None])
+        if bool(self._starts_outside.any()):
+            at = self._starts_outside[idx].nonzero()[:, 0]
+            low, high = self.low[idx[at], None], self.high[idx[at], None]
+            out[at] = out[at].where((out[at] >= low) & (out[at] <= high), x[at, None])
+        out = self.encoder.keep_special(x, moved, out, acted)
+        return out if self.allowed is None else out.where(self.allows(out, idx), x[:, None])
+
+    def bounds(self, idx: Tensor) -> tuple[Tensor, Tensor]:
+        """(m, p) each, the least and greatest values to which a rule may set features."""
+        low, high = torch.maximum(self.floor, self.low), torch.minimum(self.ceiling, self.high)
+        return none_where_empty(low.index_select(0, idx), high.index_select(0, idx))
+
+    def _observed(self, moved: Tensor, x: Tensor | None = None) -> Tensor:
+        """Rows, (m, c, p), with the nearest observed values of features that take no others.
+
+        Args:
+            moved: the rows.
+            x: (m, 1, p) the factual rows; a value with the same nearest one is kept.
+        """
+        for j, known in self.encoder.observed.items():
+            value = nearest(moved[..., j], known)
+            if x is not None:
+                own = x[..., j]
+                same = (value == nearest(own, known)) & self.encoder.amounts(own, at=j)
+                value = torch.where(same, own, value)
+            moved = moved.index_copy(-1, torch.tensor([j]), value[..., None])
+        return moved
+
+    @lazy
+    def _starts(self) -> Tensor:
+        """(p,) int64, the first encoded column of each feature."""
+        return torch.tensor(self.encoder.starts)
+
+    @lazy
+    def _starts_outside(self) -> Tensor:
+        """(n,) bool, rows with a factual value outside the bounds of actions."""
+        return ((self.floor < self.low) | (self.ceiling > self.high)).any(1)
+
+
+def selected(record: T, idx: Tensor) -> T:
+    """A record with the rows at positions (q,) of its tensors, and of what has rows itself."""
+    columns = {f.name: getattr(record, f.name) for f in fields(record)}
+    own = {k: v[idx] for k, v in columns.items() if isinstance(v, Tensor)}
+    rest = {k: v for k, v in columns.items() if k not in own and hasattr(v, "select")}
+    return replace(record, **own, **{k: v.select(idx) for k, v in rest.items()})
+
+
+def none_where_empty(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """Bounds of which none that exclude each other admit a value: infinite, and minus infinite.
+
+    Between finite ones `clamp` would set the upper one, below the lower one.
+    """
+    empty = low > high
+    return low.masked_fill(empty, torch.inf), high.masked_fill(empty, -torch.inf)
+
+
+class Status(IntEnum):
+    """What became of a row; from `UNREACHED` on it has no recourse."""
+
+    # It has a recourse, or the method says in words why not.
+    PROPOSED = 0
+    ACCEPTED = 1
+    # It has one, which is no answer of a search.
+    NO_ADVICE = 2
+    # It has none.
+    UNREACHED = 3
+    EXCLUDED = 4
+    NO_MORE = 5
+
+
+class Reason(StrEnum):
+    """The texts of the column `reason`, those of other packages' errors excepted."""
+
+    # Nothing is wanted.
+    ACCEPTED = "already accepted"
+
+    # No action was found.
+    NOTHING_ADMISSIBLE = "nothing may be acted on"
+    UNREACHED = "no change of {} was found that reaches the target"
+    CLOSEST = "{}; acting on {} comes closest"
+    EXCLUDED = "actions are left out that create values that never occur together"
+    EXCLUDED_RULES = f"{EXCLUDED}, or break what holds between columns, such as: {{}}"
+    NO_MORE = "no further recourse was found"
+    REFUSED_ROUNDED = "the model refused the rounded row"
+    ROUNDED_AWAY = "no action is left once the row is rounded"
+    BREAKS_RULES = "the row would break what holds between columns: {}"
+    OTHER_MISSES = "{}'s row misses the target once constraints are applied"
+
+    # Of an action that the user gave.
+    NOT_ACTED = "nothing is acted on"
+    NOT_ACTIONABLE = "{} may not be acted on"
+    NOT_THIS_VALUE = "{} may not become {}"
+    NOT_OBSERVED = "{} may not become {}, only {}"
+    NO_VALUE = "{} may not become {}: no value may be reached"
+    OUTSIDE = "{} may not become {}, only {} to {}"
+    NOT_ONE = "exactly one column of {} has to be 1"
+    NOT_WANTED = "the decision is not the wanted one"
+
+    # What an answer lacks.
+    LACKING = "no credible action was found; the nearest has {}"
+    UNCONFIRMED = (
+        "{}, though in enough of those that the search saw; an alternative may be credible"
+    )
+    IN_THE_WAY = "{}; what cannot be acted on stands in the way: {}"
+    LESS_MARGIN = "accepted, but by less than the required margin"
+    LESS_FAR = "accepted, though less far past the boundary than the search aimed"
+    NO_ADVICE = "the decoder's reconstruction of the row alone is accepted, which is no advice"
+
+    @property
+    def start(self) -> str:
+        """The text up to the first field."""
+        return self.partition("{}")[0]
