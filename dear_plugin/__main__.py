@@ -1,4 +1,4 @@
-"""The command line: `dear-plugin schema`, `letters`, `explore` and `demo`."""
+"""The commands `dear-plugin schema`, `letters`, `explore` and `demo`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML: tables and cards without scripts, for light and dark pages; all text is escaped."""
+"""HTML tables and cards without scripts, for light and dark pages; all text is escaped."""
 
 from __future__ import annotations
 

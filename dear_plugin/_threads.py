@@ -1,16 +1,13 @@
-"""Threads: DEAR's own operations run in one thread, foreign code in as many as the user has set.
+"""How work runs: in which threads, with which progress bars, and what is computed once.
 
-Small operations gain little by threads. Beside processes that use the cores, the threads of each
-wait for one another, and a call takes ten times as long.
+DEAR's own operations run in one thread, the user's model in as many as the user has set. Small
+operations gain little by threads. Beside processes that use the cores, the threads of each wait
+for one another, and a call takes ten times as long.
 
 Counts are set for the calling thread alone. `torch.set_num_threads` would also set that of every
 thread that uses torch for the first time while another one is here, for as long as it lives.
 
-Progress: bars of work that takes seconds, and work in threads.
-
-A bar is shown where stderr is a terminal or a notebook.
-
-What is computed at first access: a cached property, and values by key.
+A progress bar is shown where stderr is a terminal or a notebook.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Tensors: checks of the dtype, shape and entries of saved tensors.
-
-Settings: validation rules for the fields of option dataclasses.
-
-Validation: checks of option values and of saved tensors.
-"""
+"""Checks of option values and of saved tensors."""
 
 from __future__ import annotations
 

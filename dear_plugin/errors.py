@@ -1,4 +1,4 @@
-"""Errors: the exceptions of the package, each also the built-in one that a caller would catch."""
+"""The exceptions of the package, each also the built-in one that a caller would catch."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ Source files are parsed, so that imports inside functions and behind TYPE_CHECKI
 """
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -24,8 +25,6 @@ CORE = (
     "_version",
     "errors",
     "_threads",
-    "_lazy",
-    "_progress",
     "_html",
     "_validation",
     "data",
@@ -422,3 +421,10 @@ def test_dummies_are_known_to_the_columns_alone(path):
     made = (ast.FunctionDef, ast.ClassDef)
     used |= {each.name for each in ast.walk(tree(path)) if isinstance(each, made)}
     assert not GROUPS & {*used, path.name}
+
+
+@pytest.mark.parametrize("path", [*sources(ENGINE), *sources(ADAPTERS)], ids=name)
+def test_a_module_s_docstring_begins_with_a_sentence_that_says_what_it_is_for(path):
+    first = (ast.get_docstring(tree(path)) or "").partition("\n\n")[0]
+    assert first.endswith((".", "::")), first
+    assert not re.search(r"\b(in|out)[;,.]", first.removesuffix(" in.")), first

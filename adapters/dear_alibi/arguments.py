@@ -1,4 +1,4 @@
-"""Arguments: what Alibi's users pass, as targets and constraints of the engine."""
+"""Alibi's arguments as targets and constraints of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explainer: DEAR with the interface of Alibi's explainers."""
+"""`DEAR`, with the interface of Alibi's explainers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explanation: the engine's result in the layout of `CounterfactualRLTabular`, and metadata."""
+"""The engine's result as Alibi's `Explanation`, in the layout of `CounterfactualRLTabular`."""
 
 from __future__ import annotations
 

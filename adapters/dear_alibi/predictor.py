@@ -1,4 +1,4 @@
-"""Predictor: what Alibi's users predict with, as a model of the engine."""
+"""Alibi's predictor as a model of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table: Alibi's label-encoded arrays as frames and schemas of the engine, and back."""
+"""Alibi's label-encoded arrays as frames and a schema of the engine, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrapped: Alibi's `CounterfactualRLTabular` as a `RecourseMethod`, to be compared with DEAR."""
+"""Alibi's `CounterfactualRLTabular` as a `RecourseMethod`, to compare it with DEAR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DiceDEAR: DEAR as an explainer of DiCE."""
+"""`DiceDEAR`: DEAR as an explainer of DiCE."""
 
 from __future__ import annotations
 

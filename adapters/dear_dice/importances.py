@@ -1,4 +1,4 @@
-"""Importances: the shares of counterfactuals that act on each feature."""
+"""The importance of a feature: the share of counterfactuals that act on it."""
 
 from __future__ import annotations
 

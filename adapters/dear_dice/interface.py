@@ -1,4 +1,4 @@
-"""Interface: DiCE's data interface as a schema, `permitted_range` and others as constraints."""
+"""DiCE's data interface as a schema, and its options for one call as constraints."""
 
 from __future__ import annotations
 

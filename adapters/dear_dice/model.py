@@ -1,4 +1,4 @@
-"""Host: DiCE's model interface as scores of frames, and as a model of the engine."""
+"""DiCE's model interface as a model of the engine, and as scores of frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Query: the arguments and rows of one call, and the outcome that it asks for."""
+"""One call of DiCE: its arguments, its rows and the outcome that it asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registry: `method="dear"` for `dice_ml.Dice`, by a reversible patch."""
+"""`method="dear"` for `dice_ml.Dice`, by a patch that can be taken back."""
 
 from __future__ import annotations
 

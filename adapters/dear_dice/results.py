@@ -1,4 +1,4 @@
-"""Results: the engine's recourses as counterfactuals per row, and as DiCE's native objects."""
+"""The engine's recourses as DiCE's native objects."""
 
 from __future__ import annotations
 

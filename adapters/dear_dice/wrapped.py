@@ -1,4 +1,4 @@
-"""Wrapped: any DiCE explainer as a `RecourseMethod`, to be compared with DEAR."""
+"""Any DiCE explainer as a `RecourseMethod`, to compare it with DEAR."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Benchmark: the tables and figures of the documentation, by command."""
+"""Commands that make the tables and figures of the documentation."""

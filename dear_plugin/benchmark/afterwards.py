@@ -1,4 +1,4 @@
-"""Afterwards: systems that were written when the estimates were final, which nothing was tuned to.
+"""Systems with known effects that were written after the estimates were final.
 
 Their lines are apart from those of `traits`, whose form they have.
 """

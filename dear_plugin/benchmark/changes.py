@@ -1,4 +1,4 @@
-"""Changes: what is said to follow an action and what does, by draw of a system, in lines."""
+"""The change that DEAR states for a follower beside the true change, for each draw of a system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Confidence: do answers that need what follows come true; systems with traits, in lines.
+"""Whether answers that rely on indirect changes succeed in the simulated world.
 
 The model decides on one follower alone, and what is acted on is no part of it: it accepts above a
 quantile of the follower. Refused rows take their action in the simulator, with their own noise,

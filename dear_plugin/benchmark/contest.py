@@ -1,4 +1,4 @@
-"""Contest: every method with the same requirements on the same rejected rows."""
+"""Every method under the same requirements on the same rejected rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credible: metrics of DEAR's answers that no search optimises."""
+"""Measures of DEAR's answers that no search optimises."""
 
 from __future__ import annotations
 

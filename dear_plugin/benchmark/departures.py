@@ -1,4 +1,4 @@
-"""Departures: from the paper's DEAR to the default, one departure at a time, on the same rows."""
+"""From the paper's DEAR to the default, one departure at a time, on the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Effects: what is said to follow an action compared with its true effect, on known systems.
+"""Stated indirect changes compared with true effects, on systems with known equations.
 
 Rows act by a part of a standard deviation (a category: to its first level), on one feature or on
 two, or into the outer tenth of what they act on. What is said of every other feature is compared

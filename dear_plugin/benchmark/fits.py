@@ -1,4 +1,4 @@
-"""Fits: DEAR and the baselines fitted on a data split; the last ones are kept."""
+"""DEAR and the baselines fitted on a data split; the last fits are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts: the first comparison, of DEAR with DiCE's and Alibi's methods on the same refused rows.
+"""DEAR compared with DiCE's and Alibi's methods on the same refused rows.
 
 The hosts' methods are wrapped: their answers keep the constraints, are rounded and scored by the
 model, and evaluated by the engine, as DEAR's are. They have no indirect changes: all they change

@@ -1,4 +1,4 @@
-"""Kinds: the time of a row by the kind of model and the columns; names in, a line out."""
+"""The time of a row by the kind of model and the number of columns."""
 
 from __future__ import annotations
 

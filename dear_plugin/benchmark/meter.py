@@ -1,4 +1,4 @@
-"""Meter: CPU time and peak memory of a block of code; calls in a fresh process."""
+"""CPU time and peak memory of a block of code, and calls in a fresh process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics: evaluations of answers by quantities that no search optimises; NaN without an answer.
+"""Measures of answers that no search optimises; NaN without an answer.
 
 Functions of results and of what is compared with them. Indirect changes are associations in the
 data; see `Schema.tiers` for more.

@@ -1,4 +1,4 @@
-"""Models: the paper's classifiers stored as weights; tree ensembles; both on bootstrap samples."""
+"""The paper's classifiers, tree ensembles, and both retrained on bootstrap samples."""
 
 from __future__ import annotations
 

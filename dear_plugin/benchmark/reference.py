@@ -1,4 +1,4 @@
-"""Reference: training rows that answers are compared with; outliers, distances, unseen pairs."""
+"""Training rows that answers are compared with: outliers, distances, unseen pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reproduce: the paper's experiment, its method to the letter, and a sweep."""
+"""The paper's experiment with its method to the letter, and a sweep of settings."""
 
 from __future__ import annotations
 

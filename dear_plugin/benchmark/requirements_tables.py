@@ -1,4 +1,4 @@
-"""Requirements on answers: in how many cells of `credible` they are met, and where not."""
+"""In how many cells of `credible` the requirements on answers are met, and where they are not."""
 
 from __future__ import annotations
 

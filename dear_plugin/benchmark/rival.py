@@ -1,4 +1,4 @@
-"""Rival: boosted trees of a follower on what is acted on and held; frames in, frames out.
+"""Boosted trees that predict a follower from what is acted on and held: an S-learner.
 
 An S-learner whose columns are x_S, the held features, and the expectation of x_S given these:
 the first choice of a user with a known order of causes. Cross-fitted, that column differs by

@@ -1,4 +1,4 @@
-"""Runner: a spec in; its cells measured and stored, one tidy frame of them, tables out."""
+"""How a command of the benchmark measures its cells, stores them and writes its tables."""
 
 from __future__ import annotations
 

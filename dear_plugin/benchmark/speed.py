@@ -1,4 +1,4 @@
-"""Speed: CPU seconds and memory of fit and generate, in a fresh process for each method.
+"""CPU seconds and memory of fit and generate, in a fresh process for each method.
 
 The model is the paper's network for Adult; `kinds` has others, on frames of several widths. CPU
 seconds are measured, since machines are shared. Lines that take longer explain fewer rows.

@@ -1,4 +1,4 @@
-"""Splits: data sets with their constraints, split; trained models and what they reject."""
+"""Data sets with their constraints, split, with trained models and the rows that they reject."""
 
 from __future__ import annotations
 

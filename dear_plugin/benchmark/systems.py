@@ -1,4 +1,4 @@
-"""Systems: structural equations whose true effects are known; rows and interventions out."""
+"""Structural equations whose true effects are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables: rows and figures as files, with the versions and the machine."""
+"""Tables and figures as files, with the versions and the machine that made them."""
 
 from __future__ import annotations
 

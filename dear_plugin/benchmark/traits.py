@@ -1,4 +1,4 @@
-"""Traits: systems of one trait each, in which an effect is easily missed or stated wrongly.
+"""Systems of one trait each, in which an effect is easily missed or stated wrongly.
 
 What precedes x is immutable and held; x (and x2) is acted on; what comes later may follow.
 Variables whose names begin with `hidden` are in no frame.

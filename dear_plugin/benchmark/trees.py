@@ -1,4 +1,4 @@
-"""Trees: DEAR's costs compared with the optimum, on tree ensembles.
+"""DEAR's costs compared with the optimum, on tree ensembles.
 
 Forests and boosted trees with their packages' default settings, trained on at most 20,000 rows;
 the data sets' own `act_on`, `immutable`, `increasing` and `tiers`; actions on single features.

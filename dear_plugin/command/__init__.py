@@ -1,4 +1,4 @@
-"""Command: what `dear-plugin schema` and `dear-plugin letters` do with files."""
+"""What `dear-plugin schema` and `dear-plugin letters` do with files."""
 
 from __future__ import annotations
 

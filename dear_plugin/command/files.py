@@ -1,8 +1,6 @@
-"""Schema: a file of training rows in, a file that states what is known of its columns out.
+"""The files of a user: tables of comma-separated values, the model of `--model`, the schema.
 
-Tables: files of comma-separated values, which are read as they are written, or refused.
-
-Models: from the text of `--model`, a file or `module:attribute`, to the model.
+Tables are read as they are written, or refused.
 """
 
 from __future__ import annotations

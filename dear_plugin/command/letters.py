@@ -1,7 +1,4 @@
-"""Letters: files of rows, a model and training rows in; letters, answers and records out.
-
-Pages: letters as one page to print, and as a PDF by a browser of this machine.
-"""
+"""`dear-plugin letters`: letters, answers and records for the rows of a file."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Data: schema inference, and the encoder between user frames and rows, (n, p) tensors."""
+"""Columns, schemas, and the encoder between user frames and rows, (n, p) tensors."""

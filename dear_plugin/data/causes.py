@@ -1,15 +1,8 @@
-"""CausalOrder: which features may be causes of which; action sets in, what follows them out.
+"""Which features may be causes of which, and so what may follow an action.
 
-Tiers and graphs are two ways to state the same relation: in a graph a feature has the causes that
-it names, with tiers every feature of its own and of earlier tiers may be one, and where nothing is
-stated every other feature may be.
-
-Graph: the causes of each feature as a user states them; a mapping or a directed graph in.
-
-Tiers: an order of causes among features; names in, ranks out.
-
-Nothing in a tier is a cause of anything in an earlier one. Features that no tier names form one
-more tier at the end.
+Tiers and graphs are two ways to state the same relation. In a graph a feature has the causes that
+it names. With tiers every feature of its own and of earlier tiers may be a cause; features that no
+tier names form one more tier at the end. Where nothing is stated, every other feature may be one.
 """
 
 from __future__ import annotations

@@ -1,21 +1,9 @@
-"""Definitions: what holds between the columns of training rows, inferred or stated.
+"""What holds between the columns of training rows, found in them or stated by the user.
 
-Exact relations come first, then numbers that are nearly a function of others, then orders.
-
-Orders: numbers of which one is at most another in every row, up to errors.
-
-A definition has a sharp edge: the rows that break it are few of those near it, where habits and
-unlike units have from 5 to 100 %.
-
-Lookups: columns that are functions of a category, or of a number of few values.
-
-Functions: numbers that are sums, products, powers or logarithms of others, exact or near.
-
-Forms: weights of columns in, the exact or near relation with simple factors out.
-
-Scale: the numbers of some rows, or their logarithms, as functions of others.
-
-Numbers: the columns of some training rows in which definitions are looked for.
+Exact relations are looked for first (sums, products, powers, logarithms, lookups), then numbers
+that are nearly a function of others, then orders: numbers of which one is at most another in every
+row, up to errors. A definition has a sharp edge: few of the rows near it break it, where habits
+and unlike units have from 5 to 100 %.
 """
 
 from __future__ import annotations

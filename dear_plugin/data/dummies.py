@@ -1,4 +1,4 @@
-"""Dummies: a category whose cells are spread over columns of which exactly one is 1; in and out.
+"""A category that a frame holds in several columns, of which exactly one is 1.
 
 Each of the columns is a feature of its own that its kind reads and writes; above them there is one
 feature, with a label for each. A row in which none or several are 1 has a label that no training

@@ -1,13 +1,9 @@
-"""Encoder: frames in, checked once; rows, (n, p), and encoded columns, (n, d), out, and back.
+"""The encoder between user frames, rows and encoded columns.
 
-Columns: what the columns of the user's frame can hold; new rows into a copy of it.
-
-Layout: features in; rows, (n, p), as encoded columns, (n, d), and back, distances, masks.
-
-*Rows* are float64 in the user's units: a number, 0/1, or the index of a category. Torch models
-take the *encoded* columns, float32: numbers scaled to [0, 1] by the training rows, m columns for a
-feature of m > 2 categories. The scale is here alone: in `scaled` and `expand`. Costs have units of
-their own, in `distance`.
+*Rows*, (n, p), are float64 in the user's units: a number, 0/1, or the index of a category. Torch
+models take the *encoded* columns, (n, d), float32: numbers scaled to [0, 1] by the training rows,
+m columns for a feature of m > 2 categories. The scale is here alone: in `scaled` and `expand`.
+Costs have units of their own, in `distance`. A frame is checked once, when it is read.
 """
 
 from __future__ import annotations

@@ -1,14 +1,6 @@
-"""Feature: the kind, scale and allowed changes of one column of the user's frame.
+"""A feature: the kind, scale and allowed changes of one column of the user's frame.
 
-Column: what a kind of column does; cells of a frame in, row values out, and back.
-
-Each kind is a subclass of `Feature` in one file of `kinds`, which has these methods.
-
-Remedies: what a column holds that is neither numbers nor text, and what converts it.
-
-Cells: what all kinds share: readings, messages on what cannot be read, columns of a dtype.
-
-Attributes: what each attribute of a feature may be; values in, plain values or an error out.
+Each kind of column is a subclass of `Feature`; `Column` says what its methods do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Inferred: training rows, and what a user says of them, in; their schema out.
-
-Inference: the features of a training frame, with what a user says of its columns.
-"""
+"""`Schema.infer`: the features of training rows, with what a user states of them."""
 
 from __future__ import annotations
 

@@ -1,21 +1,16 @@
-"""Scales: text whose levels have an order; levels in, these from the least to the greatest out.
+"""Columns of labels: categories without an order, with an order, and in a circle.
 
-Numbers and ranges ("<1", "10-49", "500+") are an order by what they say. Words of one of `WORDS`
-are probably one, which the log suggests.
+`Labels` have no order. A feature of one or two labels is one encoded column; of more, or with a
+missing one, one column each.
 
-Labels: categories without an order as positions among them; columns in and out.
+`Levels` have an order: columns of `pd.Categorical(..., ordered=True)`, or what
+`Schema.infer(ordered=)` states. A row has the place of a level among all, 0, 1, 2, ...; so a step
+costs its share of the range, `increasing=` and ranges hold, and what follows keeps its rank. Only
+cells and texts are labels. Numbers and ranges as text ("<1", "10-49", "500+") are an order by what
+they say. Words of one of `WORDS` are probably one, which the log suggests.
 
-A feature of one or two labels is one encoded column; of more, or with a missing one, one each.
-
-Levels: categories with an order as numbers, the places of their levels; columns in and out.
-
-They are columns of `pd.Categorical(..., ordered=True)`, or what `Schema.infer(ordered=)` states. A
-row has the place of a level among all, 0, 1, 2, ...; so a step costs its share of the range,
-`increasing=` and ranges hold, and what follows keeps its rank. Only cells and texts are labels.
-
-Cyclic: labels in a circle, such as hours of the day; a stated circle in, a feature out.
-
-After the last label comes the first one: from 23 to 1 are 2 hours. Models get cells as they are.
+`Cyclic` labels go around, such as hours of the day: from 23 to 1 are 2 hours. Models get cells as
+they are.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
-"""Lint: what the log says of training columns, by values and by names; marks identifiers.
+"""What the log reports of training columns, by their values and by their names.
 
 What is concluded is logged as INFO; a warning names the argument that answers it. Warnings by
 names change no result: `logging.getLogger("dear_plugin.data.lint.names")` switches them off.
 
-Given: the arguments of `Schema.infer` that name features in; what they say of each out.
-
-Identifiers: columns that say which row it is; columns in, what makes them identifiers out.
-
-By values: nearly all are distinct, far more than amounts of the same range would be. By its name
-alone it is not certain, and the log asks.
+Identifiers, columns that say which row it is, are marked by their values: nearly all are distinct,
+far more than amounts of the same range would be. By its name alone a column is no identifier, and
+the log asks.
 """
 
 from __future__ import annotations

@@ -1,21 +1,11 @@
-"""Number: amounts with their decimals, bounds and codes; columns in and out.
-
-Ordinal: what numbers and levels with an order share: rows hold numbers, or special levels.
-
-Codes: values of a number that are probably no amounts; values in, those or their rows out.
-
-Codes are values such as -9 or 999. Gross ones lie beyond all others by far, such as a
-typing error; a few rows have them.
-
-Grid: the decimals of numbers; values of any shape in, the nearest ones with these decimals out.
+"""Columns of numbers: amounts with their decimals, bounds, codes and missing values.
 
 A value is the double that its decimals print as: 0.1 + 0.2 becomes 0.3.
 
-Special values: row values of numbers that are missing or hold a special code.
-
 A number may be missing, or hold a code that is no amount (-9 for "no such account"). Each is a
-*special level* of its feature; the i-th one has the row value `(i + 1) * SPECIAL`, which is exact,
-and below all numbers, so that sorted tables separate them.
+*special level* of its feature. The i-th one has the row value `(i + 1) * SPECIAL`, which is exact,
+and below all numbers, so that sorted tables separate them. Gross values lie beyond all others by
+far, such as a typing error; a few rows have them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Rule: what holds between the columns of a row, and what makes it hold again.
-
-Relations: what holds between the columns of a row: definitions, near-functions and orders.
-"""
+"""What holds between the columns of a row (definitions, orders, rules), and its repair."""
 
 from __future__ import annotations
 

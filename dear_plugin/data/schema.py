@@ -1,8 +1,4 @@
-"""Schema: the features of a frame, inferred from training rows, and their constraints.
-
-Exclusion: a kind of advice in; the argument of `Schema.infer` that excludes it out.
-
-Aliases: other frames of the same table in; the schema by which they are read and written out.
+"""The schema: the features of a frame and what is known of them together.
 
 A host may write 1, 1.0 or True where the training rows have "1" or "True". Row values are the
 same, so that what was fitted holds for such frames, too.

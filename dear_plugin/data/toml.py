@@ -1,6 +1,6 @@
-"""Toml: a schema as a file to edit, and back; it states what `Schema.infer` takes.
+"""A schema as text: a TOML file to edit, a line, and an HTML table for notebooks.
 
-Summary: the features of a schema in a line, and as an HTML table for notebooks.
+The file states what `Schema.infer` takes.
 """
 
 from __future__ import annotations

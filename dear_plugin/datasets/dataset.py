@@ -1,4 +1,4 @@
-"""Dataset: a frame, its target, and the constraints of its features."""
+"""A frame with its target and the constraints of its features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetch: locates or downloads a publisher's file and validates its columns."""
+"""How a publisher's file is found or downloaded, and its columns checked."""
 
 from __future__ import annotations
 

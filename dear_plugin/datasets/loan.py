@@ -1,4 +1,4 @@
-"""Loan: semi-synthetic loan applications, drawn from published structural equations."""
+"""Semi-synthetic loan applications, drawn from published structural equations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoders: models of g(v, x_S) with one interface, made by name or given as an instance."""
+"""Decoders of one interface, models of g(v, x_S), made by name or given as an instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoders: one per action set; `fit` fits several at once, `of` any other when first needed.
+"""The decoders of all action sets: `fit` fits several at once, `of` any other when it is needed.
 
 A set with features that follow from others of it is decoded in parts, see `InOrder`.
 """

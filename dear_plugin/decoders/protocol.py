@@ -1,8 +1,7 @@
-"""Decoder: the interface of g(v, x_S) for one action set S, and the registry of its classes.
+"""The interface of decoders: g(v, x_S) for one action set S, fitted on a sample of rows.
 
-Coupling: categories whose probabilities change; as few rows as possible change theirs.
-
-Sample: training rows, and what the decoders of all action sets compute from them once.
+Where the probabilities of categories change, as few rows as possible change theirs: the maximal
+coupling.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Demo: recourse for rejected rows by the engine, DiCE and Alibi, and the page."""
+"""Recourse for rejected rows by the engine, by DiCE and by Alibi, and the page."""
 
 from __future__ import annotations
 

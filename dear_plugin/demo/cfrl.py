@@ -1,4 +1,4 @@
-"""CFRL: Alibi's CounterfactualRLTabular with the settings of its Adult example, in PyTorch."""
+"""Alibi's CounterfactualRLTabular with the settings of its Adult example, in PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiment: a trained model and its rejected rows."""
+"""A trained model and the rows that it rejects."""
 
 from __future__ import annotations
 

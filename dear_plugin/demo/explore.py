@@ -1,4 +1,4 @@
-"""Explore: the page, of a data set of the demo or of a saved DEAR."""
+"""The page of a data set of the demo, or of a saved DEAR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts: the counterfactuals of DEAR in DiCE and in Alibi, for the model of an experiment."""
+"""DEAR's counterfactuals through DiCE and through Alibi, for the model of an experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rivals: DiCE's and Alibi's own methods for a model and a schema, to be compared with DEAR."""
+"""DiCE's and Alibi's own methods for a model and a schema, to compare them with DEAR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show: the printed output and the figure of the demo."""
+"""The text and the figure that the demo shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrappings: a model of our encoding as a model for DiCE and as a predictor for Alibi."""
+"""A model of the engine's encoding as a model for DiCE and as a predictor for Alibi."""
 
 from __future__ import annotations
 

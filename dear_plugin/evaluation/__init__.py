@@ -1,1 +1,1 @@
-"""Evaluation: costs, support and plausibility of counterfactuals; diagnostics of decoders."""
+"""What is measured of counterfactuals and of decoders."""

@@ -1,4 +1,4 @@
-"""Fidelity: how well generated rows reproduce the dependence of real rows on x_S.
+"""How well generated rows reproduce the dependence of real rows on x_S.
 
 For each real row in bin b of x_S, with value a, rows i drawn at random (the sources) give
 generated rows `g(v_i, a)`. Both are rounded alike, so that equal numbers have equal bits.
@@ -10,12 +10,9 @@ their distribution in a bin is that of the real rows.
   eta and eta0 are their variances by chance.
 - Distribution fidelity, the same with Kolmogorov-Smirnov distances and their mean over random
   relabellings of the pooled sample.
+- Joint AUC: that of a classifier between generated and real rows.
 
 A method that moves features independently has fidelity 0, a perfect conditional model 1.
-
-Joint: the AUC of a classifier between generated and real rows.
-
-Excess: the difference of two samples beyond its expectation by chance, and that variance.
 """
 
 from __future__ import annotations

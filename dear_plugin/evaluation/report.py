@@ -1,15 +1,13 @@
-"""Report: diagnostics of a fitted decoder's indirect changes on held-out rows.
+"""What `diagnose` reports of a fitted decoder on held-out rows.
 
-Misfit: where held-out rows contradict a decoder; decoders and rows in, sizes out.
-
-Rows that are moved to the same values of x_S must not show where they started:
-`r = mean over a of g(v, a)` is independent of x_S given the held features if g is right, and what
-is left of that dependence is the misfit. Both r and the bins of x_S are regressed on the held
-features first, so that an error of either regression alone does no harm (Robinson 1988). The
-columns are not the decoder's: numbers with kinks, their products, categories, and the leaves of a
-tree that predicts x_S. Means are tested, and of numbers absolute deviations, in all rows and in
-groups of each held feature and in crossings of two, since effects and spreads may differ between
-these. What these rows are too few to show is reported with it.
+*Misfit* says where held-out rows contradict a decoder. Rows that are moved to the same values of
+x_S must not show where they started: `r = mean over a of g(v, a)` is independent of x_S given the
+held features if g is right, and what is left of that dependence is the misfit. Both r and the bins
+of x_S are regressed on the held features first, so that an error of either regression alone does
+no harm (Robinson 1988). The columns are not the decoder's: numbers with kinks, their products,
+categories, and the leaves of a tree that predicts x_S. Means are tested, and of numbers absolute
+deviations, in all rows and in groups of each held feature and in crossings of two, since effects
+and spreads may differ between these. What these rows are too few to show is reported with it.
 """
 
 from __future__ import annotations

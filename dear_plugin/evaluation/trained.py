@@ -1,12 +1,9 @@
-"""Trained: training rows, the nearest of them, and the facts that answers are compared with.
+"""The facts of the training rows that answers are compared with.
 
-Consistency: the share of training rows that gain by the same kind of change.
-
-It is computed from the model alone, on the curves of Goldstein et al. (2015), "Peeking Inside the
-Black Box" (individual conditional expectations): some training rows with one feature set to each
-of a few values, all else as it is.
-
-Usual: training rows and a row in; between which values a number is, given all else, out.
+*Consistency* is the share of training rows that gain by the same kind of change. It is computed
+from the model alone, on the curves of Goldstein et al. (2015), "Peeking Inside the Black Box"
+(individual conditional expectations): some training rows with one feature set to each of a few
+values, all else as it is.
 """
 
 from __future__ import annotations

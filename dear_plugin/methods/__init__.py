@@ -1,1 +1,1 @@
-"""Methods: a model and a frame in, recourses out."""
+"""Methods: they take a model and a frame and return recourses."""

@@ -1,8 +1,7 @@
-"""RecourseMethod: the base class of all methods; a frame in, recourses out.
+"""`RecourseMethod`, the base class of all methods.
 
-Calls: a frame, a target and constraints in; the `Question` of a method out.
-
-Estimator: what scikit-learn and notebooks need of a method: parameters, a state, texts.
+A method learns from rows and proposes for a case. The class reads a call's arguments, and has
+what scikit-learn and notebooks need: parameters, a fitted state, texts.
 """
 
 from __future__ import annotations

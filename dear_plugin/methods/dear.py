@@ -1,7 +1,4 @@
-"""DEAR: DisEntangling Algorithmic Recourse; it fits a decoder for each action set and searches.
-
-What if: given actions in; their outcome, or why rows may not act so, out.
-"""
+"""`DEAR`, the method: it fits a decoder for each action set, searches, and applies actions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""DecoderMethod: a decoder for each action set; it fits them, and searches with them.
-
-Proposals: a search problem in; the answers or near misses of each rank out.
-"""
+"""The base class of methods that fit a decoder for each action set and search with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saving: a fitted DEAR to one file of safetensors with its settings, and back."""
+"""A fitted DEAR saved to one file of safetensors with its settings, and loaded again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks: a classifier and rows in; errors and warnings on a model not to be relied on out."""
+"""Errors and warnings about a model that cannot be relied on."""
 
 from __future__ import annotations
 

@@ -1,13 +1,10 @@
-"""Classifier: scores and decisions of the user's model, a torch module or a black box.
-
-Backends: raw outputs of a torch module on encoded columns, or of a black box on frames.
-
-Cutoffs: the margins from which on a model's `predict` decides for a class.
+"""Scores and decisions of the user's model, a torch module or a black box.
 
 A model with `predict` and `predict_proba` need not predict the likeliest class: scikit-learn's
 `FixedThresholdClassifier` and `TunedThresholdClassifierCV` do not. A search evaluates
-probabilities alone, so it needs the margin at which the prediction changes. It is estimated from
-training rows, so that a row's counterfactual does not depend on the other rows of its batch.
+probabilities alone, so it needs the *cutoff*: the margin at which the prediction changes. It is
+estimated from training rows, so that a row's counterfactual does not depend on the other rows of
+its batch.
 """
 
 from __future__ import annotations

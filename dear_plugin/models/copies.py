@@ -1,4 +1,4 @@
-"""Copies: a model trained again on bootstrap samples, and copies as classifiers."""
+"""Copies of a model that are trained again on bootstrap samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Foreign code: contexts in which it is called, and a check that a module returns logits."""
+"""Contexts in which the user's model is called, and a check that a module returns logits."""
 
 from __future__ import annotations
 

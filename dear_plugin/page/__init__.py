@@ -1,4 +1,4 @@
-"""Page: a page to look for a way with an applicant; only this package uses Panel."""
+"""The page to look for recourse with an applicant; only this package uses Panel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choices: what an applicant has chosen on the page; as JSON a saved case, read with care."""
+"""What an applicant has chosen on the page, also as JSON of a saved case."""
 
 from __future__ import annotations
 

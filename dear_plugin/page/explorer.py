@@ -1,4 +1,4 @@
-"""Explorer: the page, for a notebook or a server on this machine; `page.js` draws it."""
+"""The page for a notebook or for a server on this machine; `page.js` draws it."""
 
 from __future__ import annotations
 

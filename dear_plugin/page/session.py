@@ -1,4 +1,4 @@
-"""Session: the choices of one applicant in, the answer to all of it out; no widgets."""
+"""The answer to all choices of one applicant, without widgets."""
 
 from __future__ import annotations
 

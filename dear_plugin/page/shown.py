@@ -1,4 +1,4 @@
-"""Shown: an answer in; what `page.js` writes and draws of it out, texts and plain values."""
+"""The texts and plain values of an answer that `page.js` writes and draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's own: its decoder, Algorithm 1 to the letter, its Jacobians and closed forms."""
+"""The paper's own decoder, Algorithm 1 to the letter, Jacobians and closed forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Closed forms: Lemma 1, the parts of Proposition 1, Proposition 2 and its corollary, alignment.
+"""Lemma 1, the parts of Proposition 1, Proposition 2 and its corollary, and the alignment.
 
 All are in scaled units.
 """

@@ -1,4 +1,4 @@
-"""Descent: the paper's Algorithm 1 to the letter, batched over rows and sets.
+"""The paper's Algorithm 1 to the letter, batched over rows and sets.
 
 From d_S = 0, plain gradient descent on the `Objective` with a constant step, until the decision
 of the rounded row changes. The first action that succeeds is the answer: it is not moved back to

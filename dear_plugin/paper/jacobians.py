@@ -1,4 +1,4 @@
-"""Jacobians: the parts of Proposition 1, those of Lemma 1, and the alignment, for any decoder.
+"""The Jacobians of Proposition 1 and Lemma 1, and the alignment, for any decoder.
 
 They are exact where the decoder gives them (autoencoders), else finite differences over one step.
 `dv / dx_S` is one matrix for all rows, the least-squares slope of v on x_S over the training rows.

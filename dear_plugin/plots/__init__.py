@@ -1,4 +1,4 @@
-"""Plots: frames in, figures out, readable in black and white; only this package uses matplotlib.
+"""Figures of frames, readable in black and white; only this package uses matplotlib.
 
 Indirect changes are associations in the data, or with an order of causes effects on conditions:
 the line under figures of them, `Recourses.note`, says which.

@@ -1,4 +1,4 @@
-"""Ink: the styles and panels that all figures share, readable in black and white."""
+"""The styles and panels that all figures share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows: the changes of one row, and the actions of all rows; frames in, panels out."""
+"""Panels of the changes of one row, and of the actions of all rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as figures: costs by method, by set, and over rows."""
+"""Figures of costs by method, by set, and over rows."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Problem: targets and constraints in; goals, feasible sets and action sets of rows out."""
+"""What a call asks: goals, feasible sets and action sets of its rows."""

@@ -1,4 +1,4 @@
-"""ActionSets: sets of features S: those that `act_on` names, and those that a search adds."""
+"""The sets of features S: those that `act_on` names, and those that a search adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constraints: what one call of `generate` allows, and with it what is admissible of its rows."""
+"""What one call of `generate` allows, and the admissible rows that follow from it."""
 
 from __future__ import annotations
 

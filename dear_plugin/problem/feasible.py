@@ -1,10 +1,7 @@
-"""Case: the rows of a call, or of a part of it, with their targets and feasible sets.
+"""The rows that a counterfactual may be, A_d of the paper, and why a row has none.
 
-Admissible: the rows A_d of the paper's problem, exactly: limits, seen pairs and rules.
-
-Limits: what the counterfactual of each row may be, feature by feature, for n factual rows.
-
-Reasons: what became of a row as a number, and the texts of it; `{}` is filled in per row.
+A `Case` holds the rows of a call with their targets; `Limits` say what each feature of each row
+may be; `Admissible` adds seen pairs and rules.
 """
 
 from __future__ import annotations

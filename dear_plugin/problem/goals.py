@@ -1,10 +1,7 @@
-"""Target: the wanted class or range of predictions; `goal_of` makes it the `Goal` of rows.
+"""Targets: the wanted class or range, and what the scores of rows say of it.
 
-Goals: a wanted class or range bound to rows; scores in, margins and decisions out.
-
-Arguments: the values of constraints, for all rows or one per row, as numbers and codes.
-
-Scores: decisions, log-odds and spread of model scores, (m, c).
+A `Target` is what a user asks; `goal_of` makes it the `Goal` of rows, which turns scores into
+margins and decisions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Rules: the rules of a schema; rows in, which of them hold, and rows in which they do, out.
-
-Formulas: the relations and lookups of a schema as rules.
-"""
+"""The rules of a schema on rows: which of them hold, and the repair of rows that break one."""
 
 from __future__ import annotations
 

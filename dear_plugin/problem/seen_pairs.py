@@ -1,4 +1,4 @@
-"""SeenPairs: no change may create a pair of values that no training row has.
+"""A rule: no change may create a pair of values that no training row has.
 
 Pairs are those of two categories, of a category and a tenth of a number's values, and of a level
 of a number (special, or shared by many rows) and a tenth or level of another number. A decoder

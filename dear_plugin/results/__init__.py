@@ -1,1 +1,1 @@
-"""Results: question and proposal as records; answers as frames, texts, letters and HTML."""
+"""What a call answers: frames, texts, letters and HTML."""

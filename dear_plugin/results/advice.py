@@ -1,4 +1,4 @@
-"""Advice: lines of `changes` in; a line for each kind of advice among them out."""
+"""The kinds of advice among the changes of all rows, a line for each."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Changes: a result in; what changes in each of its rows out, one line for each feature.
-
-Needed: answers that count on what follows in; between which values it must happen out.
-
-Words: values, and lines of `changes`, in; their texts for an analyst out.
+"""The frame `changes`: a line for each feature that changes, and its text for an analyst.
 
 An indirect change is "expected". Without an order of causes it is an association in the data and
 no causal effect; with one it is an effect on conditions.

@@ -1,4 +1,4 @@
-"""Describe: rows of a result in; their texts for an analyst out."""
+"""Texts of answers for an analyst."""
 
 from __future__ import annotations
 

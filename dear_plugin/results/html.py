@@ -1,4 +1,4 @@
-"""HTML: a result as a table for notebooks, and as a page with one card for each row."""
+"""A result as a table for notebooks, and as a page with one card for each row."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Letter: the lines of answers in, a letter to the applicant out; its sentences are a template.
+"""Letters to applicants; their sentences are a template.
 
-Stated: answers in; what a letter states of them, or what stands in the way, out.
+A letter states an answer only if what it says is true of the model and can be said; else it says
+what stands in the way.
 """
 
 from __future__ import annotations

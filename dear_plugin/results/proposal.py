@@ -1,10 +1,8 @@
-"""Proposal: what a method proposes for m rows; batches of rows are selected, joined and merged.
+"""What a method proposes for the rows of a call, and what these answers are worth.
 
-Question: a call, the method and the rows; what answers are worth.
-
-Spread: answers in; their confidence under resamples, and ranges of their changes, out.
-
-The resamples of the decoders are others than those that a search evaluates.
+A `Question` is the call, the method and the rows. A `Spread` holds the confidence of answers under
+resamples, and the ranges of their changes; its resamples are others than those that a search
+evaluates.
 """
 
 from __future__ import annotations

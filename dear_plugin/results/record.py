@@ -1,4 +1,4 @@
-"""Record: a result of one row in; what a validator needs to check and to repeat it out."""
+"""All that a validator needs to check an answer and to repeat it."""
 
 from __future__ import annotations
 

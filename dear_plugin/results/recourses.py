@@ -1,7 +1,4 @@
-"""Recourses: what `generate` returns: a `Result` with texts, figures and alternatives.
-
-Labels: labels of an index in, positions of rows out.
-"""
+"""`Recourses`, which `generate` returns: the answers with texts, figures and alternatives."""
 
 from __future__ import annotations
 

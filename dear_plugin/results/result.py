@@ -1,7 +1,4 @@
-"""Result: the answers as frames: `actions` (costs, credibility) and `direct` (new values).
-
-Reasons: why a row has no answer, what its answer lacks, and what stands in the way of one.
-"""
+"""The answers as frames: `actions` (costs, credibility, reasons) and `direct` (new values)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing: writes and scores proposals; where these do not succeed, asks again, farther."""
+"""Proposals written into frames and scored; where these fail, further ones are asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rivals: the methods that the paper compares DEAR with, as their papers do; `compare`."""
+"""The methods that the paper compares DEAR with, as their papers do; `compare`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Baseline: a recourse method with one frozen dataclass of settings."""
+"""The base class of baselines: a recourse method with one frozen dataclass of settings."""
 
 from __future__ import annotations
 

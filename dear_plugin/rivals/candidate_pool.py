@@ -1,4 +1,4 @@
-"""CandidatePool: candidates of m rows in, the best success of each row out."""
+"""The best successful candidate of each row among many."""
 
 from __future__ import annotations
 

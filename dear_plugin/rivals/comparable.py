@@ -1,4 +1,4 @@
-"""Comparable: whether several methods can be compared on the same rows."""
+"""Whether several methods can be compared on the same rows."""
 
 from __future__ import annotations
 

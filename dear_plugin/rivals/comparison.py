@@ -1,4 +1,4 @@
-"""Comparison: several fitted methods in, their answers to the same rows side by side out."""
+"""The answers of several fitted methods to the same rows, side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals: estimates from few rows with an interval, alone, in pairs, or on matched rows."""
+"""Estimates from few rows with an interval, alone, in pairs, or on matched rows."""
 
 from __future__ import annotations
 

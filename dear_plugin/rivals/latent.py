@@ -1,4 +1,4 @@
-"""Latent: the base of methods that search among the latents of a VAE, and their descent."""
+"""The base class of methods that search among the latents of a VAE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures: the answers of compared methods in, their measures with intervals out."""
+"""Measures of the answers of compared methods, with intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics: functions of recourses; each states the rows it averages over.
+"""Measures of recourses; each states the rows that it averages over.
 
 Sources: Pawelczyk et al. 2021, "CARLA" (success rate, constraint violation, yNN);
 the paper's section on evaluation measures (direct and indirect cost).

@@ -1,4 +1,4 @@
-"""NearestAccepted: the nearest training row that the model accepts."""
+"""The nearest training row that the model accepts, as a counterfactual."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vetted: any method in; the same method, whose answers meet the criteria of a search, out."""
+"""Any method as one whose answers meet the criteria of a search."""
 
 from __future__ import annotations
 

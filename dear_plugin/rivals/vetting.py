@@ -1,4 +1,4 @@
-"""Vetting: candidates of m rows and a requirement in; the best that meets it out."""
+"""The best candidate of each row that meets a requirement."""
 
 from __future__ import annotations
 

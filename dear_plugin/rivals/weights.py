@@ -1,4 +1,4 @@
-"""Weights: descents of the gradient whose weight lambda of the cost is searched row by row."""
+"""Gradient descents whose weight lambda of the cost is searched for each row."""
 
 from __future__ import annotations
 

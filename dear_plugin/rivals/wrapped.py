@@ -1,4 +1,4 @@
-"""Wrapped: the explainer of another package as a method, to be compared with DEAR."""
+"""The explainer of another package as a method, to compare it with DEAR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search: for each row, the cheapest actions on sets of features that meet all criteria."""
+"""The search: for each row, the cheapest actions that meet all criteria."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Criteria: the requirements of a search on answers, each a function of some actions.
-
-Credibility: confidence of actions, and what the model says of shares of what follows.
+"""The criteria that answers must meet, and what the answers are worth by them.
 
 Each criterion is a function of a search problem and some actions; no search optimises it.
 """

@@ -1,11 +1,4 @@
-"""SearchProblem: rows, action sets, decoder and model; actions in, the rows they reach out.
-
-Outcomes: actions in; their costs, margins, and whether each is enough by itself, out.
-
-Asking: functions that yield rows and are sent the model's scores, by themselves or together.
-
-Order: columns of keys in; positions of what they sort, and of the first of equal ones, out.
-"""
+"""The search problem: the rows that actions lead to, their costs and their margins."""
 
 from __future__ import annotations
 

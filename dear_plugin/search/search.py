@@ -1,4 +1,4 @@
-"""One search: for every row, up to k actions of low cost that meet all criteria.
+"""The search: for every row, up to k actions of low cost that meet all criteria.
 
     action    new values for the features of one set
     line      an action that was tried of a row: decoded and scored once, which gives its cost and
@@ -58,8 +58,6 @@ sets have an answer.
 `solver="paper"` Algorithm 1 gives one action of each set, and nothing is tried beside it; both
 solvers have the same four methods (`stages.Solver`). A row's answers do not depend on other rows,
 but for decoders of three or more features that are trained jointly.
-
-Rounds: actions are tried and lines vetted together; what is not needed is left out.
 
 An answer on several features is doubted: the actions without one of its changes are tried, and
 what is left is judged by what is reported of it. If it does as well, it takes its place.

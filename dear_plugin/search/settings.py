@@ -1,4 +1,4 @@
-"""Settings of a search, and the values that answers must reach: `Search`, `DescentSchedule`."""
+"""The settings of a search: `Search`, and `DescentSchedule` of the paper's."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Sums: pairs of tried actions in; those that promise an answer on more features out.
+"""Which sets of several features a row tries next, until it has its answers.
 
-What follows from a sum is expected to be what follows from both of its parts. The model scores the
-expected rows, and no decoder is fitted for that: decoders are fitted of promising sets only.
-
-Stages: what the rows of a search try in turn, until they have their answers.
+What follows from a sum of two tried actions is expected to be what follows from both of its parts.
+The model scores the expected rows, and no decoder is fitted for that: decoders are fitted of
+promising sets only.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Table: every tried action of n rows over a growing list of sets, one line each.
+"""The table of tried actions, and which of them are answers and alternatives of a row.
 
-Answers: which tried actions are answers and alternatives of a row, and in which order.
-
-Ways: further answers on the sets of answers, for rows with fewer answers than requested.
-
-Another way is, for its reader: another level of a category; and, where an answer counts on what
-follows, the same levels with numbers so far that the action is enough by itself.
+An alternative on the same set of features has another level of a category; or, where an answer
+relies on indirect changes, the same levels with numbers so far that the action is enough by
+itself.
 """
 
 from __future__ import annotations

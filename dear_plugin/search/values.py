@@ -1,4 +1,4 @@
-"""Values: what a search tries of x_S, the same for every kind of model.
+"""The values of x_S that a search tries, the same for every kind of model.
 
 A feature is a list of values: of a number the multiples of its step, in the central range and at
 training values outside of it, or without steps the distinct training values; of a category its
@@ -7,8 +7,6 @@ a model may accept a few amounts between others. Tried are besides, of each row,
 ranks 1, 4, 16, 64 and 256 on both sides, the ends of its range, and special levels that it may
 enter; then the places between two tried values, and where there are none, steps of the
 grid. Places and ranks need no scale.
-
-Line: the default solver; it tries values, and then values between tried ones.
 """
 
 from __future__ import annotations

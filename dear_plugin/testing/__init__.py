@@ -1,4 +1,4 @@
-"""Testing: the laws that hold for every recourse method, to be run on a method of your own.
+"""The laws that hold for every recourse method, to be run on a method of your own.
 
 In a test module of yours::
 

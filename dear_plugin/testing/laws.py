@@ -1,4 +1,4 @@
-"""Laws: what holds for every fitted method and its result, each a function of a `Subject`."""
+"""What holds for every fitted method and its result; each law is a function of a `Subject`."""
 
 from __future__ import annotations
 

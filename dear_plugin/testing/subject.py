@@ -1,4 +1,4 @@
-"""Subject: a fitted method and its result of a query, which laws are checked on."""
+"""A fitted method with its result of a query, which laws are checked on."""
 
 from __future__ import annotations
 

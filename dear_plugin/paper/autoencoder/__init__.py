@@ -1,1 +1,1 @@
-"""Autoencoder, the paper's decoder: training rows in, one network for each action set out."""
+"""The paper's decoder, one network for each action set."""

@@ -1,4 +1,4 @@
-"""Autoencoder: the paper's decoder, a conditional autoencoder of one action set.
+"""The paper's decoder, a conditional autoencoder of one action set.
 
 `v = e(x)`, `x_hat = g(v, x_S)`; a residual connection adds x_S to its own output; categorical
 blocks end in a softmax. The loss is reconstruction (MSE) + the Hessian penalty on d2 g / dv dx_S.

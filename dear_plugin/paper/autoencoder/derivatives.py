@@ -1,4 +1,4 @@
-"""Derivatives: of g along x_S and v, once and twice, exact by autograd.
+"""First and second derivatives of g along x_S and v, exact by autograd.
 
 `dg / dx_S` and `dg / dv` are those of Proposition 1 and Lemma 1. Networks are of one set here.
 """

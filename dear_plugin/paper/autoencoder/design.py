@@ -1,4 +1,4 @@
-"""Design: the settings of the autoencoder's networks and of their losses."""
+"""The settings of the autoencoder's networks and of their losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks: s perceptrons as one batched module; the encoders e and decoders g of s fits."""
+"""The encoders e and decoders g of s fits, perceptrons in one batched module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objective: the weighted loss terms of the autoencoders on a batch.
+"""The weighted loss terms of the autoencoders on a batch.
 
 Penalties are on the mixed derivatives of g and on the dependence of v and x_S. In these, g maps
 latents (s, n, k) and the columns of S, (s, n, w), to (s, n, d). A set of fewer than w columns has

@@ -1,4 +1,4 @@
-"""Remainder: rows plus the change of g, `x + g(v, a) - g(v, x_S)`, (m, p) -> (m, c, p)."""
+"""Rows plus the change of g, `x + g(v, a) - g(v, x_S)`, (m, p) -> (m, c, p)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scaling: encoded columns in, columns as the networks and their losses read them out."""
+"""The scale of encoded columns that the networks and their losses read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training: one loop with early stopping, a history and an optional progress bar."""
+"""The training loop, with early stopping, a history and an optional progress bar."""
 
 from __future__ import annotations
 
