@@ -1,4 +1,4 @@
-"""`python -m dear_plugin.benchmark COMMAND`: the tables and figures of the documentation."""
+"""`python -m dear_plugin.benchmark COMMAND` makes the tables and figures of the documentation."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from dear_plugin.benchmark.runner import Spec, log, run
 from dear_plugin.benchmark.speed import SPEED
 from dear_plugin.benchmark.tables import write
 from dear_plugin.benchmark.trees import TREES
+from dear_plugin.benchmark.work import WORK
 from dear_plugin.data import lint
 from dear_plugin.demo.show import quiet
 from dear_plugin.errors import DearError
@@ -34,6 +35,7 @@ SPECS = (
     REPRODUCE,
     SPEED,
     TREES,
+    WORK,
 )
 RESULTS = Path("results")
 
