@@ -36,19 +36,19 @@ help:
 	@echo "make dist    sdist and wheel, in dist/"
 	@echo "make clean   remove what was built; .venv stays"
 
-demo: $(VENV)/.all
+demo: $(VENV)/.test
 	$(BIN)/dear-plugin demo $(DEMO_ARGS)
 
 # Tests train models and call parts of DEAR by themselves, whose threads would wait for one another.
 # tests/behaviour/test_threads.py calls DEAR as a user does, with other counts.
-test: $(VENV)/.dev
+test: $(VENV)/.test
 	$(ONE_THREAD) $(PYTEST) $(PYTEST_ARGS)
 
-test-ci: $(VENV)/.dev
+test-ci: $(VENV)/.test
 	$(ONE_THREAD) $(PYTEST) -m "ci and not slow"
 
 # `loadfile` would leave all laws to one process.
-test-long: $(VENV)/.dev
+test-long: $(VENV)/.test
 	$(ONE_THREAD) HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n $(WORKERS) --dist load tests/properties
 	$(ONE_THREAD) $(PYTEST) -m slow
 
@@ -83,7 +83,7 @@ notebooks: $(VENV)/.docs
 	$(ONE_THREAD) $(BIN)/python docs/check_notebooks.py --store $(NOTEBOOKS)
 
 # One process, and one thread of the models, too: CPU seconds are measured. TABLES="contest hosts" for some commands.
-tables: $(VENV)/.all
+tables: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python -m dear_plugin.benchmark tables --out docs/results \
 		$(if $(TABLES),--only $(TABLES))
 	$(BIN)/python docs/tables.py
@@ -112,14 +112,15 @@ ifeq ($(shell uname -sm),Linux x86_64)
 endif
 	@touch $@
 
-$(VENV)/.all: pyproject.toml $(VENV)/.torch
-	$(INSTALL) --editable ".[all]"
+# One set-up for the demo and the tests.
+$(VENV)/.test: pyproject.toml $(VENV)/.torch
+	$(INSTALL) --editable ".[all,test]"
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.torch
 	$(INSTALL) --editable ".[all,dev]"
-	@touch $@ $(VENV)/.all
+	@touch $@ $(VENV)/.test
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.torch
-	$(INSTALL) --editable ".[all,docs]"
-	@touch $@ $(VENV)/.all
+	$(INSTALL) --editable ".[all,test,docs]"
+	@touch $@ $(VENV)/.test

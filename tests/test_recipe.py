@@ -42,7 +42,7 @@ def test_what_builds_it_is_the_same():
 
 def test_extras_have_the_same_ranges():
     extras = PROJECT["optional-dependencies"]
-    kinds = set(extras) - {"all", "dev", "docs"}
+    kinds = set(extras) - {"all", "dev", "docs", "test"}
     assert ranges(RECIPE["requirements"]["run_constraints"]) == ranges(
         extras[kind][0] for kind in kinds
     )
