@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,8 +27,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run = options.pop("run")
     try:
         return run(options) or 0
-    except DearError as error:
-        print(f"dear-plugin: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        goes_on = "; run the same command, it goes on" * (run is _letters)
+        print(f"dear-plugin: interrupted{goes_on}", file=sys.stderr)
+        return 130
+    except Exception as error:
+        logging.getLogger("dear_plugin").debug("a command failed", exc_info=True)
+        kind = "" if isinstance(error, DearError) else f"{type(error).__name__}: "
+        notes = getattr(error, "__notes__", [])
+        print(f"dear-plugin: {kind}{error}", *notes, sep="\n", file=sys.stderr)
         return 2
 
 

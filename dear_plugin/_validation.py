@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
 import torch
 from torch import Tensor
 
-from dear_plugin.errors import ArgumentError, SettingError, shown, unknown
+from dear_plugin.errors import ArgumentError, SettingError, check_arguments, shown, unknown
 
 
 def check_tensor(
@@ -143,6 +144,21 @@ def require_instance(name: str, value: Any, kind: type) -> None:
     """
     if not isinstance(value, kind):
         raise SettingError(f"{name} must be a {kind.__name__}(...), got {shown(value)}")
+
+
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def suggesting(call: Call) -> Call:
+    """A function that names the closest argument for one that it does not take."""
+    known = [name for name in inspect.signature(call).parameters if name not in ("self", "cls")]
+
+    @wraps(call)
+    def _checked(*args: Any, **options: Any) -> Any:
+        check_arguments(options, known)
+        return call(*args, **options)
+
+    return cast(Call, _checked)
 
 
 class Named:

@@ -14,6 +14,8 @@ from typing import Any, Self
 MOST_SHOWN = 200
 # How much of a name, from 0 to 1, is that of another one which may be meant.
 ALIKE = 0.7
+# The most known names that the error of an unknown one lists.
+MOST_KNOWN = 5
 _NAMES: ContextVar[Mapping[str, str]] = ContextVar("_NAMES")
 
 
@@ -137,13 +139,13 @@ def check_arguments(given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def near(names: Iterable[object], known: Iterable[object]) -> str:
-    """Names, each with the closest known one, followed by up to 20 known names.
+    """Names, each with the closest known one, followed by the five nearest known names.
 
     Args:
         names: the names to look up.
         known: the valid ones.
     """
-    choices = {str(k): k for k in known}
+    names, choices = [*names], {str(k): k for k in known}
     parts = []
     for name in names:
         close = difflib.get_close_matches(str(name), choices, 1, ALIKE)
@@ -153,5 +155,7 @@ def near(names: Iterable[object], known: Iterable[object]) -> str:
             parts.append(f"{name!r} (a {kinds[0]}; did you mean {meant!r}, of type {kinds[1]}?)")
         else:
             parts.append(shown(name) + (f" (did you mean {meant!r}?)" if close else ""))
-    first = ", ".join(list(choices)[:20]) + (", ..." if len(choices) > 20 else "")
-    return f"{', '.join(parts)}; known are: {first or 'none'}"
+    first = difflib.get_close_matches(" ".join(map(str, names)), choices, MOST_KNOWN, 0.0)
+    first = first if len(choices) > MOST_KNOWN else [*choices]
+    more = f", ... ({len(choices)} in all)" * (len(choices) > MOST_KNOWN)
+    return f"{', '.join(parts)}; known are: {', '.join(first) or 'none'}{more}"

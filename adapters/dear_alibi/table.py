@@ -119,9 +119,9 @@ class Table:
         complaints = [_complaint(values, f, f.name in passed) for f, values in columns]
         if any(complaints):
             raise errors.InputError("; ".join(filter(None, complaints)))
-        cells = pd.DataFrame({f.name: pd.Series(v).infer_objects() for f, v in columns})
+        cells = {f.name: pd.Series(v).infer_objects() for f, v in columns}
         labelled = [f for f in self.declared if f.name not in self.declared.numbers]
-        return cells.assign(**{f.name: _labels(cells[f.name], f) for f in labelled})
+        return pd.DataFrame(cells | {f.name: _labels(cells[f.name], f) for f in labelled})
 
     def array(self, frame: pd.DataFrame, dtype: np.dtype[Any]) -> Array:
         """The inverse, (n, p), in a wider dtype where a number requires it."""

@@ -147,7 +147,10 @@ class Interface:
 def as_numbers(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """Rows whose numbers are no longer objects or text."""
     text = [n for n in names if pd.api.types.is_string_dtype(rows[n].dtype)]
-    return rows.assign(**{n: pd.to_numeric(rows[n]) for n in text}) if text else rows
+    rows = rows.copy() if text else rows
+    for name in text:
+        rows[name] = pd.to_numeric(rows[name])
+    return rows
 
 
 def _frame(data: Any) -> pd.DataFrame:

@@ -144,9 +144,9 @@ def examples_of(
     rows = ((every.ranking == 0).cumsum(0) - 1)[every.success].numpy()  # of the query
     found = every.select(every.success.nonzero()[:, 0])
     outcomes = found.scores[:, 0].numpy() if host.regression else query.wanted[rows]
-    before = query.rows.assign(**{data.outcome_name: host.labels(query.outcomes)})
-    after = query.written(found.counterfactuals)
-    after = after.assign(**{data.outcome_name: host.labels(outcomes)})
+    before, after = query.rows.copy(), query.written(found.counterfactuals).copy()
+    before[data.outcome_name] = host.labels(query.outcomes)
+    after[data.outcome_name] = host.labels(outcomes)
     actions = found.actions.drop(columns="success")
     actions["kind"] = actions["kind"].mask((found.ranking == 0).numpy(), FIRST)
     wanted = host.labels(query.wanted).tolist() or [request.desired_class] * len(before)

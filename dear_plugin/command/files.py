@@ -49,7 +49,7 @@ def write_schema(settings: SchemaFile) -> None:
     out = settings.out or settings.train.with_suffix(".toml")
     if out.exists():
         raise InputError(f"{out} exists, with what somebody may have edited: expected a new --out")
-    with _said() as lines:
+    with said(logging.INFO) as lines:
         frame = read_table(settings.train, "train")
         schema = Schema.infer(frame, settings.target)
     schema.to_toml(out)
@@ -62,8 +62,8 @@ def write_schema(settings: SchemaFile) -> None:
 
 
 @contextmanager
-def _said() -> Iterator[list[str]]:
-    """The lines that the log of dear_plugin has meanwhile, which are not printed."""
+def said(least: int) -> Iterator[list[str]]:
+    """The lines from a level on that the log of dear_plugin has meanwhile; none are printed."""
     logger, lines = logging.getLogger("dear_plugin"), list[str]()
     level, spread = logger.level, logger.propagate
 
@@ -73,7 +73,7 @@ def _said() -> Iterator[list[str]]:
 
     handler = _Lines()
     logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    logger.setLevel(least)
     logger.propagate = False
     try:
         yield lines
@@ -252,7 +252,8 @@ def _of_file(path: Path) -> Any:
     try:
         return joblib.load(path)
     except Exception as error:  # whatever the code in it raises
-        what = f"{type(error).__name__}: {error}"
+        is_text = path.suffix in (".csv", ".tsv", ".txt", ".toml", ".json", ".py")
+        what = "got a file of text" if is_text else f"{type(error).__name__}: {error}"
         raise InputError(f"--model {path}: expected {EXPECTED}; {what}") from error
 
 

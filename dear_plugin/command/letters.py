@@ -8,6 +8,7 @@ import logging
 import os
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,9 +26,11 @@ from dear_plugin.command.files import (
     on_its_columns,
     read_cases,
     read_table,
+    said,
     wanted_class,
 )
 from dear_plugin.data import toml
+from dear_plugin.data.feature import with_cells
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError, unknown
 from dear_plugin.methods.dear import DEAR
@@ -135,8 +138,9 @@ def write_letters(settings: Letters) -> int:
         DearError: what fitting and searching raise.
     """
     settings = settings.completed()
-    train = None if settings.train is None else read_table(settings.train, "--train")
-    dear = _method(settings, train)
+    with said(logging.WARNING) as lines:
+        train = None if settings.train is None else read_table(settings.train, "--train")
+        dear = _method(settings, train)
     rows = read_cases(settings.rows, "rows", settings.index, dear.schema)
     words, out = LetterTemplate.of(settings.language or "en"), settings.out
     try:
@@ -146,6 +150,8 @@ def write_letters(settings: Letters) -> int:
     target = wanted_class(dear, settings.want)
     dear = dear if settings.saved or train is None else dear.fit(train, n_jobs=settings.n_jobs)
     _check_files(rows.index)
+    for line in [] if (out / RUN).exists() else lines:
+        print(line, file=sys.stderr)
     _claim(out, settings.signature)
     starts = range(0, len(rows), ROWS_AT_ONCE)
     todo = [start for start in starts if not _is_written(out, rows.index, start)]
@@ -170,8 +176,11 @@ def _check_files(cases: pd.Index) -> None:
 
 def _claim(out: Path, signature: Mapping[str, str]) -> None:
     """Mark a folder as that of this run; an interrupted one continues in it."""
-    for name in (PARTS, LETTERS, RECORDS):
-        (out / name).mkdir(parents=True, exist_ok=True)
+    try:
+        for name in (PARTS, LETTERS, RECORDS):
+            (out / name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {out}: expected a folder to write to, {error}") from error
     if not any(file for name in (LETTERS, PARTS) for file in (out / name).iterdir()):
         (out / RUN).write_text(json.dumps(signature, indent=1), encoding="utf8")
     former = json.loads((out / RUN).read_text(encoding="utf8"))
@@ -227,7 +236,7 @@ def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, 
     ranks = ["; ".join(str(way[0].rank) for way in given[i]) for i in every]
     said = {"letter": kinds["letter"], "letter_ranks": ranks, "letter_reason": kinds["reason"]}
     changes = frame(lines).rename(columns={"row": CASE}).set_index(CASE)
-    tables = {"changes": changes, "kinds": kinds, "actions": answers.actions.assign(**said)}
+    tables = {"changes": changes, "kinds": kinds, "actions": with_cells(answers.actions, said)}
     for name in TABLES:
         draft = out / PARTS / "draft"
         tables[name].to_csv(draft, index_label=CASE)

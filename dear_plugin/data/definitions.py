@@ -52,10 +52,13 @@ def infer_relations(
     """
     numbers = Numbers.of(frame, features)
     with np.errstate(all="ignore"):
-        if stated is None:
-            found = _functions(frame, features, numbers)
-        else:
-            found = [_stated(frame, features, numbers, *each) for each in _named(stated)]
+        found = [] if stated == {} else _functions(frame, features, numbers)
+        if stated is not None:
+            given = {(n, frozenset(some)): (n, *some) for n, *some in _named(stated, features)}
+            known = [(each.name, frozenset(each.members[1:])) for each in found]
+            kept = [each for each, key in zip(found, known, strict=True) if key in given]
+            rest = (each for key, each in given.items() if key not in known)
+            found = [*kept, *(_stated(frame, numbers, *each) for each in rest)]
         ordered = (
             _orders(numbers, found) if pairs is None else [_order(pair, numbers) for pair in pairs]
         )
@@ -86,11 +89,20 @@ def _order(pair: Any, numbers: Numbers) -> Relation:
     return Relation(other, (one,))
 
 
-def _named(stated: Any) -> Iterable[tuple[str, Sequence[str]]]:
-    """The stated definitions: a feature, and those that determine it."""
+def _named(stated: Any, features: Sequence[Feature]) -> Iterator[tuple[str, ...]]:
+    """The stated definitions: a feature, and those that determine it, in one list or several.
+
+    Raises:
+        SchemaError: no such mapping, or unknown features.
+    """
     if not isinstance(stated, Mapping) or not all(map(_are_names, stated.values())):
         raise SchemaError(f"definitions must be {{feature: [other features]}}, got {stated!r}")
-    return stated.items()
+    owners = {each.name: f.name for f in features for each in (f, *f.dummies)}
+    for name, others in stated.items():
+        for some in others if all(map(_are_names, others)) else [others]:
+            if wrong := [each for each in (name, *some) if each not in owners]:
+                raise SchemaError(f"definitions: {unknown('features', wrong, owners)}")
+            yield tuple(dict.fromkeys(owners[each] for each in (name, *some)))
 
 
 def _are_names(value: Any) -> bool:
@@ -135,30 +147,21 @@ def _orders(numbers: Numbers, found: Sequence[Relation | Lookup]) -> list[Relati
     return [*{(each.others, each.name): each for each in both}.values()]
 
 
-def _stated(
-    frame: pd.DataFrame,
-    features: Sequence[Feature],
-    numbers: Numbers,
-    name: str,
-    others: Sequence[str],
-) -> Relation | Lookup:
+def _stated(frame: pd.DataFrame, numbers: Numbers, name: str, *others: str) -> Relation | Lookup:
     """The relation of a column to others, in the form that fits it.
 
     Raises:
-        SchemaError: unknown columns, or no form fits.
+        SchemaError: no form fits.
     """
-    owners = {each.name: f.name for f in features for each in (f, *f.dummies)}
-    if wrong := [each for each in (name, *others) if each not in owners]:
-        raise SchemaError(f"definitions: {unknown('features', wrong, owners)}")
-    name, *others = dict.fromkeys(owners[each] for each in (name, *others))
-    if {name, *others} <= {*numbers.names}:
+    are_numbers = {name, *others} <= {*numbers.names}
+    if are_numbers:
         y, *x = (numbers.names.index(each) for each in (name, *others))
         forms = [each for scale in Scale.all(numbers) for each in stated_forms(scale, y, x)]
         forms += [each for each in switched(numbers) if each.members == (name, *others)]
         if found := sorted(forms, key=lambda each: not each.is_definition):
             return found[0]
-    elif len(others) == 1:
-        return tabulated(frame, name, others[0])
+    if len(others) == 1 and (not are_numbers or _is_function(frame, name, *others)):
+        return tabulated(frame, name, *others)
     raise SchemaError(
         f"definitions: {name!r} is no function of {[*others]}: expected a sum, a product, a"
         " logarithm, or one category that determines it"
@@ -326,6 +329,12 @@ def tabulated(frame: pd.DataFrame, name: str, other: str) -> Lookup:
     counted = pairs.value_counts(sort=True).index.to_frame(index=False)
     table = counted.drop_duplicates(other).to_numpy(dtype=object).tolist()
     return Lookup(name, other, tuple((_plain(x), _plain(y)) for x, y in table))
+
+
+def _is_function(frame: pd.DataFrame, name: str, other: str) -> bool:
+    """Whether another column determines a column in nearly all rows."""
+    codes = np.array([pd.factorize(frame[each])[0] for each in (other, name)]).T
+    return _determined(codes, 0) == [1]
 
 
 def _plain(value: Any) -> Any:

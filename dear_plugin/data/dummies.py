@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data.feature import Array, Feature, Kind, Mask, Reading
+from dear_plugin.data.feature import Array, Feature, Kind, Mask, Reading, with_cells
 from dear_plugin.data.labels import NEW, Labels
 from dear_plugin.errors import SchemaError, shown, unknown
 
@@ -233,14 +233,16 @@ def _named(columns: Sequence[str], taken: Iterable[str]) -> tuple[str, Names]:
     levels = tuple(each.removeprefix(prefix).rstrip(CLOSING) or each for each in columns)
     if not name or name in taken or len({*levels}) < len(levels):
         more = ["..."] * (len(columns) > MOST_NAMED)
-        return "/".join([*columns[:MOST_NAMED], *more]), tuple(columns)
+        while (name := "/".join([*columns[:MOST_NAMED], *more])) in taken:
+            more = [*more, "..."]
+        return name, tuple(columns)
     return name, levels
 
 
 def labelled(frame: pd.DataFrame, features: Iterable[Feature]) -> pd.DataFrame:
     """A frame with a column of labels, too, for each feature of several columns."""
     own = {each.name: each.labels_in(frame) for each in features if isinstance(each, Dummies)}
-    return frame.assign(**own) if own else frame
+    return with_cells(frame, own)
 
 
 def checked(groups: Iterable[Iterable[str]], features: Sequence[Feature]) -> tuple[Names, ...]:

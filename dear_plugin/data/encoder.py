@@ -344,9 +344,11 @@ class Encoder(Layout):
 
         A column whose values such a dtype cannot hold, such as 33.5 for integers, keeps its own.
         """
-        out = frame[list(self.schema.column_names)]
-        wrong = [f for f in self.schema.columns if not f.has_dtype(out[f.name].dtype)]
-        return out.assign(**{f.name: f.cast(out[f.name]) for f in wrong}) if wrong else out
+        out = frame[list(self.schema.column_names)].copy(deep=False)
+        for f in self.schema.columns:
+            if not f.has_dtype(out[f.name].dtype):
+                out[f.name] = f.cast(out[f.name])
+        return out
 
     def check_columns(self, frame: pd.DataFrame) -> None:
         """Check that a frame has every feature once.

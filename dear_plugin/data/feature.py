@@ -597,6 +597,14 @@ def named(texts: Iterable[str]) -> str:
     return f"[{', '.join(shown)}{more}]"
 
 
+def with_cells(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
+    """A frame, (n, p), with some columns new; any name will do, where `assign` refuses "self"."""
+    out = frame.copy(deep=False) if columns else frame
+    for name, cells in columns.items():
+        out[name] = cells
+    return out
+
+
 def missing_of(column: pd.Series) -> Literal["", "nan", "none"]:
     """How the missing values of a column are written."""
     missing = column.isna()

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin._threads import one_thread
+from dear_plugin._validation import suggesting
 from dear_plugin.data import (
     dummies,
 )
@@ -23,6 +24,7 @@ from dear_plugin.data.labels import (
     as_stored,
     order_of_ranges,
     stated_order,
+    stored_in,
 )
 from dear_plugin.data.lint import Given, evidence, inspect, warn_of_names
 from dear_plugin.data.numbers import Number
@@ -34,6 +36,7 @@ class Inferred:
     """What a schema is inferred from."""
 
     @classmethod
+    @suggesting
     @one_thread()
     def infer(
         cls,
@@ -129,7 +132,7 @@ class Inferred:
             dummies.labelled(frame, features), others, pairs=orders, stated=definitions
         )
         features = without_computed(features, relations)
-        order = tuple(rules), tiers, causes, tuple(names)
+        order = tuple(rules), tiers, causes, tuple(names), central
         schema: Any = cast(Any, cls)(features, target, relations, *order)
         tell_causes(schema.causes, schema.mutable)
         return cast(Self, schema)
@@ -171,8 +174,10 @@ def feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
     """
     if complaint := misfit(frame):
         raise SchemaError(complaint)
-    if not len(frame) or not len(frame.columns):
-        raise SchemaError(f"expected a frame with rows and columns, got shape {frame.shape}")
+    if len(frame) < 2 or not len(frame.columns):
+        raise SchemaError(
+            f"expected a frame with rows and columns, at least two rows, got shape {frame.shape}"
+        )
     if target is not None and not isinstance(target, str):
         raise SchemaError(f"target must be the name of a column, got {shown(target)}")
     if target is not None and target not in frame.columns:
@@ -255,6 +260,8 @@ def _infer(column: pd.Series, name: str, given: Given) -> Feature:
         order = order_of_ranges(column)
         # "t0037" of each row is no range, although "10 t" of many rows is.
         order = None if order and evidence(column, name, False) else order
+    if order is not None and stored_in(column) == ((*order,), True):
+        order = None
     ranked = stated_order(column, name, order)
     every = (kind.infer(ranked, codes, as_category) for kind in KINDS)
     feature = next(each for each in every if each is not None)

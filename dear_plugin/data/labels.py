@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import repeat
+from threading import Lock
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -142,6 +143,8 @@ FLAGS = {("0", "1"), ("0.0", "1.0"), ("False", "True")}
 # Row values of labels that no training row has begin here and are distinct below twice MOST_CODES.
 # The latest MOST_KEPT labels are kept.
 NEW, MOST_CODES, MOST_KEPT = 1 << 20, 1 << 23, 1 << 20
+# Threads that read rows at once give the same label the same value, and others other ones.
+READING = Lock()
 
 
 class Labels(Feature):
@@ -276,16 +279,17 @@ class Labels(Feature):
         return [self._value_of_new(label) for label in labels]
 
     def _value_of_new(self, label: Any) -> int:
-        try:
-            known = self._new_values.get(label)
-        except TypeError:
-            return -1
-        if known is None:
-            last = next(reversed(self._new), NEW - 1)
-            known = NEW + (last + 1 - NEW) % MOST_CODES
-            self._new_values[label], self._new[known] = known, label
-            if len(self._new) > MOST_KEPT:
-                self._new_values.pop(self._new.pop(next(iter(self._new))))
+        with READING:
+            try:
+                known = self._new_values.get(label)
+            except TypeError:
+                return -1
+            if known is None:
+                last = next(reversed(self._new), NEW - 1)
+                known = NEW + (last + 1 - NEW) % MOST_CODES
+                self._new_values[label], self._new[known] = known, label
+                if len(self._new) > MOST_KEPT:
+                    self._new_values.pop(self._new.pop(next(iter(self._new))))
         return known
 
     def new_of(self, values: Array) -> list[Any]:

@@ -23,7 +23,7 @@ from dear_plugin.data import (
     toml,
 )
 from dear_plugin.data.causes import CausalOrder, Causes, Tiers, checked_causes, checked_tiers
-from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.feature import Feature, Kind, with_cells
 from dear_plugin.data.infer import Inferred
 from dear_plugin.data.relations import (
     Condition,
@@ -55,6 +55,7 @@ class Schema(Inferred):
             anything in an earlier one. The other features form one more tier at the end.
         causes: each feature with its causes, if they are stated in place of tiers.
         column_names: of frames, in their order; () for that of the features.
+        central: the share of the values of numbers that is central.
 
     Example:
         >>> from dear_plugin import Schema
@@ -71,6 +72,7 @@ class Schema(Inferred):
     tiers: Tiers = ()
     causes: Causes = ()
     column_names: tuple[str, ...] = ()
+    central: float = 0.98
 
     def __post_init__(self) -> None:
         """Check that the features, relations, rules and causes are consistent."""
@@ -227,7 +229,7 @@ class Schema(Inferred):
         text = [column for column in self.columns if column.choices]
         cells = {f.name: frame[f.name].astype(object) for f in text}
         other = [n for n, c in cells.items() if not c.dropna().map(type).eq(str).all()]
-        return frame.assign(**{n: cells[n].map(str, na_action="ignore") for n in other})
+        return with_cells(frame, {n: cells[n].map(str, na_action="ignore") for n in other})
 
     @classmethod
     def from_toml(
@@ -247,6 +249,7 @@ class Schema(Inferred):
         try:
             given, more = toml.arguments(tables, frame)
             schema = cls.infer(frame, **given, rules=rules)
+            schema.index(tables.get("features", ()), "[features]")
             for name, attributes in more.items():
                 schema = schema.replace(name, **attributes)
         except SchemaError as error:
@@ -260,10 +263,11 @@ class Schema(Inferred):
             path: of the file, which `from_toml` reads.
         """
         causes = {name: [*causes] for name, causes in self.causes}
+        order = {"causes": causes} if causes else {"tiers": [[*tier] for tier in self.tiers]}
         text = toml.written(
             [each for f in self for each in (*f.members, *[f] * bool(f.dummies))],
             self.relations,
-            {"causes": causes} if causes else {"tiers": [[*tier] for tier in self.tiers]},
+            {"central": self.central, **order},
             target=self.target,
             exactly_one=self.exactly_one,
         )
@@ -275,6 +279,7 @@ class Schema(Inferred):
             "target": self.target,
             "features": [feature.to_dict() for feature in self.features],
             "column_names": list(self.column_names),
+            "central": self.central,
             "tiers": [list(tier) for tier in self.tiers],
             "causes": {name: list(causes) for name, causes in self.causes},
             "relations": [relation.to_dict() for relation in self.relations],
@@ -293,7 +298,8 @@ class Schema(Inferred):
         features = tuple(map(Feature.from_dict, values["features"]))
         relations = tuple(map(from_dict, values.get("relations", ())))
         order = values["tiers"], values["causes"], tuple(values["column_names"])
-        return cls(features, values["target"], relations, tuple(rules), *order)
+        whole = *order, values.get("central", 0.98)
+        return cls(features, values["target"], relations, tuple(rules), *whole)
 
 
 # What `change` says of a number.

@@ -6,6 +6,7 @@ The file states what `Schema.infer` takes.
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -106,10 +107,11 @@ def arguments(
         raise SchemaError(f"schema file: {unknown('keys', wrong, known)}")
     given: dict[str, Any] = {key: tables[key] for key in WHOLE if key in tables}
     more: dict[str, dict[str, Any]] = {}
-    named = tables.get("features", {})
-    # The feature of several dummies begins as these do.
-    if wrong := [name for name in named if not any(str(c).startswith(name) for c in frame)]:
-        raise SchemaError(f"[features]: {unknown('features', wrong, frame.columns)}")
+    named, columns = tables.get("features", {}), [*map(str, frame)]
+    # The feature of several dummies begins as these do, or as the first of them; so may others.
+    alike = {n for n in named for c in columns if c.startswith(n) or n.startswith(c)}
+    if wrong := [name for name in named if name not in alike]:
+        raise SchemaError(f"[features]: {unknown('features', wrong, columns)}")
     for name, table in named.items():
         _check(name, table)
         for key, argument in MAPPINGS.items():
@@ -192,28 +194,27 @@ def written(
     _say(ONE, document)
     document["exactly_one"] = [[*group] for group in exactly_one]
     _say(DEFINED, defined)
-    for each in relations:
-        if not each.is_order:
-            defined[each.name] = [*each.members[1:]]
-            defined[each.name].comment(each.text)
+    for name in dict.fromkeys(each.name for each in relations if not each.is_order):
+        own = [each for each in relations if each.name == name and not each.is_order]
+        others = [[*each.members[1:]] for each in own]
+        defined[name] = others if len(own) > 1 else others[0]
+        defined[name].comment(_plain("; ".join(each.text for each in own)))
     document["definitions"] = defined
     parts = {name for group in exactly_one for name in group}
     for feature in features:
         tables[feature.name] = table = tomlkit.table()
-        _say(described(feature), table)
+        _say(_plain(described(feature)), table)
         table.update(stated(feature))
         if feature.actionable and not feature.immutable and feature.name not in parts:
             _say_cost(feature, table)
-    document["features"] = tables
-    head, start, rest = tomlkit.dumps(document).partition("[features.")
-    return f"{head}{FEATURE}\n{start}{rest}"
+    return f"{tomlkit.dumps(document)}\n{FEATURE}\n{tomlkit.dumps({'features': tables})}"
 
 
 def _say_cost(feature: Feature, table: Any) -> None:
     """Say what a change of a feature costs, as a line to edit."""
     what = of_cost_1(feature)
     if "cost" in table:
-        table["cost"].comment(f"of {what}")
+        table["cost"].comment(_plain(f"of {what}"))
     else:
         _say(COST.format(what), table)
 
@@ -222,8 +223,13 @@ def _say(words: str, to: Any) -> None:
     """Add lines of a comment to a table."""
     from tomlkit import comment
 
-    for line in words.splitlines():
-        to.add(comment(line))
+    for line in words.split("\n"):
+        to.add(comment(_plain(line)))
+
+
+def _plain(text: str) -> str:
+    """A text as a comment may have it: without line breaks and other control characters."""
+    return re.sub(r"[\x00-\x1f\x7f]+", " ", text)
 
 
 def stated(feature: Feature) -> dict[str, Any]:
@@ -231,6 +237,7 @@ def stated(feature: Feature) -> dict[str, Any]:
     numeric = pd.api.types.is_numeric_dtype(pd.api.types.pandas_dtype(feature.dtype))
     number = numeric and not feature.dummies
     named = zip(feature.choices, feature.level_labels, strict=False)
+    stated_order = bool(feature.stored) or feature.dtype != "category"
     table = {
         "label": feature.label,
         "levels": {_as_text(level): text for level, text in named if text},
@@ -241,7 +248,7 @@ def stated(feature: Feature) -> dict[str, Any]:
         "unit": feature.unit,
         "range": [*(feature.limits or ())],
         "special": [*feature.special],
-        "ordered": [*feature.ranked],
+        "ordered": [*(feature.ranked or feature.levels * stated_order)],
         "excluded": [*feature.excluded],
         "enter_special": feature.enter_special,
         "leave_special": feature.leave_special,

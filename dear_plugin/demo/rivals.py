@@ -13,6 +13,7 @@ import pandas as pd
 from torch import nn
 
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.feature import with_cells
 from dear_plugin.data.schema import Schema
 from dear_plugin.demo.cfrl import Example, Rows, explainer, networks, train
 from dear_plugin.demo.wrappings import OnAlibi, OnDice
@@ -138,7 +139,7 @@ class OnText:
     def frame(self, text: pd.DataFrame) -> pd.DataFrame:
         """(n, p) in the model's own values and dtypes."""
         own = {n: [at.get(c, c) for c in text[n]] for n, at in self.own.items()}
-        return self.encoder.typed(text.assign(**own))
+        return self.encoder.typed(with_cells(text, own))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from dear_plugin import Encoder, Schema
+from dear_plugin.data.feature import with_cells
 
 
 class OnDice(nn.Module):
@@ -60,7 +61,7 @@ class OnAlibi:
             f.name: pd.Categorical(frame[f.name], categories=list(f.categories)).codes
             for f in self.categorical.values()
         }
-        return frame[list(self.encoder.schema.names)].assign(**codes).to_numpy(dtype=float)
+        return with_cells(frame, codes)[list(self.encoder.schema.names)].to_numpy(dtype=float)
 
     def frame(self, x: Any, index: pd.Index | None = None) -> pd.DataFrame:
         """The inverse, with the schema's dtypes."""
@@ -69,7 +70,7 @@ class OnAlibi:
             for j, f in self.categorical.items()
         }
         schema = self.encoder.schema
-        out = pd.DataFrame(x, index, list(schema.names)).assign(**labels)
+        out = with_cells(pd.DataFrame(x, index, list(schema.names)), labels)
         return out.astype({f.name: f.dtype for f in schema})
 
     def rows(self, x: Any) -> Tensor:

@@ -386,6 +386,7 @@ class Consistency:
                 with torch.inference_mode(False):  # they outlive the caller's inference mode
                     self._curves[j] = self._measured(j)
             except Exception as error:  # of the user's model, which may check its rows
+                self.classifier.scores(self.rows[:FEWEST_ROWS])  # one of other rows is its own
                 logger.warning("no consistency of %r: %s", self._encoder.schema.names[j], error)
                 self._curves[j] = None
         return self._curves[j]

@@ -24,7 +24,7 @@ from torch import Tensor
 from dear_plugin import _html
 from dear_plugin._threads import fitting, one_thread
 from dear_plugin._threads import progress as showing
-from dear_plugin._validation import Named, jobs, one_of, require_instance
+from dear_plugin._validation import Named, jobs, one_of, require_instance, suggesting
 from dear_plugin.data.encoder import Encoder, column_limits
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoders
@@ -186,6 +186,7 @@ class RecourseMethod(Named, Estimator, ABC):
     # Whether several threads may search at once.
     in_threads: bool = True
 
+    @suggesting
     def fit(self, frame: pd.DataFrame, *, n_jobs: int = 1, progress: bool = True) -> Self:
         """Fit on training rows; a fit that fails or is interrupted changes nothing.
 
@@ -218,6 +219,7 @@ class RecourseMethod(Named, Estimator, ABC):
         """A frame, (n, p), in the values of the schema; a host may write them in another way."""
         return frame
 
+    @suggesting
     @one_thread()
     def generate(
         self,
@@ -253,6 +255,7 @@ class RecourseMethod(Named, Estimator, ABC):
         with showing(progress):
             return Recourses.of(next(settled(question)))
 
+    @suggesting
     @one_thread()
     def ways(
         self,
@@ -354,6 +357,8 @@ def question_of(
     within = Constraints() if within is None else within
     require_instance("within", within, Constraints)
     encoder.check_columns(frame)
+    if twice := [*frame.index[frame.index.duplicated()].unique()[:3]]:
+        logger.warning("the index has labels of several rows, such as %s: a label is all", twice)
     within = within.for_rows(frame.index)
     target = target.for_rows(frame.index) if isinstance(target, Target) else target
     frame = method._converted(frame)
@@ -389,12 +394,16 @@ def question_of(
 def _scores_new(
     classifier: Classifier, frame: pd.DataFrame, x: Tensor, unreadable: Collection[int]
 ) -> bool:
-    """Whether the model takes the readable rows with categories that no training row has."""
-    new = classifier.encoder.is_new(x).any(1).nonzero()[:, 0].tolist()
-    at = [i for i in new if i not in unreadable]
+    """Whether the model takes the readable rows with categories that no training row has.
+
+    An error that it has with known categories, too, is its own.
+    """
+    is_new = classifier.encoder.is_new(x)
+    at = [i for i in is_new.any(1).nonzero()[:, 0].tolist() if i not in unreadable]
     try:
         classifier.frame_scores(frame.iloc[at], x[at])
     except Exception:  # of the user's model, such as an encoder of known categories alone
+        classifier.scores(x[at].masked_fill(is_new[at], 0.0))
         return False
     return True
 

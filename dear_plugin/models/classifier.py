@@ -348,7 +348,7 @@ class FrameModel:
 
     def frame_outputs(self, frame: pd.DataFrame) -> Tensor:
         """The raw outputs on a frame of the features alone, double."""
-        with self._own_errors(), users_threads():
+        with self._own_errors(frame), users_threads():
             raw = _array(self._function(self._inputs(frame)))
         if raw.dtype.kind not in "fiub":
             raise ModelError(f"the model must return numbers, got dtype {raw.dtype}")
@@ -370,7 +370,7 @@ class FrameModel:
         Raises:
             ModelError: `predict` returns anything but classes of the model.
         """
-        with users_threads():
+        with self._own_errors(frame), users_threads():
             labels, m = _array(self.model.predict(self._inputs(frame))), len(frame)
         if labels.size != m:
             raise ModelError(
@@ -389,8 +389,8 @@ class FrameModel:
         return torch.from_numpy(columns[codes])
 
     @contextmanager
-    def _own_errors(self) -> Iterator[None]:
-        """Add to an error of the model's own what it was called with, as a note."""
+    def _own_errors(self, frame: pd.DataFrame) -> Iterator[None]:
+        """Add to an error of the model's own what it was called with, (m, p), as a note."""
         try:
             yield
         except Exception as error:
@@ -407,7 +407,8 @@ class FrameModel:
                     "The model was trained on these columns in another order: the schema's is that"
                     " of its frame, Schema.infer(frame[model.feature_names_in_])"
                 )
-            error.add_note(note)
+            rows = f"{len(frame)} rows, the first of them {frame.index[:3].tolist()}"
+            error.add_note(f"The user's model raised this of {rows}. {note}")
             raise
 
     def _inputs(self, frame: pd.DataFrame) -> Any:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._threads import lazy
-from dear_plugin._validation import Named
+from dear_plugin._validation import Named, suggesting
 from dear_plugin.data.feature import COST, Feature
 from dear_plugin.errors import (
     ConstraintError,
@@ -70,6 +70,7 @@ class Target(Named):
     index: pd.Index | None = field(default=None, repr=False, compare=False)
 
     @classmethod
+    @suggesting
     def of_class(cls, label: Any, threshold: float | None = None) -> Target:
         """The model's decision should be a class.
 
@@ -96,6 +97,7 @@ class Target(Named):
         return cls(own, threshold, index=_index([label]))
 
     @classmethod
+    @suggesting
     def of_range(cls, low: Any = None, high: Any = None) -> Target:
         """The predicted value should lie in `[low, high]`, in the model's own units.
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder, patch
+from dear_plugin.data.feature import with_cells
 from dear_plugin.problem.feasible import Reason, Status
 from dear_plugin.results.changes import Line, frame, join, lines, needed_ranges, only
 from dear_plugin.results.proposal import (
@@ -153,7 +154,8 @@ class Result(Batch):
         known = worth, success, self.in_the_way
         texts = complete(reason.tolist(), self.question, *known, proposal=self.proposal)
         reason = pd.Series(texts, reason.index, dtype=reason.dtype)
-        return self.outcome.assign(**columns, credible=worth.credible.numpy(), reason=reason)
+        columns |= {"credible": worth.credible.numpy(), "reason": reason}
+        return with_cells(self.outcome, columns)
 
     @lazy
     def lines(self) -> list[list[Line]]:

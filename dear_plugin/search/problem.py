@@ -59,9 +59,10 @@ class SearchProblem:
     def of(cls, case: Case, sets: ActionSets, trained: Trained) -> SearchProblem:
         """The problem of the rows of a case on some sets, with the model and its decoders."""
         decoders, classifier = cast(Decoders, trained.decoders), trained.classifier
-        seen = replace(case.feasible, seen_pairs=decoders.sample.shared(_seen_pairs))
-        may_act = case.feasible.limits.may_act(sets)
-        return cls(case.x, case.goal, seen, sets, decoders, classifier, may_act)
+        limits, pairs = case.feasible.limits, decoders.sample.shared(_seen_pairs)
+        feasible = replace(case.feasible, limits=_in_own_unit(limits, sets), seen_pairs=pairs)
+        may_act = limits.may_act(sets)
+        return cls(case.x, case.goal, feasible, sets, decoders, classifier, may_act)
 
     def __len__(self) -> int:
         """The number of rows (n)."""
@@ -339,6 +340,18 @@ def alone(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) ->
     """(m, p) the factuals with actions alone, and what these force; see `evaluation`."""
     alone = problem.x[rows].scatter(1, problem.sets.positions[sets], values)
     return _forced(problem, problem.x.index_select(0, rows), alone, problem.still(sets), rows)
+
+
+def _in_own_unit(limits: Limits, sets: ActionSets) -> Limits:
+    """Limits whose costs are multiples of the median one of what each row may act on.
+
+    So no answer depends on the unit of costs, and what follows counts in the same unit.
+    """
+    if limits.costs is None:
+        return limits
+    free = sets.masks.any(0) & ~limits.not_actionable
+    usual = limits.costs.where(free, torch.nan).nanmedian(1, keepdim=True).values
+    return replace(limits, costs=limits.costs / usual.nan_to_num(1.0))
 
 
 def weights(problem: SearchProblem, rows: Tensor, features: Tensor) -> Tensor:

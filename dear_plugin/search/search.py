@@ -181,10 +181,12 @@ class SearchRun:
         table, kept = self.table, self.table.row[:0]
         if self.k == 1:
             need, table.need = table.need, self.aim[:, None].expand(table.need.shape).clone()
-            alive = table.alive(1)
-            alive = alive[~table.has(table.passed)[table.row[alive]]]
-            advance(table, self._next(alive, torch.full((len(self.aim),), NEARER)))
-            table.need = torch.cat([need, table.need[:, need.shape[1] :]], 1)
+            try:
+                alive = table.alive(1)
+                alive = alive[~table.has(table.passed)[table.row[alive]]]
+                advance(table, self._next(alive, torch.full((len(self.aim),), NEARER)))
+            finally:
+                table.need = torch.cat([need, table.need[:, need.shape[1] :]], 1)
         for _ in range(table.values.shape[1]):
             at = best(table, self.k)
             at = at[(table.met[at] != 0.0) & (table.count(at) > 1) & ~torch.isin(at, kept)]

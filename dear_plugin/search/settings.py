@@ -84,7 +84,8 @@ class Search(Named):
             is refused.
         prefer_alone: how much more an answer that needs no indirect change may cost, as a share.
         indirect_weight: what a unit of indirect change counts for when answers are compared: 1 as
-            in the paper, 0 to compare by what has to be done. Reported costs do not depend on it.
+            in the paper, 0 to compare by what has to be done. Where costs are stated, the median
+            one of what a row may act on is the unit. Reported costs do not depend on it.
         min_consistency: the least share of training rows that gain by the same kind of change of
             what is acted on, as far as the model alone says; 0 requires none.
         min_agreement: the least share of the copies of the model that accept an answer, where

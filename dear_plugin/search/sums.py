@@ -25,7 +25,7 @@ from dear_plugin.search.table import Actions, Table, part_of
 PARTS, SETS, PLACES = 8, 32, torch.tensor([*range(12), *range(13, 64, 4)])
 CELLS = 1 << 22
 # Keys from here on are those of sums that promise no answer.
-FAILS = 8e5
+FAILS = 1.0
 # The share of the way from the factual's margin to the least of a success, from which on an
 # action is nearly accepted.
 NEAR = 0.75
@@ -228,8 +228,9 @@ def _best(table: Table, rows: Tensor, size: int, need: Tensor) -> Tensor:
 
 
 def _key(gain: Tensor, cost: Tensor, need: Tensor) -> Tensor:
-    """An order: by cost if the gain suffices, after these the greatest gains."""
-    return torch.where(gain >= need, cost.double(), 1e6 - gain.double().clamp(-1e5, 1e5))
+    """An order: by cost if the gain suffices, below 1; after these the greatest gains."""
+    cost, gain = cost.double(), gain.double().clamp(-1e30, 1e30)
+    return torch.where(gain >= need, cost / (1.0 + cost), 3.0 - gain / (1.0 + gain.abs()))
 
 
 logger = logging.getLogger(__name__)

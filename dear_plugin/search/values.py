@@ -307,7 +307,7 @@ def on_lines(table: Table, known: FeatureValues, good: Tensor, limit: Tensor) ->
     outward = direct[other] > direct[one]
     near, far = torch.where(outward, one, other), torch.where(outward, other, one)
     predicted = direct[near] + torch.minimum((cost - direct)[near], (cost - direct)[far])
-    predicted = predicted * price[far] / cost[far].clamp_min(1e-9)
+    predicted = predicted * price[far] / cost[far].clamp_min(1e-30)
     some = (pair[one] == pair[other]) & is_good[far]
     some &= predicted < best[pair[far]].minimum(limit[row[far]]) * (1.0 - CHEAPER)
     near, far = near[some], far[some]

@@ -231,3 +231,27 @@ def test_names_are_those_of_features_and_values_those_of_rows(dear):
     groups = pd.DataFrame(np.eye(3, dtype=int).repeat(10, 0), columns=["j_a", "j_b", "j_c"])
     with pytest.raises(SchemaError, match=r"have one cost together, got \[2.0, 3.0\]"):
         Schema.infer(groups, costs={"j_a": 2, "j_b": 3})
+
+
+@pytest.mark.parametrize("c", [1e-8, 3e-5, 7.7, 1e4, 1e8])
+@pytest.mark.parametrize("stated", ["of features", "of a call"])
+def test_the_unit_of_costs_decides_nothing(dear, c, stated):
+    """Costs and margins shared one axis: from 1e7 on, half of the answers were others."""
+    costs = dict(zip(ACT_ON, (0.3, 2.0, 7.0, 1.1), strict=True))
+    scaled = {name: c * cost for name, cost in costs.items()}
+    if stated == "of features":
+        one, other = (fitted(dear.search, costs=each) for each in (costs, scaled))
+        before, after = one.generate(REFUSED[:20]), other.generate(REFUSED[:20])
+    else:
+        before, after = (
+            dear.generate(REFUSED[:20], within=Constraints(costs=each)) for each in (costs, scaled)
+        )
+    pd.testing.assert_frame_equal(before.counterfactuals, after.counterfactuals)
+    cost = before.actions["direct_cost"].to_numpy() * c
+    np.testing.assert_allclose(after.actions["direct_cost"].to_numpy(), cost, rtol=1e-6)
+
+
+def test_one_cost_for_all_is_none(dear):
+    plain = dear.generate(REFUSED[:20])
+    dearer = dear.generate(REFUSED[:20], within=Constraints(costs=dict.fromkeys(ACT_ON, 1e7)))
+    pd.testing.assert_frame_equal(plain.counterfactuals, dearer.counterfactuals)
