@@ -120,8 +120,15 @@ def _functions(
         found, close = fits(scale)
         exact, near = [*exact, *(fit.relation for fit in found)], [*near, *close]
     exact += switched(numbers)
-    exact = [*{frozenset(each.members): each for each in reversed(exact)}.values()][::-1]
+    exact = [*{frozenset(each.members): each for each in _by_fit(exact)[::-1]}.values()][::-1]
     return [*lookups(frame, features, exact), *exact, *_apart(near, exact)]
+
+
+def _by_fit(found: Iterable[Relation]) -> list[Relation]:
+    """The definitions first, and of the logarithms those that leave the smallest errors."""
+    return sorted(
+        found, key=lambda each: (not each.is_definition, each.error * (each.shift is not None))
+    )
 
 
 def _apart(near: Iterable[Fit], exact: Iterable[Relation]) -> list[Relation]:
@@ -167,7 +174,7 @@ def _stated(
         y, *x = (numbers.names.index(each) for each in (name, *others))
         forms = [each for scale in Scale.all(numbers) for each in stated_forms(scale, y, x)]
         forms += [each for each in switched(numbers) if each.members == (name, *others)]
-        if found := sorted(forms, key=lambda each: not each.is_definition):
+        if found := _by_fit(forms):
             return found[0]
     elif len(others) == 1:
         return tabulated(frame, name, others[0])

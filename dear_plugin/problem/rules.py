@@ -20,8 +20,9 @@ from dear_plugin.data.relations import Cells, Lookup, Relation, Rule, Stated
 
 # The repair of one rule may break another.
 ROUNDS = 4
-# (q, p) each: which features are free, and their least and greatest values.
+# (q, p) each: which features are free, and their least and greatest values; these alone.
 Bounds = tuple[Tensor, Tensor, Tensor]
+Ends = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,8 @@ class Rules:
         """
         out, known = reached, [k for k, rule in enumerate(self.every) if rule.members]
         for _ in range(ROUNDS if known else 0):
+            for one in self._computed_ones:
+                out = self._computed(one, x, out, free & required[:, one[:1]], bounds)
             broken = required[:, None, known] & ~self._hold(out, known)
             which = broken.flatten(0, 1).any(0).nonzero()[:, 0].tolist()
             out = out.clone() if which and out is reached else out
@@ -97,6 +100,40 @@ class Rules:
             if not which:
                 break
         return out
+
+    def _computed(
+        self, at: tuple[int, str], x: Tensor, rows: Tensor, free: Tensor, bounds: Ends
+    ) -> Tensor:
+        """Rows, (m, c, p), in which a number has the one value that a definition gives it.
+
+        Beside it there may be others that are as near, up to rounding errors.
+
+        Args:
+            at: the position of the definition, and the number.
+            x: (m, p) the factual rows.
+            rows: (m, c, p) the rows.
+            free: (m, p) bool, the features that it may set.
+            bounds: (m, p) each, the least and greatest value of the features.
+        """
+        (k, name), cells = at, self._cells(rows)
+        first, *others = (self._at[each] for each in self.every[k].members)
+        own, others = (first, others) if name == self.every[k].members[0] else (others[0], [first])
+        known = free[:, None, own] & (rows != x[:, None])[..., others].any(2)
+        known &= ~free[:, None, first] if own != first else True
+        if not bool(known.any()):
+            return rows
+        value = self.encoder.grid.round(self.every[k].repair(cells, cells, name), own)
+        low, high = (end[:, None, own] for end in bounds)
+        known &= (value >= low) & (value <= high) & cells[name].isfinite()
+        return self._with(own, value, rows, known)
+
+    @lazy
+    def _computed_ones(self) -> list[tuple[int, str]]:
+        """Definitions of numbers by position, each with what others determine: of two, either."""
+        sums = (
+            (k, r.members) for k, r in enumerate(self.every) if isinstance(r, Sum) and r.forces
+        )
+        return [(k, name) for k, own in sums for name in own[: 1 + (len(own) == 2)]]
 
     @lazy
     def _at(self) -> dict[str, int]:
@@ -155,12 +192,12 @@ class Rules:
         return torch.where(value == x[:, j], value, self.encoder.grid.round(value, j))
 
     def _with(self, j: int, value: Tensor, rows: Tensor, where: Tensor) -> Tensor:
-        """Rows, (q, p), with a number, (q,), as feature j where it may be set."""
+        """Rows, (..., p), with a number, (...), as feature j where it may be set."""
         if j in self.encoder.observed:
             where = where & torch.isin(value, self.encoder.observed[j])
         where = where & or_nan(value).isfinite()
-        column = torch.where(where, value, rows[:, j])
-        return rows.index_copy(1, torch.tensor([j]), column[:, None])
+        column = torch.where(where, value, rows[..., j])
+        return rows.index_copy(-1, torch.tensor([j]), column[..., None])
 
 
 def formula(encoder: Encoder, relation: Relation | Lookup) -> Rule:

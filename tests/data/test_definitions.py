@@ -91,6 +91,14 @@ class TestProducts:
         frame = pd.DataFrame({"log_amount": np.log(amount + shift), "amount": amount})
         assert texts(frame) == {f"log_amount = log(amount{' + 1' * shift})"}
 
+    @pytest.mark.parametrize("places", [4, 6, 12])
+    def test_a_logarithm_of_a_number_and_1_is_itself(self, rng, places):
+        """It was told as 0.0003 + log(income), which is off in the fourth digit."""
+        income = rng.gamma(4, 900, N).round(-1) + 10
+        frame = pd.DataFrame({"income": income, "log1p": np.log1p(income).round(places)})
+        assert texts(frame) == {"log1p = log(income + 1)"}
+        assert texts(frame, definitions={"log1p": ["income"]}) == {"log1p = log(income + 1)"}
+
     def test_a_product_is_zero_where_a_factor_is(self, rng):
         a, b = rng.integers(0, 4, N), rng.gamma(3, 10, N).round(1)
         frame = pd.DataFrame({"a": a, "b": b, "product": a * b})

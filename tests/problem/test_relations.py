@@ -44,6 +44,23 @@ def kept(rows):
     return pd.DataFrame(own)
 
 
+@pytest.mark.parametrize(("per", "places"), [(1e-3, 1), (1e-2, 0), (1.087, 0), (0.25, 1)])
+@pytest.mark.parametrize("acted", ["income", "other"])
+def test_a_definition_gives_one_value(per, places, acted):
+    """Up to rounding 4.7 and 4.8 are both 4750 in thousands: both were told of one answer."""
+    income = np.random.default_rng(3).gamma(4, 900, 2000).round(-1)
+    frame = pd.DataFrame({"income": income, "other": (income * per).round(places)})
+    model = lambda rows: 1 / (1 + np.exp(-(rows["income"] - 4200) / 500))  # noqa: E731
+    dear = DEAR(model, Schema.infer(frame), act_on=[acted]).fit(frame)
+    result = dear.generate(frame[model(frame) < 0.35].head(40))
+    forced = result.changes.query("kind != 'direct'")
+    assert len(forced) == 40 and (forced["kind"] == "forced").all()
+    assert (forced["alone"] == forced["new"]).all()
+    texts = result.describe().str.partition(". ")[0]
+    assert texts.str.count("by definition").eq(1).all()
+    assert not texts.str.contains(r"; ,|\bby by\b|expect").any()
+
+
 @pytest.mark.parametrize("acted", ["total", "fun", "months", "squared", "rent", ("fun", "months")])
 def test_an_answer_keeps_every_definition(people, acted):
     def model(rows):
