@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
@@ -36,12 +36,12 @@ import torch
 from dear_plugin._threads import lazy
 from dear_plugin.data.feature import Array, Feature, Mask
 from dear_plugin.data.numbers import gross, ordinary_values
-from dear_plugin.data.relations import Lookup, Relation, in_words
+from dear_plugin.data.relations import Expression, Lookup, Relation, in_words
 from dear_plugin.errors import SchemaError, unknown
 
 __all__ = ["infer_relations"]
 
-Stated = Mapping[str, Sequence[str]] | None
+Stated = Mapping[str, Sequence[str] | str] | None
 Pairs = Iterable[tuple[str, str]] | None
 
 
@@ -51,6 +51,7 @@ def infer_relations(
     *,
     pairs: Pairs = None,
     stated: Stated = None,
+    within: Mapping[str, float] | None = None,
 ) -> tuple[Relation | Lookup, ...]:
     """The definitions and near-functions, the exact ones first, and then the orders.
 
@@ -61,13 +62,22 @@ def infer_relations(
         features: the features of its columns.
         pairs: the orders, (a, b) for a <= b; None infers them.
         stated: `{name: others}` of what others determine; None infers it.
+        within: `{name: number}`, how far stated formulas may be off.
     """
     numbers = Numbers.of(frame, features)
     with np.errstate(all="ignore"):
         if stated is None:
             found = _functions(frame, features, numbers)
         else:
-            found = [_stated(frame, features, numbers, *each) for each in _named(stated)]
+            each = [pair for pair in _named(stated) if not isinstance(pair[1], str)]
+            texts = {name: text for name, text in stated.items() if isinstance(text, str)}
+            if wrong := [name for name in within or () if name not in texts]:
+                raise SchemaError(f"within: {unknown('formulas of definitions', wrong, texts)}")
+            found = [_stated(frame, features, numbers, *pair) for pair in each]
+            found += [
+                formula(frame, features, name, text, (within or {}).get(name))
+                for name, text in texts.items()
+            ]
         ordered = (
             _orders(numbers, found) if pairs is None else [_order(pair, numbers) for pair in pairs]
         )
@@ -100,8 +110,13 @@ def _order(pair: Any, numbers: Numbers) -> Relation:
 
 def _named(stated: Any) -> Iterable[tuple[str, Sequence[str]]]:
     """The stated definitions: a feature, and those that determine it."""
-    if not isinstance(stated, Mapping) or not all(map(_are_names, stated.values())):
-        raise SchemaError(f"definitions must be {{feature: [other features]}}, got {stated!r}")
+    if not isinstance(stated, Mapping) or not all(
+        isinstance(each, str) or _are_names(each) for each in stated.values()
+    ):
+        raise SchemaError(
+            "definitions must be {feature: [other features]} or {feature: 'a formula of others'},"
+            f" got {stated!r}"
+        )
     return stated.items()
 
 
@@ -119,7 +134,7 @@ def _functions(
     for scale in Scale.all(numbers):
         found, close = fits(scale)
         exact, near = [*exact, *(fit.relation for fit in found)], [*near, *close]
-    exact += switched(numbers)
+    exact += [*switched(numbers), *paired(numbers)]
     exact = [*{frozenset(each.members): each for each in _by_fit(exact)[::-1]}.values()][::-1]
     return [*lookups(frame, features, exact), *exact, *_apart(near, exact)]
 
@@ -149,7 +164,7 @@ def _orders(numbers: Numbers, found: Sequence[Relation | Lookup]) -> list[Relati
     exact = [f for f in found if isinstance(f, Relation) and f.is_definition]
     powers = [f for f in exact if f.log and len(f.others) == 1]
     own = [f.name for f in powers if f.shift is not None or f.weights[0] not in (1.0, -1.0)]
-    sums = [f for f in exact if not f.log]
+    sums = [f for f in exact if f.weights and not f.log]
     both = chain(orders(numbers, own), implied(sums, numbers))
     return [*{(each.others, each.name): each for each in both}.values()]
 
@@ -181,6 +196,48 @@ def _stated(
     raise SchemaError(
         f"definitions: {name!r} is no function of {[*others]}: expected a sum, a product, a"
         " logarithm, or one category that determines it"
+    )
+
+
+# How far a formula is off is what so many rows keep; it fits if that is at most such a share of
+# the number's central 90 %, or, where it is stated, if half of the rows keep it.
+NEARLY, LOOSE = 0.9, 0.25
+
+
+def formula(
+    frame: pd.DataFrame, features: Sequence[Feature], name: str, text: str, within: float | None
+) -> Relation:
+    """The relation that a formula states, times a power of ten where it is one of percent.
+
+    Raises:
+        SchemaError: it is no formula of numbers, or does not fit.
+    """
+    known = {f.name: f for f in features if f.is_flag or not f.choices}
+    if name not in known:
+        raise SchemaError(f"definitions: {unknown('numeric features', [name], known)}")
+    expression = Expression.read(text, [*known])
+    table = {n: _values(frame[n], known[n]) for n in (name, *expression.names)}
+    value = expression({n: torch.from_numpy(v) for n, v in table.items()}).numpy()
+    here, own = np.isfinite(value + table[name]), table[name]
+    ratio = np.median(own[here & (value != 0.0)] / value[here & (value != 0.0)])
+    if factor := int(np.round(np.log10(ratio))) if ratio > 0.0 else 0:
+        text, value = f"{10.0**factor:g} * ({text})", 10.0**factor * value
+    off, places = np.abs(own - value)[here], known[name].precision
+    error = (0.0 if places is None else 0.5 * 10.0**-places) + 1e-9 * np.abs(own[here]).max()
+    exact = is_kept(off > error, np.array([v[here] for v in table.values()]).T)
+    far = 0.0 if exact else np.quantile(off, NEARLY) if within is None else float(within)
+    wrong = frame.index[here][off > far + error]
+    loose = within is None and far > LOOSE * np.subtract(*np.quantile(own[here], (0.95, 0.05)))
+    if loose or 2 * len(wrong) > len(off):
+        at = np.flatnonzero(here)[np.argsort(-off)[:3]]
+        rows = ", ".join(f"{frame.index[i]} ({own[i]:g}, by it {value[i]:g})" for i in at)
+        raise SchemaError(
+            f"definitions: {name} = {text} is off by more than {far:.4g} in {len(wrong)} of"
+            f" {len(off)} training rows, most in {rows}: correct it, or state how far it may be"
+            f" off, within={{{name!r}: ...}}"
+        )
+    return Relation(
+        name, tuple(expression.names), 0.0, (), low=-far, high=far, error=error, formula=text
     )
 
 
@@ -382,6 +439,12 @@ FUNCTION_ROWS, KNOWN, MOST = 30, 0.5, 10
 # The least correlation of a number with a logarithm that it is. What a second column of a
 # near-function leaves at most of what the first one leaves.
 STRAIGHT, SECOND = 0.995, 0.1
+# What is computed of two numbers; the rows that are looked at first, and the most pairs then.
+PAIRED: dict[str, Callable[[Array, Array], Array]] = {
+    **{"max({}, {})": np.maximum, "min({}, {})": np.minimum},
+    **{"abs({} - {})": lambda a, b: np.abs(a - b)},
+}
+FEW_ROWS, MOST_PAIRS = 12, 20
 # Rounding error of a correlation.
 CORRELATION_ROUNDING = 1e-9
 
@@ -428,6 +491,30 @@ def switched(numbers: Numbers) -> list[Relation]:
             both = [f for f, ok in zip(flags, agree, strict=True) if ok and f not in (x, y)][:1]
             product = Relation(names[y], (), weights=(1.0, 1.0), log=True, high=0.0)
             found += [replace(product, others=(names[x], names[f])) for f in both]
+    return found
+
+
+def paired(numbers: Numbers) -> list[Relation]:
+    """The numbers that are the larger, the smaller, or the distance of two others."""
+    table, names, found = numbers.values[:FIT_ROWS], numbers.names, []
+    few = table[(np.abs(table) > 0.0).sum(1).argsort(kind="stable")[::-1][:FEW_ROWS]]
+    error = 0.5 * numbers.units + 1e-9 * np.nanmax(np.abs(table), 0, initial=0.0)
+    for text, of in PAIRED.items():
+        values = of(few[:, :, None], few[:, None])
+        for y in np.flatnonzero(~numbers.flags).tolist():
+            on = few[:, y] != 0.0
+            near = (np.abs(values[on] - few[on][:, [[y]]]) <= error[y]).sum(0) > max(
+                4, 0.7 * on.sum()
+            )
+            near[:, numbers.flags], near[:, y], near[y] = False, False, False
+            for pair in np.argwhere(np.triu(near, 1))[:MOST_PAIRS].tolist():
+                rows = table[~np.isnan(table[:, [y, *pair]]).any(1)][:, [y, *pair]]
+                own, a, b = rows.T
+                each = min((a < b).mean(), (a > b).mean()) > ERRORS
+                if each and is_kept(np.abs(of(a, b) - own) > error[y], rows):
+                    one = Relation(names[y], tuple(names[j] for j in pair), 0.0, (), high=0.0)
+                    told = text.format(*one.others)
+                    found.append(replace(one, formula=told, error=float(error[y])))
     return found
 
 

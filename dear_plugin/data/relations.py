@@ -5,11 +5,14 @@ Relations: what holds between the columns of a row: definitions, near-functions 
 
 from __future__ import annotations
 
+import ast
 import logging
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -171,6 +174,74 @@ def check_rules(rules: Iterable[Any], names: Sequence[str]) -> None:
             )
 
 
+OPERATORS: dict[type[ast.AST], Callable[..., Tensor]] = {
+    **{ast.Add: torch.add, ast.Sub: torch.sub, ast.Mult: torch.mul, ast.Div: torch.div},
+    **{ast.Pow: torch.pow, ast.USub: torch.neg},
+}
+# Of any number of values, and of one.
+SEVERAL = {"max": torch.maximum, "min": torch.minimum}
+SINGLE = {"abs": torch.abs, "log": torch.log, "sqrt": torch.sqrt, "exp": torch.exp}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A formula of columns, such as "rent / (wage + other)", "max(a, b)" or "abs(a - b)".
+
+    Attributes:
+        tree: the formula, with the positions of the columns for their names.
+        names: the columns.
+    """
+
+    tree: ast.expr
+    names: Sequence[str]
+
+    @classmethod
+    def read(cls, text: str, names: Sequence[str]) -> Expression:
+        """The formula in a text; a column's name is written as it is, whatever it is.
+
+        Raises:
+            SchemaError: it is none, or it has other columns.
+        """
+        known = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+        found = re.compile(rf"(?<![\w.])(?:{known})(?!\w|\s*\()")
+        used = [*dict.fromkeys(found.findall(text))]
+        more = re.findall(r"(?<![\w.])[^\W\d]\w*", found.sub("", text))
+        if wrong := [each for each in more if each not in {**SEVERAL, **SINGLE}]:
+            raise SchemaError(f"formula {text!r}: {unknown('numeric features', wrong, names)}")
+        plain = found.sub(lambda match: f"_{used.index(match[0])}", text)
+        try:
+            out = cls(ast.parse(plain.strip(), mode="eval").body, tuple(used))
+            out(dict.fromkeys(used, torch.ones(1)))
+        except (SyntaxError, KeyError, TypeError) as error:
+            raise SchemaError(
+                f"formula {text!r}: expected columns, numbers, brackets, + - * / **, and"
+                f" {', '.join((*SEVERAL, *SINGLE))}, such as 'rent / (wage + other)'"
+            ) from error
+        return out
+
+    def __call__(self, columns: Any) -> Tensor:
+        """(...) its values, given the columns by name."""
+
+        def of(tree: ast.AST) -> Tensor:
+            match tree:
+                case ast.Constant(int() | float() as value):
+                    return torch.tensor(float(value), dtype=torch.float64)
+                case ast.Name(name) if re.fullmatch(r"_\d+", name):
+                    own: Tensor = columns[self.names[int(name[1:])]]
+                    return own
+                case ast.UnaryOp(op, value):
+                    return OPERATORS[type(op)](of(value))
+                case ast.BinOp(left, op, right):
+                    return OPERATORS[type(op)](of(left), of(right))
+                case ast.Call(ast.Name(name), values) if name in SEVERAL:
+                    return reduce(SEVERAL[name], map(of, values))
+                case ast.Call(ast.Name(name), values):
+                    return SINGLE[name](*map(of, values))
+            raise KeyError(tree)
+
+        return of(self.tree)
+
+
 logger = logging.getLogger(__name__)
 
 
@@ -193,6 +264,7 @@ class Relation:
         shift: of y = log(other + shift), where t of y is y; None for any other relation.
         error: the rounding error of y.
         unit: what y is rounded to, where that is more than its last decimal; else 0.
+        formula: of the others, in place of the sum, which then has no weights; "" for none.
     """
 
     name: str
@@ -206,6 +278,7 @@ class Relation:
     shift: float | None = None
     error: float = 0.0
     unit: float = 0.0
+    formula: str = ""
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -219,14 +292,17 @@ class Relation:
 
     @property
     def is_definition(self) -> bool:
-        """Whether the others determine the number."""
-        return self.low == self.high
+        """Whether the others determine the number, though a formula may be off a little."""
+        return self.low == self.high or bool(self.formula)
 
     @property
     def text(self) -> str:
         """What reasons call it: a formula if it is a definition."""
         if self.is_order:
             return f"{self.others[0]} <= {self.name}"
+        if self.formula:
+            within = f" within {self.high:.4g}" if self.high else ""
+            return f"{self.name} = {self.formula}{within}"
         if not self.is_definition:
             return f"the relation of {self.name} to {' and '.join(self.others)}"
         return f"{self.name} = {self._formula}"
