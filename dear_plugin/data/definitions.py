@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
@@ -36,7 +36,7 @@ import torch
 from dear_plugin._threads import lazy
 from dear_plugin.data.feature import Array, Feature, Mask
 from dear_plugin.data.numbers import gross, ordinary_values
-from dear_plugin.data.relations import Expression, Lookup, Relation, in_words
+from dear_plugin.data.relations import Lookup, Relation, expression, in_words
 from dear_plugin.errors import SchemaError, unknown
 
 __all__ = ["infer_relations"]
@@ -69,15 +69,7 @@ def infer_relations(
         if stated is None:
             found = _functions(frame, features, numbers)
         else:
-            each = [pair for pair in _named(stated) if not isinstance(pair[1], str)]
-            texts = {name: text for name, text in stated.items() if isinstance(text, str)}
-            if wrong := [name for name in within or () if name not in texts]:
-                raise SchemaError(f"within: {unknown('formulas of definitions', wrong, texts)}")
-            found = [_stated(frame, features, numbers, *pair) for pair in each]
-            found += [
-                formula(frame, features, name, text, (within or {}).get(name))
-                for name, text in texts.items()
-            ]
+            found = [_stated(frame, features, numbers, *each) for each in _named(stated, within)]
         ordered = (
             _orders(numbers, found) if pairs is None else [_order(pair, numbers) for pair in pairs]
         )
@@ -108,16 +100,19 @@ def _order(pair: Any, numbers: Numbers) -> Relation:
     return Relation(other, (one,))
 
 
-def _named(stated: Any) -> Iterable[tuple[str, Sequence[str]]]:
-    """The stated definitions: a feature, and those that determine it."""
-    if not isinstance(stated, Mapping) or not all(
-        isinstance(each, str) or _are_names(each) for each in stated.values()
-    ):
-        raise SchemaError(
-            "definitions must be {feature: [other features]} or {feature: 'a formula of others'},"
-            f" got {stated!r}"
-        )
-    return stated.items()
+def _named(stated: Any, within: Any) -> Iterable[tuple[str, Sequence[str], float | None]]:
+    """The stated definitions: a feature, what determines it, and how far it may be off."""
+    if not isinstance(stated, Mapping):
+        raise SchemaError(f"definitions must be {{feature: [other features]}}, got {stated!r}")
+    texts = [name for name, others in stated.items() if isinstance(others, str)]
+    if wrong := [name for name in within or () if name not in texts]:
+        raise SchemaError(f"within: {unknown('formulas', wrong, texts)}")
+    for name, others in stated.items():
+        if name not in texts and not _are_names(others):
+            raise SchemaError(
+                f"definitions must be {{feature: [other features] or 'formula'}}, got {stated!r}"
+            )
+        yield name, others, (within or {}).get(name)
 
 
 def _are_names(value: Any) -> bool:
@@ -175,12 +170,15 @@ def _stated(
     numbers: Numbers,
     name: str,
     others: Sequence[str],
+    within: float | None = None,
 ) -> Relation | Lookup:
-    """The relation of a column to others, in the form that fits it.
+    """The relation of a column to others, in the form that fits it, or to those of a formula.
 
     Raises:
         SchemaError: unknown columns, or no form fits.
     """
+    if isinstance(others, str):
+        return formula(numbers, name, others, within)
     owners = {each.name: f.name for f in features for each in (f, *f.dummies)}
     if wrong := [each for each in (name, *others) if each not in owners]:
         raise SchemaError(f"definitions: {unknown('features', wrong, owners)}")
@@ -204,41 +202,40 @@ def _stated(
 NEARLY, LOOSE = 0.9, 0.25
 
 
-def formula(
-    frame: pd.DataFrame, features: Sequence[Feature], name: str, text: str, within: float | None
-) -> Relation:
+def formula(numbers: Numbers, name: str, text: str, within: float | None) -> Relation:
     """The relation that a formula states, times a power of ten where it is one of percent.
 
     Raises:
         SchemaError: it is no formula of numbers, or does not fit.
     """
-    known = {f.name: f for f in features if f.is_flag or not f.choices}
-    if name not in known:
-        raise SchemaError(f"definitions: {unknown('numeric features', [name], known)}")
-    expression = Expression.read(text, [*known])
-    table = {n: _values(frame[n], known[n]) for n in (name, *expression.names)}
-    value = expression({n: torch.from_numpy(v) for n, v in table.items()}).numpy()
-    here, own = np.isfinite(value + table[name]), table[name]
-    ratio = np.median(own[here & (value != 0.0)] / value[here & (value != 0.0)])
-    if factor := int(np.round(np.log10(ratio))) if ratio > 0.0 else 0:
-        text, value = f"{10.0**factor:g} * ({text})", 10.0**factor * value
-    off, places = np.abs(own - value)[here], known[name].precision
-    error = (0.0 if places is None else 0.5 * 10.0**-places) + 1e-9 * np.abs(own[here]).max()
-    exact = is_kept(off > error, np.array([v[here] for v in table.values()]).T)
-    far = 0.0 if exact else np.quantile(off, NEARLY) if within is None else float(within)
-    wrong = frame.index[here][off > far + error]
-    loose = within is None and far > LOOSE * np.subtract(*np.quantile(own[here], (0.95, 0.05)))
-    if loose or 2 * len(wrong) > len(off):
-        at = np.flatnonzero(here)[np.argsort(-off)[:3]]
-        rows = ", ".join(f"{frame.index[i]} ({own[i]:g}, by it {value[i]:g})" for i in at)
+    if name not in numbers.names:
+        raise SchemaError(f"definitions: {unknown('numeric features', [name], numbers.names)}")
+    found, own, value, index = _by_formula(numbers, name, text)
+    ratio = np.median(own[:, 0] / np.where(value, value, np.nan))
+    if abs(factor := int(np.round(np.log10(ratio))) if ratio > 0.0 else 0) > 1:
+        found, own, value, index = _by_formula(numbers, name, f"{10.0**factor:g} * ({text})")
+    off = np.abs(own[:, 0] - value)
+    if is_kept(off > found.error, own):
+        return found
+    far = float(np.quantile(off, NEARLY)) if within is None else float(within)
+    loose = within is None and far > LOOSE * np.subtract(*np.quantile(own[:, 0], (0.95, 0.05)))
+    if (count := (off > far + found.error).sum()) > len(off) / 2 or loose:
+        most = ", ".join(f"{index[i]} (by it {value[i]:g})" for i in np.argsort(-off)[:3])
         raise SchemaError(
-            f"definitions: {name} = {text} is off by more than {far:.4g} in {len(wrong)} of"
-            f" {len(off)} training rows, most in {rows}: correct it, or state how far it may be"
-            f" off, within={{{name!r}: ...}}"
+            f"definitions: {found.text} is off by more than {far:.4g} in {count} of {len(off)}"
+            f" training rows, most in {most}: correct it, or state within={{{name!r}: ...}}"
         )
-    return Relation(
-        name, tuple(expression.names), 0.0, (), low=-far, high=far, error=error, formula=text
-    )
+    return replace(found, low=-far, high=far)
+
+
+def _by_formula(numbers: Numbers, name: str, text: str) -> tuple[Relation, Array, Array, pd.Index]:
+    """A formula as if it held, and of n rows the number and its others, what it gives, labels."""
+    of, others = expression(text, numbers.names)
+    table = numbers.values[:, [*map(numbers.names.index, (name, *others))]]
+    value = of(dict(zip(others, torch.from_numpy(table.T[1:]), strict=True))).numpy()
+    here, error = np.isfinite(value + table[:, 0]), numbers.errors[numbers.names.index(name)]
+    found = Relation(name, others, 0.0, (), high=0.0, error=float(error), formula=text)
+    return found, table[here], value[here], numbers.index[here]
 
 
 # Rows that break an order by more than the usual distance are errors, at most this share.
@@ -440,10 +437,7 @@ FUNCTION_ROWS, KNOWN, MOST = 30, 0.5, 10
 # near-function leaves at most of what the first one leaves.
 STRAIGHT, SECOND = 0.995, 0.1
 # What is computed of two numbers; the rows that are looked at first, and the most pairs then.
-PAIRED: dict[str, Callable[[Array, Array], Array]] = {
-    **{"max({}, {})": np.maximum, "min({}, {})": np.minimum},
-    **{"abs({} - {})": lambda a, b: np.abs(a - b)},
-}
+PAIRED = "max({}, {})", "min({}, {})", "abs({} - {})"
 FEW_ROWS, MOST_PAIRS = 12, 20
 # Rounding error of a correlation.
 CORRELATION_ROUNDING = 1e-9
@@ -494,28 +488,23 @@ def switched(numbers: Numbers) -> list[Relation]:
     return found
 
 
-def paired(numbers: Numbers) -> list[Relation]:
+def paired(numbers: Numbers) -> Iterator[Relation]:
     """The numbers that are the larger, the smaller, or the distance of two others."""
-    table, names, found = numbers.values[:FIT_ROWS], numbers.names, []
+    table, names = numbers.values, numbers.names
     few = table[(np.abs(table) > 0.0).sum(1).argsort(kind="stable")[::-1][:FEW_ROWS]]
-    error = 0.5 * numbers.units + 1e-9 * np.nanmax(np.abs(table), 0, initial=0.0)
-    for text, of in PAIRED.items():
-        values = of(few[:, :, None], few[:, None])
+    for text in PAIRED:
+        of, _ = expression(text.format("a", "b"), ("a", "b"))
+        values = of({"a": few[:, :, None], "b": few[:, None]})
         for y in np.flatnonzero(~numbers.flags).tolist():
             on = few[:, y] != 0.0
-            near = (np.abs(values[on] - few[on][:, [[y]]]) <= error[y]).sum(0) > max(
-                4, 0.7 * on.sum()
-            )
-            near[:, numbers.flags], near[:, y], near[y] = False, False, False
-            for pair in np.argwhere(np.triu(near, 1))[:MOST_PAIRS].tolist():
-                rows = table[~np.isnan(table[:, [y, *pair]]).any(1)][:, [y, *pair]]
-                own, a, b = rows.T
-                each = min((a < b).mean(), (a > b).mean()) > ERRORS
-                if each and is_kept(np.abs(of(a, b) - own) > error[y], rows):
-                    one = Relation(names[y], tuple(names[j] for j in pair), 0.0, (), high=0.0)
-                    told = text.format(*one.others)
-                    found.append(replace(one, formula=told, error=float(error[y])))
-    return found
+            same = (np.abs(values[on] - few[on][:, [[y]]]) <= numbers.errors[y]).sum(0)
+            same[:, numbers.flags], same[:, y], same[y] = 0, 0, 0
+            for pair in np.argwhere(np.triu(same > max(4, 0.7 * on.sum()), 1))[:MOST_PAIRS]:
+                own = text.format(*(names[j] for j in pair))
+                found, rows, value, _ = _by_formula(numbers, names[y], own)
+                more = min((rows[:, 1] < rows[:, 2]).mean(), (rows[:, 1] > rows[:, 2]).mean())
+                if more > ERRORS and is_kept(np.abs(rows[:, 0] - value) > found.error, rows):
+                    yield found
 
 
 def _fit(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit | None]:
@@ -902,11 +891,13 @@ class Numbers:
         names: (m,) their names.
         values: (n, m) NaN where a number is missing, special, or gross.
         units: (m,) one unit of the last decimal; 0 where there is none.
+        index: (n,) the labels of the rows.
     """
 
     names: tuple[str, ...]
     values: Array
     units: Array
+    index: pd.Index
 
     @classmethod
     def of(cls, frame: pd.DataFrame, features: Iterable[Feature]) -> Numbers:
@@ -923,7 +914,13 @@ class Numbers:
                     places = 0 if f.is_flag else f.precision
                     units.append(0.0 if places is None else 10.0**-places)
         table = np.array([*found.values()]).reshape(len(found), len(at)).T
-        return cls((*found,), table, np.array(units))
+        return cls((*found,), table, np.array(units), frame.index[at])
+
+    @lazy
+    def errors(self) -> Array:
+        """(m,) how far rounding may move the numbers."""
+        out: Array = 0.5 * self.units + 1e-9 * np.nanmax(np.abs(self.values), 0, initial=0.0)
+        return out
 
     @lazy
     def flags(self) -> Mask:

@@ -174,72 +174,56 @@ def check_rules(rules: Iterable[Any], names: Sequence[str]) -> None:
             )
 
 
-OPERATORS: dict[type[ast.AST], Callable[..., Tensor]] = {
-    **{ast.Add: torch.add, ast.Sub: torch.sub, ast.Mult: torch.mul, ast.Div: torch.div},
-    **{ast.Pow: torch.pow, ast.USub: torch.neg},
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "max": lambda *each: reduce(lambda a, b: (a + b + abs(a - b)) / 2.0, each),
+    "min": lambda *each: reduce(lambda a, b: (a + b - abs(a - b)) / 2.0, each),
+    **{"abs": abs, "log": torch.log},
 }
-# Of any number of values, and of one.
-SEVERAL = {"max": torch.maximum, "min": torch.minimum}
-SINGLE = {"abs": torch.abs, "log": torch.log, "sqrt": torch.sqrt, "exp": torch.exp}
+NODES = (
+    ast.Expression,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.operator,
+    ast.unaryop,
+    ast.Call,
+    ast.Name,
+    ast.Load,
+)
 
 
-@dataclass(frozen=True)
-class Expression:
-    """A formula of columns, such as "rent / (wage + other)", "max(a, b)" or "abs(a - b)".
+def expression(text: str, names: Sequence[str]) -> tuple[Callable[[Any], Any], tuple[str, ...]]:
+    """A formula of columns, and these: "rent / (wage + other)", "max(a, b)", "abs(a - b)".
 
-    Attributes:
-        tree: the formula, with the positions of the columns for their names.
-        names: the columns.
+    It gives its values, (...), from the columns by name. Any name stands as it is in the text.
+
+    Raises:
+        SchemaError: it is none, or it has other columns.
     """
+    known = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    found = re.compile(rf"(?<![\w.])(?:{known})(?!\w|\s*\()")
+    used = tuple(dict.fromkeys(found.findall(text)))
+    more = re.findall(r"(?<![\w.])[^\W\d]\w*", found.sub("", text))
+    if wrong := [each for each in more if each not in FUNCTIONS]:
+        raise SchemaError(f"formula {text!r}: {unknown('numeric features', wrong, names)}")
+    plain = found.sub(lambda match: f"_{used.index(match[0])}", text).strip()
 
-    tree: ast.expr
-    names: Sequence[str]
+    def of(columns: Any) -> Any:
+        """The values; all of `tree` is arithmetic and `FUNCTIONS`."""
+        own = {f"_{i}": columns[name] for i, name in enumerate(used)}
+        return eval(compile(tree, "formula", "eval"), {"__builtins__": {}, **FUNCTIONS}, own)
 
-    @classmethod
-    def read(cls, text: str, names: Sequence[str]) -> Expression:
-        """The formula in a text; a column's name is written as it is, whatever it is.
-
-        Raises:
-            SchemaError: it is none, or it has other columns.
-        """
-        known = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-        found = re.compile(rf"(?<![\w.])(?:{known})(?!\w|\s*\()")
-        used = [*dict.fromkeys(found.findall(text))]
-        more = re.findall(r"(?<![\w.])[^\W\d]\w*", found.sub("", text))
-        if wrong := [each for each in more if each not in {**SEVERAL, **SINGLE}]:
-            raise SchemaError(f"formula {text!r}: {unknown('numeric features', wrong, names)}")
-        plain = found.sub(lambda match: f"_{used.index(match[0])}", text)
-        try:
-            out = cls(ast.parse(plain.strip(), mode="eval").body, tuple(used))
-            out(dict.fromkeys(used, torch.ones(1)))
-        except (SyntaxError, KeyError, TypeError) as error:
-            raise SchemaError(
-                f"formula {text!r}: expected columns, numbers, brackets, + - * / **, and"
-                f" {', '.join((*SEVERAL, *SINGLE))}, such as 'rent / (wage + other)'"
-            ) from error
-        return out
-
-    def __call__(self, columns: Any) -> Tensor:
-        """(...) its values, given the columns by name."""
-
-        def of(tree: ast.AST) -> Tensor:
-            match tree:
-                case ast.Constant(int() | float() as value):
-                    return torch.tensor(float(value), dtype=torch.float64)
-                case ast.Name(name) if re.fullmatch(r"_\d+", name):
-                    own: Tensor = columns[self.names[int(name[1:])]]
-                    return own
-                case ast.UnaryOp(op, value):
-                    return OPERATORS[type(op)](of(value))
-                case ast.BinOp(left, op, right):
-                    return OPERATORS[type(op)](of(left), of(right))
-                case ast.Call(ast.Name(name), values) if name in SEVERAL:
-                    return reduce(SEVERAL[name], map(of, values))
-                case ast.Call(ast.Name(name), values):
-                    return SINGLE[name](*map(of, values))
-            raise KeyError(tree)
-
-        return of(self.tree)
+    try:
+        tree = ast.parse(plain, mode="eval")
+        nodes = (node for node in ast.walk(tree) if not isinstance(node, NODES))
+        if not used or any(type(getattr(n, "value", "")) not in (int, float) for n in nodes):
+            raise TypeError("not arithmetic")
+        of(dict.fromkeys(used, torch.ones(1)))
+    except (SyntaxError, TypeError) as error:
+        raise SchemaError(
+            f"formula {text!r}: expected columns, numbers, brackets, + - * / **, and"
+            f" {', '.join(FUNCTIONS)}, such as 'rent / (wage + other)'"
+        ) from error
+    return of, used
 
 
 logger = logging.getLogger(__name__)

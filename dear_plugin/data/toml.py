@@ -53,9 +53,7 @@ of an earlier tier: what gives way to it is in the same or a later one. Without 
 an action is an association, not an effect."""
 ORDERS = "a <= b in every row, as pairs [a, b]. Delete those that only happen to hold."
 ONE = "Columns of which exactly one is 1."
-DEFINED = """\
-What others determine, by their names or a formula: share = "rent / (wage + other)", most =
-"max(a, b)". An action changes it with them, by definition."""
+DEFINED = 'What others determine by definition: by their names, or by a formula, "a / (b + c)".'
 WITHIN = "How far formulas may be off."
 FEATURE = """
 # A feature may have: label = "what texts call it", unit = "dollars", cost = 3 (see below),

@@ -16,7 +16,7 @@ from torch import Tensor
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.numbers import NEAR, Grid, in_steps, or_nan
-from dear_plugin.data.relations import Cells, Expression, Lookup, Relation, Rule, Stated
+from dear_plugin.data.relations import Cells, Lookup, Relation, Rule, Stated, expression
 
 # The repair of one rule may break another. Steps to the value with which a formula holds.
 ROUNDS, SECANT = 4, 20
@@ -333,13 +333,13 @@ class Computed(Sum):
     """A number is a formula of others, within bounds."""
 
     @lazy
-    def _expression(self) -> Expression:
-        """The formula."""
-        return Expression.read(self.relation.formula, self.relation.others)
+    def _formula(self) -> Any:
+        """What gives its values from the columns."""
+        return expression(self.relation.formula, self.relation.others)[0]
 
     def _total(self, rows: Any, without: int = 0) -> Tensor:
         """(...) the value of the formula."""
-        total: Tensor = self._expression(rows)
+        total: Tensor = self._formula(rows)
         return total
 
     def repair(self, rows: Cells, before: Cells, member: str) -> Tensor:
@@ -355,7 +355,7 @@ class Computed(Sum):
             step = (value - last) * new / (new - off)
             last, off, value = value, new, value - step.where(step.isfinite(), 0.0)
         done = (self._total({**each, member: value}) - aim).abs() <= self.relation.error
-        return value.where(done, each[member])
+        return torch.where(done, value, each[member])
 
 
 @dataclass(frozen=True)

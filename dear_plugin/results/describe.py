@@ -31,10 +31,8 @@ from dear_plugin.results.result import Result
 MOST_EXPECTED, EXPECT = 3, {"effect": "then", "association": "along with it"}
 ENOUGH = "The action is enough by itself."
 # Where a rule between columns changes more: a definition, or an order.
-ENOUGH_FORCED = (
-    "The action is enough, with what has to change with it.",
-    "The action is enough, with what it changes by definition.",
-)
+ENOUGH_FORCED = "The action is enough, with what it changes by definition."
+ENOUGH_BOUND = "The action is enough, with what has to change with it."
 # Of an action that is accepted alone, and refused with some part of what follows.
 DEPENDS = (
     "The action alone is accepted, but not with every part of what is expected to follow: it"
@@ -234,28 +232,22 @@ def sentence(
         more: the number of indirect changes besides these.
         forced: what rules between columns set with the action.
     """
-    sure = [line for line in indirect if not line.is_uncertain]
     others = join([possible(line) for line in indirect if line.is_uncertain])
-    each = [
-        f"{words} expect {join([f'{line.label} {infinitive(line)}' for line in some])}"
-        for link, words in EXPECT.items()
-        if (some := [line for line in sure if line.link == link])
-    ]
-    follows = "; ".join(filter(None, [*each, others]))
+    sure = [(e.link, f"{e.label} {infinitive(e)}") for e in indirect if not e.is_uncertain]
+    each = [(words, [text for own, text in sure if own == link]) for link, words in EXPECT.items()]
+    then = (f"{words} expect {join(some)}" for words, some in each if some)
+    follows = "; ".join(filter(None, [*then, others]))
     follows += f" (and {more} more)" if more else ""
     if shares:
         chances = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
         follows = f"{follows or 'no other change is likely'} (chance of {chances})"
-    is_so, bounds = (
-        join([definition(e) for e in forced if e.exact is exact]) for exact in (True, False)
-    )
+    is_so = join([definition(line) for line in forced if line.exact])
+    bounds = join([definition(line) for line in forced if not line.exact])
     onward = [line for line in forced if line.goes_on]
     so_then = join([f"{e.label} {infinitive(e)}" for e in onward if e.kind == "forced"])
-    follows = join(
-        [*[follows] * bool(follows), *[f"by definition {so_then}"] * bool(so_then)], ", and "
-    )
+    follows = ", and ".join(filter(None, [follows, so_then and f"by definition {so_then}"]))
     acts, alone = join([imperative(line) for line in direct]), " alone" if onward else ""
-    told = join([*[f"{is_so} by definition"] * bool(is_so), *[bounds] * bool(bounds)], ", and ")
+    told = ", and ".join(filter(None, [is_so and f"{is_so} by definition", bounds]))
     return "; ".join(filter(None, [acts, told and f"with it{alone}, {told}", follows]))
 
 
@@ -272,7 +264,8 @@ def enough(
         sure: whether it succeeds under nearly all resamples.
     """
     if musts is None:
-        text = ENOUGH_FORCED[all(line.exact for line in forced)] if forced else ENOUGH
+        with_it = ENOUGH_FORCED if all(line.exact for line in forced) else ENOUGH_BOUND
+        text = with_it if forced else ENOUGH
         return text if sure else text.replace(".", UNDONE)
     if alone:
         return DEPENDS

@@ -181,3 +181,33 @@ def test_what_a_row_becomes_depends_on_that_row_alone():
     assert not torch.equal(together, reached)
     assert torch.equal(together, repaired(torch.arange(199, -1, -1)).flip(0))
     assert torch.equal(together, torch.cat([repaired(torch.tensor([i])) for i in range(200)]))
+
+
+@pytest.mark.parametrize("acted", ["rent", "income", "share", "best", "gap"])
+def test_an_answer_keeps_every_formula(acted):
+    """A noisy one is off by as much as it was; the larger and the distance are exact."""
+    rng = np.random.default_rng(0)
+    income, other = rng.gamma(4, 1200, (2, N)).round()
+    rent = (rng.uniform(0.15, 0.45, N) * (income + other)).round()
+    share = (100 * rent / (income + other) + rng.uniform(-0.9, 0.9, N)).round(2)
+    frame = pd.DataFrame({"income": income, "other": other, "rent": rent, "share": share})
+    frame["best"], frame["gap"] = np.maximum(income, other), np.abs(income - other)
+
+    def model(rows):
+        return 1.0 / (1.0 + np.exp((rows["share"] - 28) / 3 - (rows["best"] - 5500) / 900))
+
+    formulas = {"share": "rent / (income + other)", "best": "max(income, other)"}
+    schema = Schema.infer(frame, definitions=formulas | {"gap": "abs(income - other)"})
+    dear = DEAR(model, schema, act_on=[acted]).fit(frame)
+    result = dear.generate(frame[model(frame) < 0.4].head(40))
+    rows = result.counterfactuals[result.actions["success"]]
+    assert len(rows) > 5 or acted == "gap"
+    assert (rows["best"] == np.maximum(rows["income"], rows["other"])).all()
+    assert (rows["gap"] == (rows["income"] - rows["other"]).abs()).all()
+    before, after = (
+        each["share"] - 100 * each["rent"] / (each["income"] + each["other"])
+        for each in (frame.loc[rows.index], rows)
+    )
+    kept = (before.abs() <= schema.relations[0].high) & (rows["share"] < share.max())
+    assert (after.abs()[kept] <= schema.relations[0].high + 0.01).all()
+    assert ((after - before).abs()[kept] <= 0.02).all() or acted == "share"
