@@ -129,7 +129,9 @@ def _functions(
     for scale in Scale.all(numbers):
         found, close = fits(scale)
         exact, near = [*exact, *(fit.relation for fit in found)], [*near, *close]
-    exact += [*switched(numbers), *paired(numbers)]
+    exact += switched(numbers)
+    defined = {each.name for each in exact}
+    exact += {each.name: each for each in paired(numbers) if each.name not in defined}.values()
     exact = [*{frozenset(each.members): each for each in _by_fit(exact)[::-1]}.values()][::-1]
     return [*lookups(frame, features, exact), *exact, *_apart(near, exact)]
 
@@ -230,7 +232,7 @@ def formula(numbers: Numbers, name: str, text: str, within: float | None) -> Rel
 
 def _by_formula(numbers: Numbers, name: str, text: str) -> tuple[Relation, Array, Array, pd.Index]:
     """A formula as if it held, and of n rows the number and its others, what it gives, labels."""
-    of, others = expression(text, numbers.names)
+    of, others = expression(text, [each for each in numbers.names if each != name])
     table = numbers.values[:, [*map(numbers.names.index, (name, *others))]]
     value = of(dict(zip(others, torch.from_numpy(table.T[1:]), strict=True))).numpy()
     here, error = np.isfinite(value + table[:, 0]), numbers.errors[numbers.names.index(name)]
@@ -919,7 +921,7 @@ class Numbers:
     @lazy
     def errors(self) -> Array:
         """(m,) how far rounding may move the numbers."""
-        out: Array = 0.5 * self.units + 1e-9 * np.nanmax(np.abs(self.values), 0, initial=0.0)
+        out: Array = 0.5 * self.units + 1e-7 * np.nanmax(np.abs(self.values), 0, initial=0.0)
         return out
 
     @lazy

@@ -54,7 +54,6 @@ an action is an association, not an effect."""
 ORDERS = "a <= b in every row, as pairs [a, b]. Delete those that only happen to hold."
 ONE = "Columns of which exactly one is 1."
 DEFINED = 'What others determine by definition: by their names, or by a formula, "a / (b + c)".'
-WITHIN = "How far formulas may be off."
 FEATURE = """
 # A feature may have: label = "what texts call it", unit = "dollars", cost = 3 (see below),
 # step = 500 (of actions; 0: any value), range = [low, high], immutable = true,
@@ -201,8 +200,7 @@ def written(
     document["definitions"] = defined
     formulas = (r for r in relations if isinstance(r, Relation) and r.formula)
     if near := {each.name: each.high for each in formulas if each.high}:
-        _say(WITHIN, within := tomlkit.table())
-        document["within"] = within | near
+        document["within"] = near
     parts = {name for group in exactly_one for name in group}
     for feature in features:
         tables[feature.name] = table = tomlkit.table()

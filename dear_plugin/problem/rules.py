@@ -20,9 +20,8 @@ from dear_plugin.data.relations import Cells, Lookup, Relation, Rule, Stated, ex
 
 # The repair of one rule may break another. Steps to the value with which a formula holds.
 ROUNDS, SECANT = 4, 20
-# (q, p) each: which features are free, and their least and greatest values; these alone.
+# (q, p) each: which features are free, and their least and greatest values.
 Bounds = tuple[Tensor, Tensor, Tensor]
-Ends = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,12 @@ class Rules:
         return out
 
     def _computed(
-        self, at: tuple[int, str], x: Tensor, rows: Tensor, free: Tensor, bounds: Ends
+        self,
+        at: tuple[int, str],
+        x: Tensor,
+        rows: Tensor,
+        free: Tensor,
+        ends: tuple[Tensor, Tensor],
     ) -> Tensor:
         """Rows, (m, c, p), in which a number has the one value that a definition gives it.
 
@@ -113,7 +117,7 @@ class Rules:
             x: (m, p) the factual rows.
             rows: (m, c, p) the rows.
             free: (m, p) bool, the features that it may set.
-            bounds: (m, p) each, the least and greatest value of the features.
+            ends: (m, p) each, the least and greatest value of the features.
         """
         (k, name), cells = at, self._cells(rows)
         first, *others = (self._at[each] for each in self.every[k].members)
@@ -124,7 +128,7 @@ class Rules:
             return rows
         before = self._cells(x[:, None].expand_as(rows))
         value = self.encoder.grid.round(self.every[k].repair(cells, before, name), own)
-        low, high = (end[:, None, own] for end in bounds)
+        low, high = (end[:, None, own] for end in ends)
         known &= (value >= low) & (value <= high) & cells[name].isfinite()
         return self._with(own, value, rows, known)
 

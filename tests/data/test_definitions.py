@@ -341,6 +341,16 @@ class TestFormulas:
         # The larger of which always the same one is, is that one.
         assert not any("(" in each for each in texts(frame.assign(y=a, x=a - 5.0)))
 
+    def test_a_number_is_defined_once(self, rng, tmp_path):
+        a, b = rng.gamma(4, 30, (2, N)).round()
+        frame = pd.DataFrame({"a": a, "b": b, "best": np.maximum(a, b)})
+        frame = frame.assign(worst=np.minimum(a, b), gap=np.abs(a - b))
+        schema = Schema.infer(frame)
+        names = [each.name for each in schema.relations if each.is_definition]
+        assert sorted(names) == ["best", "gap", "worst"]
+        schema.to_toml(tmp_path / "schema.toml")
+        assert Schema.from_toml(tmp_path / "schema.toml", frame) == schema
+
     def test_others_are_stated(self, rng):
         a, b, c = rng.gamma(4, 30, (3, N)).round()
         frame = pd.DataFrame({"a": a, "b": b, "c": c, "y": np.maximum(np.maximum(a, b), 2 * c)})
