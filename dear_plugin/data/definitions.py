@@ -129,7 +129,6 @@ def _functions(
     for scale in Scale.all(numbers):
         found, close = fits(scale)
         exact, near = [*exact, *(fit.relation for fit in found)], [*near, *close]
-    exact += switched(numbers)
     defined = {each.name for each in exact}
     exact += {each.name: each for each in paired(numbers) if each.name not in defined}.values()
     exact = [*{frozenset(each.members): each for each in _by_fit(exact)[::-1]}.values()][::-1]
@@ -188,7 +187,9 @@ def _stated(
     if {name, *others} <= {*numbers.names}:
         y, *x = (numbers.names.index(each) for each in (name, *others))
         forms = [each for scale in Scale.all(numbers) for each in stated_forms(scale, y, x)]
-        forms += [each for each in switched(numbers) if each.members == (name, *others)]
+        forms += [
+            each for each in paired(numbers) if each.name == name and {*each.others} == {*others}
+        ]
         if found := _by_fit(forms):
             return found[0]
     elif len(others) == 1:
@@ -439,7 +440,8 @@ FUNCTION_ROWS, KNOWN, MOST = 30, 0.5, 10
 # near-function leaves at most of what the first one leaves.
 STRAIGHT, SECOND = 0.995, 0.1
 # What is computed of two numbers; the rows that are looked at first, and the most pairs then.
-PAIRED = "max({}, {})", "min({}, {})", "abs({} - {})"
+SWITCHED = "{} * {}"
+PAIRED = "max({}, {})", "min({}, {})", "abs({} - {})", SWITCHED
 FEW_ROWS, MOST_PAIRS = 12, 20
 # Rounding error of a correlation.
 CORRELATION_ROUNDING = 1e-9
@@ -472,40 +474,32 @@ def stated_forms(scale: Scale, y: int, others: list[int]) -> Iterator[Relation]:
         yield from (each for each in fits if len(each.others) == len(others))
 
 
-def switched(numbers: Numbers) -> list[Relation]:
-    """The numbers that are another one, or 0 where a flag is."""
-    table, names, found = numbers.values[:FIT_ROWS], numbers.names, []
-    flags = np.flatnonzero(numbers.flags).tolist()
-    for y in range(len(names)) if flags else ():
-        known = ~np.isnan(table) & ~np.isnan(table[:, [y]])
-        on = known & (table[:, [y]] != 0.0)
-        same = (on & np.isclose(table, table[:, [y]])).sum(0) >= np.maximum(10, 0.99 * on.sum(0))
-        for x in np.flatnonzero(same & ((known & ~on & (table != 0.0)).sum(0) >= 10)).tolist():
-            here = known[:, x]
-            product = table[here][:, flags] * table[here][:, [x]]
-            agree = ((product != 0.0) == on[here][:, [x]]).mean(0) >= 1.0 - FEW_ERRORS
-            both = [f for f, ok in zip(flags, agree, strict=True) if ok and f not in (x, y)][:1]
-            product = Relation(names[y], (), weights=(1.0, 1.0), log=True, high=0.0)
-            found += [replace(product, others=(names[x], names[f])) for f in both]
-    return found
-
-
 def paired(numbers: Numbers) -> Iterator[Relation]:
-    """The numbers that are the larger, the smaller, or the distance of two others."""
-    table, names = numbers.values, numbers.names
+    """The numbers that are the larger, the smaller, or the distance of two others, or switched.
+
+    A number is switched that is another one, or 0 where a flag is.
+    """
+    table, names, flag = numbers.values, numbers.names, numbers.flags
     few = table[(np.abs(table) > 0.0).sum(1).argsort(kind="stable")[::-1][:FEW_ROWS]]
     for text in PAIRED:
         of, _ = expression(text.format("a", "b"), ("a", "b"))
         values = of({"a": few[:, :, None], "b": few[:, None]})
-        for y in np.flatnonzero(~numbers.flags).tolist():
+        fit = np.triu(flag[:, None] != flag if text == SWITCHED else ~(flag[:, None] | flag), 1)
+        for y in np.flatnonzero(~flag).tolist():
             on = few[:, y] != 0.0
-            same = (np.abs(values[on] - few[on][:, [[y]]]) <= numbers.errors[y]).sum(0)
-            same[:, numbers.flags], same[:, y], same[y] = 0, 0, 0
-            for pair in np.argwhere(np.triu(same > max(4, 0.7 * on.sum()), 1))[:MOST_PAIRS]:
-                own = text.format(*(names[j] for j in pair))
-                found, rows, value, _ = _by_formula(numbers, names[y], own)
-                more = min((rows[:, 1] < rows[:, 2]).mean(), (rows[:, 1] > rows[:, 2]).mean())
-                if more > ERRORS and is_kept(np.abs(rows[:, 0] - value) > found.error, rows):
+            same = (np.abs(values[on] - few[on][:, [[y]]]) <= numbers.errors[y]).sum(0) * fit
+            same[:, y], same[y] = 0, 0
+            pairs = np.argwhere(same > max(4, 0.7 * on.sum()))[:MOST_PAIRS]
+            a, b = np.moveaxis(table[:FIT_ROWS, pairs], 2, 0)
+            off = np.abs(of({"a": a, "b": b}) - table[:FIT_ROWS, [y]]) > numbers.errors[y]
+            for pair in pairs[off.mean(0) <= ERRORS].tolist():
+                whole = text.format(*(names[j] for j in sorted(pair, key=lambda j: flag[j])))
+                found, rows, value, _ = _by_formula(numbers, names[y], whole)
+                own, a, b = rows.T
+                # It is neither one of the two, nor always the same difference.
+                others = (np.abs(value - x) > found.error for x in (a, b, a - b, b - a))
+                kept = is_kept(np.abs(own - value) > found.error, rows)
+                if kept and min(map(np.mean, others)) > ERRORS:
                     yield found
 
 
