@@ -37,7 +37,8 @@ DEFAULT_DATA_DEAR: dict[str, Any] = dict.fromkeys((*_KEYS, *_CREDIBILITY, "actio
   without copies `agreement` is None.
 - `action`: `direct_features` (the features acted on, a list per row), `direct`, `forced` and
   `indirect` (n, p) (the change of `X` in these, in what a rule between columns sets with them, and
-  in the others; codes change by integers), `cost`,
+  in the others; codes change by integers), `association`, the part of `indirect` that is no effect
+  by the stated order of causes, `cost`,
   `direct_cost`, `indirect_cost`, `suppressed_cost` (n, 1), where 1 is a changed category, or a
   change of a number by the range of its central 98 % training values, and `reason` (a string per
   row: why it failed, or what a counterfactual that is not credible lacks).
@@ -115,6 +116,7 @@ def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:
     schema = recourses.encoder.schema
     direct = schema.of_columns(recourses.proposal.direct) & (moved != 0.0)
     forced = ~direct & schema.of_columns(recourses.proposal.rows == recourses.alone)
+    mates = schema.of_columns(recourses.mates) & ~(direct | forced)
     names = np.array(schema.column_names, dtype=object)
     costs = recourses.actions[list(_COSTS)].to_numpy(dtype=np.float64)
     return {
@@ -122,6 +124,7 @@ def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:
         "direct": np.where(direct, moved, 0.0),
         "forced": np.where(forced, moved, 0.0),
         "indirect": np.where(direct | forced, 0.0, moved),
+        "association": np.where(mates, moved, 0.0),
         **{name: costs[:, [i]] for i, name in enumerate(_COSTS)},
         "reason": recourses.actions["reason"].tolist(),
     }

@@ -75,6 +75,18 @@ class CausalOrder:
         causes = self._may_cause[:, acted | passed].any(1)
         return _positions((passed | causes) & ~(acted | moved))
 
+    def mates(self, acted: Mask) -> Mask:
+        """(n, p) bool, what may be a cause of what is acted on and follow from it, too.
+
+        Its changes are associations: within a tier, or where nothing is stated. What else follows
+        is an effect.
+
+        Args:
+            acted: (n, p) bool, what each of n rows acts on.
+        """
+        out: Mask = acted @ (self._may_cause & self._may_cause.T)
+        return out
+
     def parts(self, members: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """The features of an action set in parts, causes before what may follow from them.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
@@ -24,12 +24,12 @@ import torch
 from dear_plugin._threads import lazy
 from dear_plugin.data.feature import Array, Feature, Mask
 from dear_plugin.data.numbers import gross, ordinary_values
-from dear_plugin.data.relations import Lookup, Relation, in_words
+from dear_plugin.data.relations import Lookup, Relation, expression, in_words
 from dear_plugin.errors import SchemaError, unknown
 
 __all__ = ["infer_relations"]
 
-Stated = Mapping[str, Sequence[str]] | None
+Stated = Mapping[str, Sequence[str] | str] | None
 Pairs = Iterable[tuple[str, str]] | None
 
 
@@ -39,6 +39,7 @@ def infer_relations(
     *,
     pairs: Pairs = None,
     stated: Stated = None,
+    within: Mapping[str, float] | None = None,
 ) -> tuple[Relation | Lookup, ...]:
     """The definitions and near-functions, the exact ones first, and then the orders.
 
@@ -49,16 +50,19 @@ def infer_relations(
         features: the features of its columns.
         pairs: the orders, (a, b) for a <= b; None infers them.
         stated: `{name: others}` of what others determine; None infers it.
+        within: `{name: number}`, how far stated formulas may be off.
     """
     numbers = Numbers.of(frame, features)
     with np.errstate(all="ignore"):
         found = [] if stated == {} else _functions(frame, features, numbers)
         if stated is not None:
-            given = {(n, frozenset(some)): (n, *some) for n, *some in _named(stated, features)}
-            known = [(each.name, frozenset(each.members[1:])) for each in found]
-            kept = [each for each, key in zip(found, known, strict=True) if key in given]
-            rest = (each for key, each in given.items() if key not in known)
-            found = [*kept, *(_stated(frame, numbers, *each) for each in rest)]
+            given = [*_named(stated, features, within or {})]
+            known = {
+                _key(each.name, getattr(each, "formula", "") or each.members[1:]): each
+                for each in found
+            }
+            kept = [known.get(_key(*each)) or _stated(frame, numbers, *each) for each in given]
+            found = [*(e for e in found if e in kept), *(e for e in kept if e not in found)]
         ordered = (
             _orders(numbers, found) if pairs is None else [_order(pair, numbers) for pair in pairs]
         )
@@ -89,20 +93,37 @@ def _order(pair: Any, numbers: Numbers) -> Relation:
     return Relation(other, (one,))
 
 
-def _named(stated: Any, features: Sequence[Feature]) -> Iterator[tuple[str, ...]]:
-    """The stated definitions: a feature, and those that determine it, in one list or several.
+def _named(
+    stated: Any, features: Sequence[Feature], within: Mapping[str, float]
+) -> Iterator[tuple[str, str | tuple[str, ...], float | None]]:
+    """The stated definitions: a feature, a formula or lists of others, how far it may be off.
 
     Raises:
         SchemaError: no such mapping, or unknown features.
     """
-    if not isinstance(stated, Mapping) or not all(map(_are_names, stated.values())):
-        raise SchemaError(f"definitions must be {{feature: [other features]}}, got {stated!r}")
+    if not isinstance(stated, Mapping) or not all(
+        isinstance(own, str) or _are_names(own) for own in stated.values()
+    ):
+        raise SchemaError(
+            f"definitions must be {{feature: [other features] or 'formula'}}, got {stated!r}"
+        )
     owners = {each.name: f.name for f in features for each in (f, *f.dummies)}
+    texts = [name for name, own in stated.items() if isinstance(own, str)]
+    if wrong := [name for name in within if name not in texts]:
+        raise SchemaError(f"within: {unknown('formulas', wrong, texts)}")
     for name, others in stated.items():
-        for some in others if all(map(_are_names, others)) else [others]:
-            if wrong := [each for each in (name, *some) if each not in owners]:
+        lists = [others] if isinstance(others, str) or not all(map(_are_names, others)) else others
+        for some in lists:
+            names = [name] if isinstance(some, str) else [name, *some]
+            if wrong := [each for each in names if each not in owners]:
                 raise SchemaError(f"definitions: {unknown('features', wrong, owners)}")
-            yield tuple(dict.fromkeys(owners[each] for each in (name, *some)))
+            own, *rest = dict.fromkeys(owners[each] for each in names)
+            yield own, some if isinstance(some, str) else tuple(rest), within.get(name)
+
+
+def _key(name: str, others: str | Iterable[str], within: float | None = None) -> Hashable:
+    """What tells one definition from another, whatever the order of its columns."""
+    return name, others if isinstance(others, str) else frozenset(others), within
 
 
 def _are_names(value: Any) -> bool:
@@ -119,9 +140,17 @@ def _functions(
     for scale in Scale.all(numbers):
         found, close = fits(scale)
         exact, near = [*exact, *(fit.relation for fit in found)], [*near, *close]
-    exact += switched(numbers)
-    exact = [*{frozenset(each.members): each for each in reversed(exact)}.values()][::-1]
+    defined = {each.name for each in exact}
+    exact += {each.name: each for each in paired(numbers) if each.name not in defined}.values()
+    exact = [*{frozenset(each.members): each for each in _by_fit(exact)[::-1]}.values()][::-1]
     return [*lookups(frame, features, exact), *exact, *_apart(near, exact)]
+
+
+def _by_fit(found: Iterable[Relation]) -> list[Relation]:
+    """The definitions first, and of the logarithms those that leave the smallest errors."""
+    return sorted(
+        found, key=lambda each: (not each.is_definition, each.error * (each.shift is not None))
+    )
 
 
 def _apart(near: Iterable[Fit], exact: Iterable[Relation]) -> list[Relation]:
@@ -142,23 +171,33 @@ def _orders(numbers: Numbers, found: Sequence[Relation | Lookup]) -> list[Relati
     exact = [f for f in found if isinstance(f, Relation) and f.is_definition]
     powers = [f for f in exact if f.log and len(f.others) == 1]
     own = [f.name for f in powers if f.shift is not None or f.weights[0] not in (1.0, -1.0)]
-    sums = [f for f in exact if not f.log]
+    sums = [f for f in exact if f.weights and not f.log]
     both = chain(orders(numbers, own), implied(sums, numbers))
     return [*{(each.others, each.name): each for each in both}.values()]
 
 
-def _stated(frame: pd.DataFrame, numbers: Numbers, name: str, *others: str) -> Relation | Lookup:
-    """The relation of a column to others, in the form that fits it.
+def _stated(
+    frame: pd.DataFrame,
+    numbers: Numbers,
+    name: str,
+    others: str | tuple[str, ...],
+    within: float | None,
+) -> Relation | Lookup:
+    """The relation of a column to others, in the form that fits it, or to those of a formula.
 
     Raises:
         SchemaError: no form fits.
     """
+    if isinstance(others, str):
+        return formula(numbers, name, others, within)
     are_numbers = {name, *others} <= {*numbers.names}
     if are_numbers:
         y, *x = (numbers.names.index(each) for each in (name, *others))
         forms = [each for scale in Scale.all(numbers) for each in stated_forms(scale, y, x)]
-        forms += [each for each in switched(numbers) if each.members == (name, *others)]
-        if found := sorted(forms, key=lambda each: not each.is_definition):
+        forms += [
+            each for each in paired(numbers) if each.name == name and {*each.others} == {*others}
+        ]
+        if found := _by_fit(forms):
             return found[0]
     if len(others) == 1 and (not are_numbers or _is_function(frame, name, *others)):
         return tabulated(frame, name, *others)
@@ -166,6 +205,47 @@ def _stated(frame: pd.DataFrame, numbers: Numbers, name: str, *others: str) -> R
         f"definitions: {name!r} is no function of {[*others]}: expected a sum, a product, a"
         " logarithm, or one category that determines it"
     )
+
+
+# How far a formula is off is what so many rows keep; it fits if that is at most such a share of
+# the number's central 90 %, or, where it is stated, if half of the rows keep it.
+NEARLY, LOOSE = 0.9, 0.25
+
+
+def formula(numbers: Numbers, name: str, text: str, within: float | None) -> Relation:
+    """The relation that a formula states, times a power of ten where it is one of percent.
+
+    Raises:
+        SchemaError: it is no formula of numbers, or does not fit.
+    """
+    if name not in numbers.names:
+        raise SchemaError(f"definitions: {unknown('numeric features', [name], numbers.names)}")
+    found, own, value, index = _by_formula(numbers, name, text)
+    ratio = np.median(own[:, 0] / np.where(value, value, np.nan))
+    if abs(factor := int(np.round(np.log10(ratio))) if ratio > 0.0 else 0) > 1:
+        found, own, value, index = _by_formula(numbers, name, f"{10.0**factor:g} * ({text})")
+    off = np.abs(own[:, 0] - value)
+    if is_kept(off > found.error, own):
+        return found
+    far = float(np.quantile(off, NEARLY)) if within is None else float(within)
+    loose = within is None and far > LOOSE * np.subtract(*np.quantile(own[:, 0], (0.95, 0.05)))
+    if (count := (off > far + found.error).sum()) > len(off) / 2 or loose:
+        most = ", ".join(f"{index[i]} (by it {value[i]:g})" for i in np.argsort(-off)[:3])
+        raise SchemaError(
+            f"definitions: {found.text} is off by more than {far:.4g} in {count} of {len(off)}"
+            f" training rows, most in {most}: correct it, or state within={{{name!r}: ...}}"
+        )
+    return replace(found, low=-far, high=far)
+
+
+def _by_formula(numbers: Numbers, name: str, text: str) -> tuple[Relation, Array, Array, pd.Index]:
+    """A formula as if it held, and of n rows the number and its others, what it gives, labels."""
+    of, others = expression(text, [each for each in numbers.names if each != name])
+    table = numbers.values[:, [*map(numbers.names.index, (name, *others))]]
+    value = of(dict(zip(others, torch.from_numpy(table.T[1:]), strict=True))).numpy()
+    here, error = np.isfinite(value + table[:, 0]), numbers.errors[numbers.names.index(name)]
+    found = Relation(name, others, 0.0, (), high=0.0, error=float(error), formula=text)
+    return found, table[here], value[here], numbers.index[here]
 
 
 # Rows that break an order by more than the usual distance are errors, at most this share.
@@ -372,6 +452,10 @@ FUNCTION_ROWS, KNOWN, MOST = 30, 0.5, 10
 # The least correlation of a number with a logarithm that it is. What a second column of a
 # near-function leaves at most of what the first one leaves.
 STRAIGHT, SECOND = 0.995, 0.1
+# What is computed of two numbers; the rows that are looked at first, and the most pairs then.
+SWITCHED = "{} * {}"
+PAIRED = "max({}, {})", "min({}, {})", "abs({} - {})", SWITCHED
+FEW_ROWS, MOST_PAIRS = 12, 20
 # Rounding error of a correlation.
 CORRELATION_ROUNDING = 1e-9
 
@@ -403,22 +487,33 @@ def stated_forms(scale: Scale, y: int, others: list[int]) -> Iterator[Relation]:
         yield from (each for each in fits if len(each.others) == len(others))
 
 
-def switched(numbers: Numbers) -> list[Relation]:
-    """The numbers that are another one, or 0 where a flag is."""
-    table, names, found = numbers.values[:FIT_ROWS], numbers.names, []
-    flags = np.flatnonzero(numbers.flags).tolist()
-    for y in range(len(names)) if flags else ():
-        known = ~np.isnan(table) & ~np.isnan(table[:, [y]])
-        on = known & (table[:, [y]] != 0.0)
-        same = (on & np.isclose(table, table[:, [y]])).sum(0) >= np.maximum(10, 0.99 * on.sum(0))
-        for x in np.flatnonzero(same & ((known & ~on & (table != 0.0)).sum(0) >= 10)).tolist():
-            here = known[:, x]
-            product = table[here][:, flags] * table[here][:, [x]]
-            agree = ((product != 0.0) == on[here][:, [x]]).mean(0) >= 1.0 - FEW_ERRORS
-            both = [f for f, ok in zip(flags, agree, strict=True) if ok and f not in (x, y)][:1]
-            product = Relation(names[y], (), weights=(1.0, 1.0), log=True, high=0.0)
-            found += [replace(product, others=(names[x], names[f])) for f in both]
-    return found
+def paired(numbers: Numbers) -> Iterator[Relation]:
+    """The numbers that are the larger, the smaller, or the distance of two others, or switched.
+
+    A number is switched that is another one, or 0 where a flag is.
+    """
+    table, names, flag = numbers.values, numbers.names, numbers.flags
+    few = table[(np.abs(table) > 0.0).sum(1).argsort(kind="stable")[::-1][:FEW_ROWS]]
+    for text in PAIRED:
+        of, _ = expression(text.format("a", "b"), ("a", "b"))
+        values = of({"a": few[:, :, None], "b": few[:, None]})
+        fit = np.triu(flag[:, None] != flag if text == SWITCHED else ~(flag[:, None] | flag), 1)
+        for y in np.flatnonzero(~flag).tolist():
+            on = few[:, y] != 0.0
+            same = (np.abs(values[on] - few[on][:, [[y]]]) <= numbers.errors[y]).sum(0) * fit
+            same[:, y], same[y] = 0, 0
+            pairs = np.argwhere(same > max(4, 0.7 * on.sum()))[:MOST_PAIRS]
+            a, b = np.moveaxis(table[:FIT_ROWS, pairs], 2, 0)
+            off = np.abs(of({"a": a, "b": b}) - table[:FIT_ROWS, [y]]) > numbers.errors[y]
+            for pair in pairs[off.mean(0) <= ERRORS].tolist():
+                whole = text.format(*(names[j] for j in sorted(pair, key=lambda j: flag[j])))
+                found, rows, value, _ = _by_formula(numbers, names[y], whole)
+                own, a, b = rows.T
+                # It is neither one of the two, nor always the same difference.
+                others = (np.abs(value - x) > found.error for x in (a, b, a - b, b - a))
+                kept = is_kept(np.abs(own - value) > found.error, rows)
+                if kept and min(map(np.mean, others)) > ERRORS:
+                    yield found
 
 
 def _fit(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit | None]:
@@ -805,11 +900,13 @@ class Numbers:
         names: (m,) their names.
         values: (n, m) NaN where a number is missing, special, or gross.
         units: (m,) one unit of the last decimal; 0 where there is none.
+        index: (n,) the labels of the rows.
     """
 
     names: tuple[str, ...]
     values: Array
     units: Array
+    index: pd.Index
 
     @classmethod
     def of(cls, frame: pd.DataFrame, features: Iterable[Feature]) -> Numbers:
@@ -826,7 +923,13 @@ class Numbers:
                     places = 0 if f.is_flag else f.precision
                     units.append(0.0 if places is None else 10.0**-places)
         table = np.array([*found.values()]).reshape(len(found), len(at)).T
-        return cls((*found,), table, np.array(units))
+        return cls((*found,), table, np.array(units), frame.index[at])
+
+    @lazy
+    def errors(self) -> Array:
+        """(m,) how far rounding may move the numbers."""
+        out: Array = 0.5 * self.units + 1e-7 * np.nanmax(np.abs(self.values), 0, initial=0.0)
+        return out
 
     @lazy
     def flags(self) -> Mask:

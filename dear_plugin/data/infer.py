@@ -55,7 +55,8 @@ class Inferred:
         causes: StatedCauses | None = None,
         exactly_one: Iterable[Iterable[str]] | None = None,
         orders: Iterable[tuple[str, str]] | None = None,
-        definitions: Mapping[str, Sequence[str]] | None = None,
+        definitions: Mapping[str, Sequence[str] | str] | None = None,
+        within: Mapping[str, float] | None = None,
         ordered: Mapping[str, Sequence[Any]] | None = None,
         identifiers: Iterable[str] = (),
         excluded: Mapping[str, Sequence[Any]] | None = None,
@@ -99,6 +100,9 @@ class Inferred:
             definitions: `{feature: others}` that determine it, `{"total": ["part", "rest"],
                 "rate": ["city"]}`, in the form that fits; None infers them. What they determine is
                 not acted on unless `act_on` names it, or nothing of what determines it can be.
+                A text is a formula, `{"share": "rent / (wage + other)", "most": "max(a, b)"}`.
+            within: `{feature: number}`, how far such a formula may be off; by default it is exact,
+                or within what nine in ten rows keep.
             ordered: `{feature: levels}` of categories with an order, the least first, as
                 `pd.Categorical(..., ordered=True)` has it; `categorical` ignores an order.
             labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; for its
@@ -129,7 +133,11 @@ class Inferred:
         features = with_stated(features, whole, names)
         others = [feature for feature in features if not feature.identifier]
         relations = infer_relations(
-            dummies.labelled(frame, features), others, pairs=orders, stated=definitions
+            dummies.labelled(frame, features),
+            others,
+            pairs=orders,
+            stated=definitions,
+            within=within,
         )
         features = without_computed(features, relations)
         order = tuple(rules), tiers, causes, tuple(names), central

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import logging
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -168,6 +171,58 @@ def check_rules(rules: Iterable[Any], names: Sequence[str]) -> None:
             )
 
 
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "max": lambda *each: reduce(lambda a, b: (a + b + abs(a - b)) / 2.0, each),
+    "min": lambda *each: reduce(lambda a, b: (a + b - abs(a - b)) / 2.0, each),
+    **{"abs": abs, "log": torch.log},
+}
+NODES = (
+    ast.Expression,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.operator,
+    ast.unaryop,
+    ast.Call,
+    ast.Name,
+    ast.Load,
+)
+
+
+def expression(text: str, names: Sequence[str]) -> tuple[Callable[[Any], Any], tuple[str, ...]]:
+    """A formula of columns, and these: "rent / (wage + other)", "max(a, b)", "abs(a - b)".
+
+    It gives its values, (...), from the columns by name. Any name stands as it is in the text.
+
+    Raises:
+        SchemaError: it is none, or it has other columns.
+    """
+    known = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    found = re.compile(rf"(?<![\w.])(?:{known})(?!\w|\s*\()")
+    used = tuple(dict.fromkeys(found.findall(text)))
+    more = re.findall(r"(?<![\w.])[^\W\d]\w*", found.sub("", text))
+    if wrong := [each for each in more if each not in FUNCTIONS]:
+        raise SchemaError(f"formula {text!r}: {unknown('numeric features', wrong, names)}")
+    plain = found.sub(lambda match: f"_{used.index(match[0])}", text).strip()
+
+    def of(columns: Any) -> Any:
+        """The values; all of `tree` is arithmetic and `FUNCTIONS`."""
+        own = {f"_{i}": columns[name] for i, name in enumerate(used)}
+        return eval(compile(tree, "formula", "eval"), {"__builtins__": {}, **FUNCTIONS}, own)
+
+    try:
+        tree = ast.parse(plain, mode="eval")
+        nodes = (node for node in ast.walk(tree) if not isinstance(node, NODES))
+        if not used or any(type(getattr(n, "value", "")) not in (int, float) for n in nodes):
+            raise TypeError("not arithmetic")
+        of(dict.fromkeys(used, torch.ones(1)))
+    except (SyntaxError, TypeError) as error:
+        raise SchemaError(
+            f"formula {text!r}: expected columns, numbers, brackets, + - * / **, and"
+            f" {', '.join(FUNCTIONS)}, such as 'rent / (wage + other)'"
+        ) from error
+    return of, used
+
+
 logger = logging.getLogger(__name__)
 
 
@@ -190,6 +245,7 @@ class Relation:
         shift: of y = log(other + shift), where t of y is y; None for any other relation.
         error: the rounding error of y.
         unit: what y is rounded to, where that is more than its last decimal; else 0.
+        formula: of the others, in place of the sum, which then has no weights; "" for none.
     """
 
     name: str
@@ -203,6 +259,7 @@ class Relation:
     shift: float | None = None
     error: float = 0.0
     unit: float = 0.0
+    formula: str = ""
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -216,14 +273,17 @@ class Relation:
 
     @property
     def is_definition(self) -> bool:
-        """Whether the others determine the number."""
-        return self.low == self.high
+        """Whether the others determine the number, though a formula may be off a little."""
+        return self.low == self.high or bool(self.formula)
 
     @property
     def text(self) -> str:
         """What reasons call it: a formula if it is a definition."""
         if self.is_order:
             return f"{self.others[0]} <= {self.name}"
+        if self.formula:
+            within = f" within {self.high:.4g}" if self.high else ""
+            return f"{self.name} = {self.formula}{within}"
         if not self.is_definition:
             return f"the relation of {self.name} to {' and '.join(self.others)}"
         return f"{self.name} = {self._formula}"

@@ -37,7 +37,7 @@ CHOICES = {key: [v for k, v in LISTS if k == key] for key, _ in LISTS}
 # What the kind of a column of numbers is stated as; one of two values has none.
 KINDS = {Kind.NUMERIC: "number", Kind.CATEGORICAL: "category"}
 # The other arguments stand at the top of the file.
-WHOLE = ("target", "tiers", "causes", "orders", "exactly_one", "definitions", "central")
+WHOLE = ("target", "tiers", "causes", "orders", "exactly_one", "definitions", "within", "central")
 # A program's own table, such as that of `dear-plugin letters`.
 OWN = "letters"
 # Attributes of a feature that no argument of `Schema.infer` states.
@@ -54,7 +54,7 @@ of an earlier tier: what gives way to it is in the same or a later one. Without 
 an action is an association, not an effect."""
 ORDERS = "a <= b in every row, as pairs [a, b]. Delete those that only happen to hold."
 ONE = "Columns of which exactly one is 1."
-DEFINED = "What others determine: an action changes it with them, by definition."
+DEFINED = 'What others determine by definition: by their names, or by a formula, "a / (b + c)".'
 FEATURE = """
 # A feature may have: label = "what texts call it", unit = "dollars", cost = 3 (see below),
 # step = 500 (of actions; 0: any value), range = [low, high], immutable = true,
@@ -196,10 +196,13 @@ def written(
     _say(DEFINED, defined)
     for name in dict.fromkeys(each.name for each in relations if not each.is_order):
         own = [each for each in relations if each.name == name and not each.is_order]
-        others = [[*each.members[1:]] for each in own]
+        others = [getattr(each, "formula", "") or [*each.members[1:]] for each in own]
         defined[name] = others if len(own) > 1 else others[0]
         defined[name].comment(_plain("; ".join(each.text for each in own)))
     document["definitions"] = defined
+    formulas = (r for r in relations if isinstance(r, Relation) and r.formula)
+    if near := {each.name: each.high for each in formulas if each.high}:
+        document["within"] = near
     parts = {name for group in exactly_one for name in group}
     for feature in features:
         tables[feature.name] = table = tomlkit.table()

@@ -21,7 +21,9 @@ from dear_plugin.results.recourses import Recourses
 ACCEPTED = "This applicant has the wanted decision already."
 NONE = "No way was found with what may change. Allow more, or look at another applicant."
 AT_END = "Nothing is left to act on: the value is at the end of what is in reach, or beyond it."
-LINES = {"direct": "Do", "forced": "With it", "indirect": "Expected to follow"}
+# By the kind of what changes, or the link of what is expected to follow.
+LINES = {"direct": "Do", "forced": "With it", "effect": "Expected to follow"}
+ALONG = "Usually goes with it"
 VERBS = {UP: "Increase {}", DOWN: "Reduce {}"}
 # The values in the search for an applicant.
 MOST_SEARCHED = 3
@@ -158,7 +160,7 @@ def _result(result: Recourses) -> Values:
     lines = [
         {
             "kind": line.kind,
-            "words": LINES[line.kind],
+            "words": LINES.get(line.link or line.kind, ALONG),
             "title": line.of.title,
             "text": change_of(line),
         }

@@ -13,10 +13,10 @@ from torch import Tensor
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.numbers import NEAR, Grid, in_steps, or_nan
-from dear_plugin.data.relations import Cells, Lookup, Relation, Rule, Stated
+from dear_plugin.data.relations import Cells, Lookup, Relation, Rule, Stated, expression
 
-# The repair of one rule may break another.
-ROUNDS = 4
+# The repair of one rule may break another. Steps to the value with which a formula holds.
+ROUNDS, SECANT = 4, 20
 # (q, p) each: which features are free, and their least and greatest values.
 Bounds = tuple[Tensor, Tensor, Tensor]
 
@@ -81,6 +81,8 @@ class Rules:
         """
         out, known = reached, [k for k, rule in enumerate(self.every) if rule.members]
         for _ in range(ROUNDS if known else 0):
+            for one in self._computed_ones:
+                out = self._computed(one, x, out, free & required[:, one[:1]], bounds)
             broken = required[:, None, known] & ~self._hold(out, known)
             which = broken.flatten(0, 1).any(0).nonzero()[:, 0].tolist()
             out = out.clone() if which and out is reached else out
@@ -94,6 +96,45 @@ class Rules:
             if not which:
                 break
         return out
+
+    def _computed(
+        self,
+        at: tuple[int, str],
+        x: Tensor,
+        rows: Tensor,
+        free: Tensor,
+        ends: tuple[Tensor, Tensor],
+    ) -> Tensor:
+        """Rows, (m, c, p), in which a number has the one value that a definition gives it.
+
+        Beside it there may be others that are as near, up to rounding errors.
+
+        Args:
+            at: the position of the definition, and the number.
+            x: (m, p) the factual rows.
+            rows: (m, c, p) the rows.
+            free: (m, p) bool, the features that it may set.
+            ends: (m, p) each, the least and greatest value of the features.
+        """
+        (k, name), cells = at, self._cells(rows)
+        first, *others = (self._at[each] for each in self.every[k].members)
+        own, others = (first, others) if name == self.every[k].members[0] else (others[0], [first])
+        known = free[:, None, own] & (rows != x[:, None])[..., others].any(2)
+        known &= ~free[:, None, first] if own != first else True
+        if not bool(known.any()):
+            return rows
+        before = self._cells(x[:, None].expand_as(rows))
+        value = self.encoder.grid.round(self.every[k].repair(cells, before, name), own)
+        low, high = (end[:, None, own] for end in ends)
+        known &= (value >= low) & (value <= high) & cells[name].isfinite()
+        return self._with(own, value, rows, known)
+
+    @lazy
+    def _computed_ones(self) -> list[tuple[int, str]]:
+        """Definitions of numbers by position, each with what others determine: of two, either."""
+        sums = [(k, rule) for k, rule in enumerate(self.every) if isinstance(rule, Sum)]
+        known = ((k, each.members) for k, each in sums if each.forces)
+        return [(k, name) for k, own in known for name in own[: 1 + (len(own) == 2)]]
 
     @lazy
     def _at(self) -> dict[str, int]:
@@ -152,12 +193,12 @@ class Rules:
         return torch.where(value == x[:, j], value, self.encoder.grid.round(value, j))
 
     def _with(self, j: int, value: Tensor, rows: Tensor, where: Tensor) -> Tensor:
-        """Rows, (q, p), with a number, (q,), as feature j where it may be set."""
+        """Rows, (..., p), with a number, (...), as feature j where it may be set."""
         if j in self.encoder.observed:
             where = where & torch.isin(value, self.encoder.observed[j])
         where = where & or_nan(value).isfinite()
-        column = torch.where(where, value, rows[:, j])
-        return rows.index_copy(1, torch.tensor([j]), column[:, None])
+        column = torch.where(where, value, rows[..., j])
+        return rows.index_copy(-1, torch.tensor([j]), column[..., None])
 
 
 def formula(encoder: Encoder, relation: Relation | Lookup) -> Rule:
@@ -165,7 +206,7 @@ def formula(encoder: Encoder, relation: Relation | Lookup) -> Rule:
     if isinstance(relation, Lookup):
         return _table(encoder, relation)
     if not relation.is_order:
-        return Sum(relation)
+        return (Computed if relation.formula else Sum)(relation)
     return Order(relation, encoder.schema.index(relation.members[::-1]), encoder.grid)
 
 
@@ -245,16 +286,19 @@ class Sum(Formula):
 
     def repair(self, rows: Cells, before: Cells, member: str) -> Tensor:
         """The value with which the residual is the factual one; of a definition there is none."""
-        at = self.members.index(member)
-        wanted = torch.zeros_like(rows[member])
-        if not self.relation.is_definition:
-            own = self._part(before, 0) - self._total(before)
-            wanted = own.where(own.isfinite(), (self.relation.low + self.relation.high) / 2.0)
+        at, wanted = self.members.index(member), self._residual(before)
         if not at:
             return self._whole(self._number(self._total(rows) + wanted, 0))
         weight = self.relation.weights[at - 1]
         others = self._total(rows, without=at)
         return self._number((self._part(rows, 0) - wanted - others) / weight, at)
+
+    def _residual(self, before: Cells) -> Tensor | float:
+        """(q,) what factual rows leave of the number; of a definition nothing."""
+        if self.relation.low == self.relation.high:
+            return 0.0
+        own = self._part(before, 0) - self._total(before)
+        return own.where(own.isfinite(), (self.relation.low + self.relation.high) / 2.0)
 
     def _whole(self, own: Tensor) -> Tensor:
         """The number as it is rounded."""
@@ -284,6 +328,35 @@ class Sum(Formula):
             if at != without:
                 total = total + weight * self._part(rows, at)
         return total
+
+
+class Computed(Sum):
+    """A number is a formula of others, within bounds."""
+
+    @lazy
+    def _formula(self) -> Any:
+        """What gives its values from the columns."""
+        return expression(self.relation.formula, self.relation.others)[0]
+
+    def _total(self, rows: Any, without: int = 0) -> Tensor:
+        """(...) the value of the formula."""
+        total: Tensor = self._formula(rows)
+        return total
+
+    def repair(self, rows: Cells, before: Cells, member: str) -> Tensor:
+        """See `Sum`; of another member by the secant method, its own value where there is none."""
+        if member == self.members[0]:
+            return super().repair(rows, before, member)
+        each = {name: rows[name] for name in self.members}
+        aim, value = each[self.members[0]] - self._residual(before), each[member]
+        last, off = value, self._total(each) - aim
+        value = 1.01 * value + self.relation.error
+        for _ in range(SECANT):
+            new = self._total({**each, member: value}) - aim
+            step = (value - last) * new / (new - off)
+            last, off, value = value, new, value - step.where(step.isfinite(), 0.0)
+        done = (self._total({**each, member: value}) - aim).abs() <= self.relation.error
+        return torch.where(done, value, each[member])
 
 
 @dataclass(frozen=True)

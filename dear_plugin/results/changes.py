@@ -1,7 +1,7 @@
 """The frame `changes`: a line for each feature that changes, and its text for an analyst.
 
-An indirect change is "expected". Without an order of causes it is an association in the data and
-no causal effect; with one it is an effect on conditions.
+An indirect change is "expected". Within a tier, and without an order of causes, it is an
+association in the data and no causal effect; otherwise it is an effect on conditions.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from torch import Tensor
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.schema import Schema
+from dear_plugin.problem.rules import ROUNDS
 from dear_plugin.results.proposal import ROWS_AT_A_TIME, Proposal, Question, Ranges, Spread
 
 Change: TypeAlias = Literal["direct", "forced", "indirect"]
+Link: TypeAlias = Literal["", "effect", "association"]
 KINDS: tuple[Change, ...] = ("direct", "forced", "indirect")
 REALS = ("low", "high", "low_one", "high_one", "size")
 DTYPES = {
@@ -59,6 +61,7 @@ class Line(NamedTuple):
         unit: of a number.
         exact: of what is forced, whether it must be just that value: not where an order only
             bounds it.
+        link: of an indirect change, "effect" or "association", see `Schema`; "" of others.
         of: the feature; the frame has its name.
     """
 
@@ -80,6 +83,7 @@ class Line(NamedTuple):
     size: float
     unit: str
     exact: bool
+    link: Link
     of: Feature
 
     @property
@@ -120,6 +124,7 @@ def lines(
     encoder: Encoder,
     rows: tuple[Tensor, Tensor, Tensor],
     direct: Tensor,
+    mates: Tensor,
     *,
     frames: tuple[pd.DataFrame, pd.DataFrame],
     spread: Spread,
@@ -132,6 +137,7 @@ def lines(
         encoder: of the rows.
         rows: (n, p) each, the factuals, the answers, and the factuals with the action alone.
         direct: (n, p) bool, what is acted on.
+        mates: (n, p) bool, of what a change is an association.
         frames: the first two of `rows`, with a column for each feature.
         spread: of the answers.
         ranges: of their changes.
@@ -140,6 +146,7 @@ def lines(
     (x, new, alone), schema, count = rows, encoder.schema, spread.count
     out: list[list[Line]] = [[] for _ in range(len(x))]
     codes, touched = _kinds(schema, rows, direct), (new != x) | (alone != x)
+    exact = determined(schema, alone != x, direct)
     four = torch.stack([ranges.low, ranges.high, ranges.low_one, ranges.high_one], 2)
     for j in touched.any(0).nonzero()[:, 0].tolist():
         at, feature = touched[:, j].nonzero()[:, 0], schema.features[j]
@@ -150,12 +157,13 @@ def lines(
             *(at.tolist(), frames[0].index[at.numpy()], ranking[at].tolist(), before, after),
             *(cells(alone[at, j]), cells(spread.least[at, j]), four[at, j].tolist()),
             *(codes[at, j].tolist(), spread.moved[at, j].tolist()),
+            *(exact[at, j].tolist(), mates[at, j].tolist()),
             ((new - x)[at, j] / encoder.unit[j]).tolist(),
             strict=True,
         )
-        exact = is_exact(schema, feature)
-        for i, row, rank, old, now, only, least, found, code, moved, step in table:
+        for i, row, rank, old, now, only, least, found, code, moved, is_so, is_mate, step in table:
             kind = KINDS[code]
+            link: Link = "association" if is_mate else "effect"
             # What follows may move on what is forced.
             sure = kind == "direct" or (kind == "forced" and _same(only, now))
             amount = is_amount(feature, old, now)
@@ -163,7 +171,8 @@ def lines(
             ends = known if amount else [math.nan] * 4
             values = old, now, only, least if kind == "indirect" else now
             size = step if amount else 1.0
-            rest = count if sure else moved, count, size, feature.unit, exact, feature
+            own = is_so, link if kind == "indirect" else "", feature
+            rest = count if sure else moved, count, size, feature.unit, *own
             head = row, rank, feature.name, feature.called, kind
             out[i].append(Line._make([*head, *values, *ends, *rest]))
     return [sorted(own, key=lambda line: (line.kind != "direct", -abs(line.size))) for own in out]
@@ -190,11 +199,22 @@ def is_amount(feature: Feature, *values: Any) -> bool:
     return all(map(feature.is_amount, values))
 
 
-def is_exact(schema: Schema, feature: Feature) -> bool:
-    """Whether what forces a feature sets its value, and not only a bound of it."""
-    relations = (relation for relation in schema.relations if relation.is_definition)
-    bounded = feature.name in schema.numbers
-    return not bounded or any(feature.name in each.members for each in relations)
+def determined(schema: Schema, moved: Tensor, direct: Tensor) -> Tensor:
+    """(n, p) bool, what an action sets to just one value, where an order would only bound it.
+
+    Args:
+        schema: of the features.
+        moved: (n, p) bool, what the action alone changes.
+        direct: (n, p) bool, what is acted on.
+    """
+    bounded = {name for pair in schema.orders for name in pair}
+    known = direct | torch.tensor([feature.name not in bounded for feature in schema])
+    defined = [[*schema.index(each.members)] for each in schema.relations if each.is_definition]
+    for at in defined * ROUNDS:
+        own, others = (moved & ~known)[:, at], (moved & known)[:, at]
+        # What alone of its members is open has the value that they leave it.
+        known[:, at] |= own & ((own.sum(1) == 1) & others.any(1))[:, None]
+    return known
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -357,10 +377,10 @@ ASSOCIATION = (
     " goes along with the action, not what the action brings about."
 )
 EFFECT = (
-    "What is expected to follow is an effect, if the stated order is right and nothing unobserved"
-    " causes both."
+    "What is then expected is an effect, if the stated order is right and nothing unobserved"
+    " causes both; what is expected along with the action, within a tier, is an association."
 )
-# Above what follows, without an order of causes and with one.
+# Above what follows, without any effect and with one.
 FOLLOWS = ("Expected to follow (association)", "Expected to follow")
 
 
@@ -369,9 +389,9 @@ def note(schema: Schema) -> str:
     return EFFECT if schema.causal_order.is_stated else ASSOCIATION
 
 
-def heading(schema: Schema) -> str:
-    """What stands above what follows."""
-    return FOLLOWS[schema.causal_order.is_stated]
+def heading(lines: Iterable[Line]) -> str:
+    """What stands above what follows in a row."""
+    return FOLLOWS[any(line.link == "effect" for line in lines)]
 
 
 def number(value: Any, places: int | None = None, digits: int = DIGITS) -> str:
@@ -490,17 +510,25 @@ def needed(line: Line) -> str:
 
 
 def definition(line: Line) -> str:
-    """What is forced: "area is 80 acres", or "is at most 80 acres" by an order."""
-    bound = ("at most ", "at least ")[bool(rises(line.of, line.old, line.alone))]
-    end = with_unit(line.of, line.old, line.alone)
-    return f"{line.label} is {'' if line.exact else bound}{end}"
+    """What is forced: "area is 80 acres", or by an order "area cannot be more than 80 acres"."""
+    verb = "is" if line.exact else "can only be"
+    if not line.exact and is_amount(line.of, line.old, line.alone):
+        verb = f"cannot be {'less' if rises(line.of, line.old, line.alone) else 'more'} than"
+    return f"{line.label} {verb} {with_unit(line.of, line.old, line.alone)}"
+
+
+def why(line: Line) -> str:
+    """Why what is not acted on changes, for tables; "" for an effect."""
+    if line.kind == "forced":
+        return " (by definition)" if line.exact else " (by an order)"
+    return " (association)" if line.link == "association" else ""
 
 
 def in_short(line: Line) -> str:
     """Both values, and the ends for such rows, for a figure: "0 → 307 (200 to 400)"."""
     text = " → ".join(map(_clipped, from_to(line)))
     if line.kind == "forced":
-        return f"{text} (by definition)"
+        return f"{text}{why(line)}"
     if line.kind == "direct" or not line.is_amount:
         return text + _count(line)
     low, high = (amount_of(line.of, end, float(line.old)) for end in (line.low, line.high))

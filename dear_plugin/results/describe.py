@@ -27,11 +27,12 @@ from dear_plugin.results.changes import (
 from dear_plugin.results.proposal import flip_probabilities
 from dear_plugin.results.result import Result
 
-# The expected changes that a description names.
-MOST_EXPECTED = 3
+# The expected changes that a description names; how those of each link begin.
+MOST_EXPECTED, EXPECT = 3, {"effect": "then", "association": "along with it"}
 ENOUGH = "The action is enough by itself."
-# Where a rule between columns changes more.
+# Where a rule between columns changes more: a definition, or an order.
 ENOUGH_FORCED = "The action is enough, with what it changes by definition."
+ENOUGH_BOUND = "The action is enough, with what has to change with it."
 # Of an action that is accepted alone, and refused with some part of what follows.
 DEPENDS = (
     "The action alone is accepted, but not with every part of what is expected to follow: it"
@@ -197,7 +198,7 @@ def _certainty(result: Result, at: int) -> list[str]:
     times = round(float(spread.confidence[at]) * spread.count)
     alone = enough(
         needs(result, at) if bool(spread.reliance[at] > 0.0) else None,
-        forced=any(line.is_forced for line in lines),
+        forced=[line for line in lines if line.is_forced],
         alone=bool(spread.alone[at]),
         gain=bool(spread.gain[at]),
         sure=times >= SURE * spread.count,
@@ -231,37 +232,40 @@ def sentence(
         more: the number of indirect changes besides these.
         forced: what rules between columns set with the action.
     """
-    expected = [f"{line.label} {infinitive(line)}" for line in indirect if not line.is_uncertain]
     others = join([possible(line) for line in indirect if line.is_uncertain])
-    then = f"then expect {join(expected)}" if expected else ""
-    follows = "; ".join(filter(None, [then, others]))
+    sure = [(e.link, f"{e.label} {infinitive(e)}") for e in indirect if not e.is_uncertain]
+    each = [(words, [text for own, text in sure if own == link]) for link, words in EXPECT.items()]
+    then = (f"{words} expect {join(some)}" for words, some in each if some)
+    follows = "; ".join(filter(None, [*then, others]))
     follows += f" (and {more} more)" if more else ""
     if shares:
         chances = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
         follows = f"{follows or 'no other change is likely'} (chance of {chances})"
-    is_so = join([definition(line) for line in forced])
+    is_so = join([definition(line) for line in forced if line.exact])
+    bounds = join([definition(line) for line in forced if not line.exact])
     onward = [line for line in forced if line.goes_on]
     so_then = join([f"{e.label} {infinitive(e)}" for e in onward if e.kind == "forced"])
-    follows += f", and by definition {so_then}" if so_then else ""
+    follows = ", and ".join(filter(None, [follows, so_then and f"by definition {so_then}"]))
     acts, alone = join([imperative(line) for line in direct]), " alone" if onward else ""
-    parts = [acts, is_so and f"with it{alone}, {is_so} by definition", follows]
-    return "; ".join(filter(None, parts))
+    told = ", and ".join(filter(None, [is_so and f"{is_so} by definition", bounds]))
+    return "; ".join(filter(None, [acts, told and f"with it{alone}, {told}", follows]))
 
 
 def enough(
-    musts: Sequence[Line] | None, *, forced: bool, alone: bool, gain: bool, sure: bool
+    musts: Sequence[Line] | None, *, forced: Sequence[Line], alone: bool, gain: bool, sure: bool
 ) -> str:
     """Whether the action is enough, or what it needs.
 
     Args:
         musts: the changes that must follow; None where the answer does not count on any.
-        forced: whether the action forces a change by definition.
+        forced: what the action forces.
         alone: whether the action alone is accepted.
         gain: whether the action itself raises the score.
         sure: whether it succeeds under nearly all resamples.
     """
     if musts is None:
-        text = ENOUGH_FORCED if forced else ENOUGH
+        with_it = ENOUGH_FORCED if all(line.exact for line in forced) else ENOUGH_BOUND
+        text = with_it if forced else ENOUGH
         return text if sure else text.replace(".", UNDONE)
     if alone:
         return DEPENDS

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import torch
 
 from dear_plugin import _html
-from dear_plugin.results.changes import Line, as_sentence, from_to, note
+from dear_plugin.results.changes import Line, as_sentence, from_to, note, why
 from dear_plugin.results.describe import describe, head, lacks, unclear_changes
 from dear_plugin.results.result import Result
 
@@ -91,5 +91,4 @@ def _change(line: Line) -> _html.Safe:
     """A feature, its old and its new value."""
     old, new = from_to(line)
     name, kind = _html.cell(line.of.title), "direct" if line.kind == "direct" else "expected"
-    why = " (by definition)" if line.kind == "forced" else ""
-    return _html.Safe(f"{name}: {_html.cell(old)} → {_html.span(new, kind)}{why}")
+    return _html.Safe(f"{name}: {_html.cell(old)} → {_html.span(new, kind)}{why(line)}")

@@ -28,8 +28,8 @@ from dear_plugin.results.changes import (
     Line,
     between,
     capital,
+    determined,
     is_amount,
-    is_exact,
     join,
     number,
     one,
@@ -146,7 +146,9 @@ class LetterTemplate:
         forced = [line for line in lines if line.kind == "forced"]
         musts = [line for line in lines if line.is_needed]
         actions = parts(("changed", "raised", "lowered"), acts, "new")
-        sets = parts(("sets", "sets_at_least", "sets_at_most"), forced, "alone")
+        sets = parts(("sets", "sets", "sets"), [e for e in forced if e.exact], "alone")
+        ends = [line for line in forced if not line.exact]
+        limits = parts(("sets_only", "sets_at_least", "sets_at_most"), ends, "alone")
         bounds = parts(("being", "at", "at"), musts, "least", "new")
         follow = parts(("becomes", "rises", "falls"), usual, "new")
         texts = [
@@ -154,7 +156,8 @@ class LetterTemplate:
                 number=place, actions=capital(actions) if place else actions
             ),
             self["by_definition"].format(changes=sets) if sets else "",
-            "" if sets or bounds else self["enough"],
+            self["bounded"].format(changes=limits) if limits else "",
+            "" if forced or bounds else self["enough"],
             self["only_with"].format(bounds=bounds) if bounds else "",
             self["follows"].format(changes=follow) if follow else "",
         ]
@@ -165,7 +168,6 @@ class LetterTemplate:
         other, up, down = names
         if is_amount(line.of, line.old, new, *last):
             name = up if rises(line.of, line.old, new) else down
-            name = other if line.kind == "forced" and line.exact else name
             values = map(float, (line.old, new, *last))
             old, text = self._ends(line.of, *values, has_old="{old}" in self[name])
         else:
@@ -457,11 +459,10 @@ def far_of(*amounts: Sequence[Any]) -> list[str]:
 
 def unsure_needs(result: Result, at: int) -> list[str]:
     """What must follow, though it is not known that it does, in words."""
-    effects = result.encoder.schema.causal_order.is_stated
     return [
         line.label
         for line in needs(result, at)
-        if line.is_open or not (effects or _is_choice(result, at, line))
+        if line.is_open or not (line.link == "effect" or _is_choice(result, at, line))
     ]
 
 
@@ -515,14 +516,13 @@ def _is_choice(result: Result, at: int, line: Line) -> bool:
 
 def _draft(result: Result, at: int, digits: int | None, most: int) -> list[Line]:
     """What may be stated of an answer, with some digits and changes that must follow."""
-    schema = result.encoder.schema
     acts = [_farther(line, digits) for line in result.lines[at] if line.kind == "direct"]
     must = [_bound(line, digits) for line in needs(result, at)[:most]]
-    bound, named = {line.feature for line in must}, _named(schema)
+    bound, named = {line.feature for line in must}, _named(result.encoder.schema)
     usual = [
         _usual(line, digits or USUAL_DIGITS, needed=line.feature in bound)
         for size, line in followers(result, at)
-        if schema.causal_order.is_stated and size >= LEAST_NAMED and line.label in named
+        if line.link == "effect" and size >= LEAST_NAMED and line.label in named
         if not (line.is_open or _is_choice(result, at, line))
     ]
     return [*acts, *must, *usual[:MOST_USUAL]]
@@ -584,12 +584,13 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
 def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:
     """What a stated action forces, given the row with the action alone, (p,)."""
     schema, before = result.encoder.schema, result.labelled[0].iloc[at]
-    moved, lines = (alone != result.x[at]) & ~result.proposal.direct[at], []
-    for j in moved.nonzero()[:, 0].tolist():
+    moved, direct, lines = alone != result.x[at], result.proposal.direct[at], []
+    exact = determined(schema, moved[None], direct[None])[0]
+    for j in (moved & ~direct).nonzero()[:, 0].tolist():
         feature, none = schema.features[j], [math.nan] * 4
         (cell,) = feature.cells(alone[[j]].numpy())
         head = None, 0, feature.name, feature.called, "forced", before[feature.name]
-        rest = 0, 0, 1.0, feature.unit, is_exact(schema, feature), feature
+        rest = 0, 0, 1.0, feature.unit, bool(exact[j]), "", feature
         lines.append(Line._make([*head, cell, cell, cell, *none, *rest]))
     return lines
 

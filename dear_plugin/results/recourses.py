@@ -110,7 +110,7 @@ class Recourses(Result):
 
         if index is not ...:
             at = only_position(self.factuals.index, index)
-            texts = head(self, at), evidence(self, at), heading(self.encoder.schema)
+            texts = head(self, at), evidence(self, at), heading(self.lines[at])
             return plots.row(drawn(self.lines[at]), ax, *texts, note=self.note)
         if not len(self):
             raise InputError("got a result without rows, expected at least one to draw")

@@ -163,7 +163,7 @@ class Result(Batch):
         rows = self.x, self.proposal.rows, self.alone
         least = needed_ranges(self.question, self.proposal, self.spread)
         return lines(
-            *(self.encoder, rows, self.proposal.direct),
+            *(self.encoder, rows, self.proposal.direct, self.mates),
             frames=self.labelled,
             spread=replace(self.spread, least=least),
             ranges=self.ranges,
@@ -187,7 +187,9 @@ class Result(Batch):
           in its own unit; `low_one` and `high_one`, of the change of one person;
         - `agree`, in how many of the `redraws` it changes;
         - `size`, the change in units of cost; `unit`, of a number; `exact`, of what is forced,
-          whether it must be just that value, which an order between numbers does not ask for.
+          whether it must be just that value, which an order between numbers does not ask for;
+        - `link`, of what is expected to follow: "effect", or "association" within a tier and
+          where no order of causes is stated.
 
         Everything that texts say of an answer is made of these lines and of `actions`.
         """
@@ -268,6 +270,12 @@ class Result(Batch):
         """(n, p) the factuals with the action alone, and what it forces."""
         direct = self.proposal.direct
         return self.question.repaired(torch.where(direct, self.proposal.rows, self.x), direct)
+
+    @property
+    def mates(self) -> Tensor:
+        """(n, p) bool, of what an indirect change is an association, see `CausalOrder.mates`."""
+        direct = self.proposal.direct.numpy()
+        return torch.from_numpy(self.encoder.schema.causal_order.mates(direct))
 
     @property
     def changed(self) -> Tensor:

@@ -82,7 +82,7 @@ class TestWhatAnActionForces:
             assert f"By definition, this sets area to {told**2}." in letter
             assert "Nothing else" not in letter and "usually" not in letter
 
-    def test_an_order_that_is_stated_forces_its_upper_number(self):
+    def test_an_order_that_is_stated_bounds_its_upper_number(self):
         rng = np.random.default_rng(0)
         low = rng.integers(0, 100, 2000)
         frame = pd.DataFrame({"low": low, "high": low + rng.integers(0, 50, 2000)})
@@ -96,7 +96,12 @@ class TestWhatAnActionForces:
         assert (result.forced["high"][acts] == result.direct["low"][acts]).all()
         assert (model(with_changes(result, result.direct, result.forced))[acts] >= 0.5).all()
         label = acts.index[acts][0]
-        assert f"high is at least {result.forced['high'][label]} by def" in result.describe(label)
+        text, told = (
+            result.describe(label),
+            f"high cannot be less than {result.forced['high'][label]}",
+        )
+        assert f"with it, {told}; " in text or f"with it, {told}. " in text
+        assert "definition" not in text
 
     @staticmethod
     def shares():
@@ -124,7 +129,10 @@ class TestWhatAnActionForces:
         assert len(moved) > 10
         for label, line in moved.iterrows():
             text = result.describe(label)
-            assert f"with it alone, rest is {line['alone']:.0f} by definition; then expect" in text
+            assert (
+                f"with it alone, rest is {line['alone']:.0f} by definition; along with it expect"
+                in text
+            )
             assert ", and by definition rest to fall" in text
 
     def test_a_letter_does_not_say_of_it_what_holds_without_what_must_follow(self):
@@ -246,6 +254,57 @@ class TestWhatAnActionNeeds:
             assert model(row.assign(squared=visits**2)).iloc[0] >= 0.5
 
 
+class TestWithinATier:
+    """The housing expense is a part of all obligations; both follow the assets."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def result(cls):
+        rng = np.random.default_rng(0)
+        housing = rng.gamma(9, 2.8, 3000).round(1)
+        every = (housing + rng.gamma(2, 4, 3000)).round(1)
+        frame = pd.DataFrame({"assets": rng.gamma(2, 20, 3000).round(), "housing": housing})
+        frame = frame.assign(all=every, rate=(every / 9 + rng.normal(0, 0.3, 3000)).round(2))
+        model = lambda r: logistic((34 + r["assets"] / 20 - r["all"]) / 2)  # noqa: E731
+        tiers = [["assets"], ["housing", "all"], ["rate"]]
+        schema = Schema.infer(frame, tiers=tiers)
+        assert ("housing", "all") in schema.orders
+        dear = DEAR(model, schema, act_on=["all"]).fit(frame)
+        return dear.generate(frame[model(frame).between(0.001, 0.4)].head(60))
+
+    def test_no_letter_says_of_an_order_that_it_is_a_definition(self, result):
+        for language, by_definition, bound in (
+            ("en", "definition", "Then housing cannot be more than"),
+            ("de", "feste Regel", "Dann ist nur noch möglich: housing: höchstens"),
+        ):
+            letters = result.letter(template=language)
+            assert not letters.str.contains(by_definition).any()
+            assert letters.str.contains(bound).sum() > 3
+
+    def test_what_an_order_forces_has_no_other_value(self, result):
+        changes = result.changes
+        forced = changes[changes["kind"] == "forced"].set_index("row")
+        new = result.counterfactuals["all"]
+        assert len(forced) and not forced["exact"].any() and (forced["feature"] == "housing").all()
+        assert (forced["alone"] == new[forced.index]).all()
+        assert (forced["old"] > new[forced.index]).all()
+
+    def test_a_letter_tells_of_what_follows_only_the_effects(self, result):
+        letters = result.letter()
+        assert not letters.str.contains("housing will").any()
+        assert letters.str.contains("rate will usually fall").sum() > 10
+        assert not result.letter(template="de").str.contains("housing sinkt").any()
+
+    def test_changes_and_texts_say_which_is_an_association(self, result):
+        follows = result.changes.query("kind == 'indirect'")
+        assert (follows["link"] == "effect").eq(follows["feature"] == "rate").all()
+        assert (follows["link"] == "association").eq(follows["feature"] == "housing").all()
+        assert result.changes.query("kind != 'indirect'")["link"].eq("").all()
+        assert result.describe().str.contains("then expect rate to fall").any()
+        assert result.describe().str.contains("along with it expect housing to fall").any()
+        assert not result.describe().str.contains("then expect housing").any()
+
+
 class TestAnActionThatDoesNotHelp:
     """The model rewards many payments; a larger amount, which goes along, counts against."""
 
@@ -303,7 +362,7 @@ class TestLetters:
         result = dear.generate(frame[(high > 150) & ~wrong].head(30))
         fell = result.actions["credible"] & (frame["low"] - result.counterfactuals["low"] >= 15)
         assert fell.sum() > 10
-        assert result.describe()[fell].str.contains("then expect low to fall").all()
+        assert result.describe()[fell].str.contains("along with it expect low to fall").all()
         letters = result.letter()[fell]
         # Without an order of causes no letter says that anything follows.
         assert not letters.str.contains("low").any()

@@ -91,6 +91,14 @@ class TestProducts:
         frame = pd.DataFrame({"log_amount": np.log(amount + shift), "amount": amount})
         assert texts(frame) == {f"log_amount = log(amount{' + 1' * shift})"}
 
+    @pytest.mark.parametrize("places", [4, 6, 12])
+    def test_a_logarithm_of_a_number_and_1_is_itself(self, rng, places):
+        """It was told as 0.0003 + log(income), which is off in the fourth digit."""
+        income = rng.gamma(4, 900, N).round(-1) + 10
+        frame = pd.DataFrame({"income": income, "log1p": np.log1p(income).round(places)})
+        assert texts(frame) == {"log1p = log(income + 1)"}
+        assert texts(frame, definitions={"log1p": ["income"]}) == {"log1p = log(income + 1)"}
+
     def test_a_product_is_zero_where_a_factor_is(self, rng):
         a, b = rng.integers(0, 4, N), rng.gamma(3, 10, N).round(1)
         frame = pd.DataFrame({"a": a, "b": b, "product": a * b})
@@ -222,7 +230,7 @@ class TestStated:
         [
             ({"definitions": {"hour": ["total"]}}, "'hour' is no function of"),
             ({"definitions": {"total": ["unknown"]}}, "definitions: unknown features"),
-            ({"definitions": {"total": "prop"}}, "definitions must be"),
+            ({"definitions": {"total": "prop"}}, "total = prop is off by more than"),
             ({"definitions": ["total"]}, "definitions must be"),
             ({"orders": ["ab"]}, "orders must be pairs"),
             ({"orders": [("prop",)]}, "orders must be pairs"),
@@ -246,3 +254,104 @@ def test_relations_survive_json(claims, towns):
     for frame in (claims, towns):
         for relation in Schema.infer(frame).relations:
             assert from_dict(relation.to_dict()) == relation
+
+
+@pytest.fixture
+def loans(rng) -> pd.DataFrame:
+    """The housing expense as a share of two incomes, in percent, and off by more in some rows."""
+    income, other = rng.gamma(4, 1200, (2, N)).round()
+    rent = (rng.uniform(0.15, 0.45, N) * (income + other)).round()
+    share = (100 * rent / (income + other)).round(2)
+    return pd.DataFrame({"income": income, "co income": other, "rent": rent, "share": share})
+
+
+class TestFormulas:
+    def test_a_ratio_over_a_sum_is_stated(self, loans):
+        (own,) = Schema.infer(
+            loans, definitions={"share": "100 * rent / (income + co income)"}, orders=[]
+        ).relations
+        assert own.text == "share = 100 * rent / (income + co income)"
+        assert own.is_definition and own.high == 0.0
+        assert own.members == ("share", "rent", "income", "co income")
+        assert from_dict(own.to_dict()) == own
+
+    def test_it_may_be_one_of_percent(self, loans):
+        stated = {"share": "rent / (income + co income)"}
+        assert texts(loans, definitions=stated) == {"share = 100 * (rent / (income + co income))"}
+
+    @pytest.mark.parametrize(("within", "told"), [({"share": 1}, 1.0), (None, 2.0)])
+    def test_how_far_it_is_off_is_stated_or_of_nine_rows_in_ten(self, loans, rng, within, told):
+        off = np.where(rng.random(N) < 0.3, rng.uniform(-3, 3, N), rng.uniform(-0.5, 0.5, N))
+        noisy = loans.assign(share=(loans["share"] + off).round(2))
+        stated = {"share": "rent / (income + co income)"}
+        schema = Schema.infer(noisy, definitions=stated, within=within, orders=[])
+        (own,) = schema.relations
+        assert own.high == pytest.approx(told, abs=0.15)
+        assert own.is_definition and f"within {own.high:.4g}" in own.text
+        assert "share" not in {f.name for f in schema if f.actionable}
+
+    def test_the_error_says_which_rows_do_not_fit(self, loans):
+        with pytest.raises(SchemaError, match=r"off by more than .* training rows, most in \d+ "):
+            Schema.infer(loans, definitions={"share": "rent / income"})
+
+    @pytest.mark.parametrize(
+        ("text", "told"),
+        [
+            ("rent / (incme + 1)", "unknown numeric features: 'incme' .did you mean 'income'"),
+            ("rent / ", "expected columns, numbers, brackets"),
+            ("rent.x", "expected columns"),
+            ("rent[0]", "expected columns"),
+            ("(lambda: rent)()", "unknown numeric features: 'lambda'"),
+            ("exec(rent)", "unknown numeric features: 'exec'"),
+            ("12", "expected columns"),
+        ],
+    )
+    def test_what_is_no_formula_is_an_error(self, loans, text, told):
+        with pytest.raises(SchemaError, match=told):
+            Schema.infer(loans, definitions={"share": text})
+
+    def test_how_far_is_said_of_formulas(self, loans):
+        with pytest.raises(SchemaError, match="within: unknown formulas: 'rent'"):
+            Schema.infer(loans, definitions={"share": ["rent"]}, within={"rent": 1.0})
+
+    @pytest.mark.parametrize("within", [None, {"share": 0.7}])
+    def test_the_file_of_a_schema_has_the_same_form(self, loans, rng, tmp_path, within):
+        noisy = loans.assign(share=(loans["share"] + rng.uniform(-0.9, 0.9, N)).round(2))
+        stated = {"share": "rent / (income + co income)"}
+        schema = Schema.infer(noisy, definitions=stated, within=within)
+        schema.to_toml(tmp_path / "schema.toml")
+        assert Schema.from_toml(tmp_path / "schema.toml", noisy) == schema
+        assert "[within]" in (tmp_path / "schema.toml").read_text(encoding="utf8")
+
+    @pytest.mark.parametrize(
+        ("text", "of"),
+        [
+            ("max(a, b one)", np.maximum),
+            ("min(a, b one)", np.minimum),
+            ("abs(a - b one)", lambda a, b: np.abs(a - b)),
+        ],
+    )
+    def test_the_larger_the_smaller_and_the_distance_are_found(self, rng, text, of):
+        a, b = rng.gamma(4, 30, (2, N)).round()
+        frame = pd.DataFrame({"a": a, "b one": b, "y": of(a, b), "x": rng.normal(0, 1, N)})
+        assert texts(frame) == {f"y = {text}"}
+        assert texts(frame.assign(y=frame["y"].where(rng.random(N) > 0.02, 3.0))) == {
+            f"y = {text}"
+        }
+        # The larger of which always the same one is, is that one.
+        assert not any("(" in each for each in texts(frame.assign(y=a, x=a - 5.0)))
+
+    def test_a_number_is_defined_once(self, rng, tmp_path):
+        a, b = rng.gamma(4, 30, (2, N)).round()
+        frame = pd.DataFrame({"a": a, "b": b, "best": np.maximum(a, b)})
+        frame = frame.assign(worst=np.minimum(a, b), gap=np.abs(a - b))
+        schema = Schema.infer(frame)
+        names = [each.name for each in schema.relations if each.is_definition]
+        assert sorted(names) == ["best", "gap", "worst"]
+        schema.to_toml(tmp_path / "schema.toml")
+        assert Schema.from_toml(tmp_path / "schema.toml", frame) == schema
+
+    def test_others_are_stated(self, rng):
+        a, b, c = rng.gamma(4, 30, (3, N)).round()
+        frame = pd.DataFrame({"a": a, "b": b, "c": c, "y": np.maximum(np.maximum(a, b), 2 * c)})
+        assert texts(frame, definitions={"y": "max(a, b, 2 * c)"}) == {"y = max(a, b, 2 * c)"}

@@ -44,6 +44,23 @@ def kept(rows):
     return pd.DataFrame(own)
 
 
+@pytest.mark.parametrize(("per", "places"), [(1e-3, 1), (1e-2, 0), (1.087, 0), (0.25, 1)])
+@pytest.mark.parametrize("acted", ["income", "other"])
+def test_a_definition_gives_one_value(per, places, acted):
+    """Up to rounding 4.7 and 4.8 are both 4750 in thousands: both were told of one answer."""
+    income = np.random.default_rng(3).gamma(4, 900, 2000).round(-1)
+    frame = pd.DataFrame({"income": income, "other": (income * per).round(places)})
+    model = lambda rows: 1 / (1 + np.exp(-(rows["income"] - 4200) / 500))  # noqa: E731
+    dear = DEAR(model, Schema.infer(frame), act_on=[acted]).fit(frame)
+    result = dear.generate(frame[model(frame) < 0.35].head(40))
+    forced = result.changes.query("kind != 'direct'")
+    assert len(forced) == 40 and (forced["kind"] == "forced").all()
+    assert (forced["alone"] == forced["new"]).all()
+    texts = result.describe().str.partition(". ")[0]
+    assert texts.str.count("by definition").eq(1).all()
+    assert not texts.str.contains(r"; ,|\bby by\b|expect").any()
+
+
 @pytest.mark.parametrize("acted", ["total", "fun", "months", "squared", "rent", ("fun", "months")])
 def test_an_answer_keeps_every_definition(people, acted):
     def model(rows):
@@ -164,3 +181,35 @@ def test_what_a_row_becomes_depends_on_that_row_alone():
     assert not torch.equal(together, reached)
     assert torch.equal(together, repaired(torch.arange(199, -1, -1)).flip(0))
     assert torch.equal(together, torch.cat([repaired(torch.tensor([i])) for i in range(200)]))
+
+
+@pytest.mark.parametrize("acted", ["rent", "income", "share", "best", "gap"])
+def test_an_answer_keeps_every_formula(acted):
+    """A noisy one is off by as much as it was; the larger and the distance are exact."""
+    rng = np.random.default_rng(0)
+    income, other = rng.gamma(4, 1200, (2, N)).round()
+    rent = (rng.uniform(0.15, 0.45, N) * (income + other)).round()
+    share = (100 * rent / (income + other) + rng.uniform(-0.9, 0.9, N)).round(2)
+    frame = pd.DataFrame({"income": income, "other": other, "rent": rent, "share": share})
+    frame["best"], frame["gap"] = np.maximum(income, other), np.abs(income - other)
+
+    def model(rows):
+        return 1.0 / (1.0 + np.exp((rows["share"] - 28) / 3 - (rows["best"] - 5500) / 900))
+
+    formulas = {"share": "rent / (income + other)", "best": "max(income, other)"}
+    schema = Schema.infer(frame, definitions=formulas | {"gap": "abs(income - other)"})
+    dear = DEAR(model, schema, act_on=[acted]).fit(frame)
+    result = dear.generate(frame[model(frame) < 0.4].head(40))
+    rows = result.counterfactuals[result.actions["success"]]
+    assert len(rows) > 5 or acted == "gap"
+    assert (rows["best"] == np.maximum(rows["income"], rows["other"])).all()
+    assert (rows["gap"] == (rows["income"] - rows["other"]).abs()).all()
+    before, after = (
+        each["share"] - 100 * each["rent"] / (each["income"] + each["other"])
+        for each in (frame.loc[rows.index], rows)
+    )
+    # Where it is not beyond the shares of the training rows.
+    inside = rows["share"] - after + before < share.max()
+    kept = (before.abs() <= schema.relations[0].high) & inside
+    assert (after.abs()[kept] <= schema.relations[0].high + 0.01).all()
+    assert ((after - before).abs()[kept] <= 0.02).all() or acted == "share"

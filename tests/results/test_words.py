@@ -18,6 +18,7 @@ from dear_plugin.results.changes import (
     join,
     needed,
     note,
+    why,
 )
 from dear_plugin.results.describe import enough, sentence, succeeds, unclear
 from dear_plugin.results.result import WORDS, short_of
@@ -111,7 +112,7 @@ FOLLOW = [
     follows(JOB, "cook", "nurse", least="nurse"),
     follows(GAIN, 0, 3.2, least=0.8),
 ]
-KNOWN = {"forced": False, "alone": False, "gain": True, "sure": True}
+KNOWN = {"forced": (), "alone": False, "gain": True, "sure": True}
 
 
 def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
@@ -158,7 +159,7 @@ def test_what_a_rule_forces_is_told_as_by_definition():
         " rise from 0 to 307"
     )
     assert (
-        enough(None, **{**KNOWN, "forced": True})
+        enough(None, **{**KNOWN, "forced": [AREA]})
         == "The action is enough, with what it changes by definition."
     )
     assert in_short(AREA) == "60 → 80 acres (by definition)"
@@ -166,8 +167,27 @@ def test_what_a_rule_forces_is_told_as_by_definition():
 
 def test_what_an_order_forces_is_a_bound():
     bound = {"kind": "forced", "exact": False}
-    assert definition(line(ACRES, 60, 80, **bound)) == "area is at least 80 acres"
-    assert definition(line(ACRES, 60, 40, **bound)) == "area is at most 40 acres"
+    least, most = line(ACRES, 60, 80, **bound), line(ACRES, 60, 40, **bound)
+    assert definition(least) == "area cannot be less than 80 acres"
+    assert definition(most) == "area cannot be more than 40 acres"
+    assert definition(line(JOB, "cook", "nurse", **bound)) == "job can only be nurse"
+    assert in_short(least) == "60 → 80 acres (by an order)"
+    told = sentence(ACTION, [], {}, forced=[AREA, most._replace(label="yard")])
+    assert told.endswith(
+        "; with it, area is 80 acres by definition, and yard cannot be more than 40 acres"
+    )
+    assert enough(None, **{**KNOWN, "forced": [AREA, most]}) == (
+        "The action is enough, with what has to change with it."
+    )
+
+
+def test_an_association_is_not_told_as_what_then_follows():
+    mate = follows(TERM, 68, 59, link="association")
+    assert sentence(ACTION, [follows(GAIN, 0, 307), mate], {}) == (
+        "raise hours from 35 to 41; then expect gain to rise from 0 to 307; along with it expect"
+        " term to fall from 68 to 59"
+    )
+    assert why(mate) == " (association)" and not why(follows(GAIN, 0, 307))
 
 
 def test_one_of_a_unit_has_no_plural():
@@ -230,9 +250,10 @@ def test_parts_are_joined(parts, words):
 
 
 def test_tiers_decide_what_indirect_changes_are_called():
-    feature = Feature("a", Kind.NUMERIC, (0.0, 1.0))
+    feature, effect = Feature("a", Kind.NUMERIC, (0.0, 1.0)), follows(GAIN, 0, 307)
     without, with_tiers = Schema((feature,)), Schema((feature,), tiers=(("a",),))
-    assert (heading(without), heading(with_tiers)) == FOLLOWS
+    mate = effect._replace(link="association")
+    assert (heading([mate]), heading([mate, effect])) == FOLLOWS
     assert note(without) == ASSOCIATION
     assert "an effect, if the stated order is right and nothing unobserved" in note(with_tiers)
 

@@ -25,7 +25,10 @@ from dear_plugin.results.letter import LOOKED_AT
 NUMBER = r"-?[\d,]*\.?\d+(?:e-?\d+)?"
 ACTS = r"(?:increase|reduce|change) {name} from \S+ to (?P<new>{number}|\w+)"
 MUST = r"{name} (?:at|being) (?P<new>{number}|\w+)"
-IS_SO = r"{name} is (?:at (?:most|least) )?(?P<new>{number})"
+# What a square, a total, or a part of one may be told to be by definition.
+DEFINED = {"visits", "visits_sq", "debt", "fees", "owed_in_all"}
+BOUND = r"{name} cannot be (?:less|more) than (?P<new>{number})"
+IS_SO = r"{name} (?:is|cannot be (?:less|more) than) (?P<new>{number})"
 ROWS = 12
 
 
@@ -225,7 +228,7 @@ class Reader:
         acts = told(
             r"(?:raise|lower|change) {name} from \S+ to (?P<new>[\w.e-]*[\w])", text, frame
         )
-        is_so = re.search(r"with it(?: alone)?, (.*?) by definition", text)
+        is_so = re.search(r"with it(?: alone)?, (.*?)(?:; |\. |\.$)", text)
         forced = told(IS_SO, is_so[1], frame) if is_so else {}
         needs = re.search(r"it is with what is expected to follow: (.*?)\.(?: |$)", text)
         needed = told(MUST, needs[1], frame) if needs else {}
@@ -270,8 +273,9 @@ class Reader:
         yield "without an order something will follow", not effects and " will " in letter
         acts = told(ACTS, letter, frame)
         is_so = re.search(r"By definition, this sets (.*?)\.(?: |$)", letter)
-        pattern = r"{name} to (?:at (?:most|least) )?(?P<new>{number})"
-        forced = told(pattern, is_so[1], frame) if is_so else {}
+        forced = told(r"{name} to (?P<new>{number})", is_so[1], frame) if is_so else {}
+        bounds = told(BOUND, letter, frame)
+        forced |= bounds
         only = re.search(r"alone is not enough, but it is with (.*?)\.(?: |$)", letter)
         needed = told(MUST, only[1], frame) if only else {}
         for some in self.inside(only[1] if only else ""):
@@ -296,6 +300,10 @@ class Reader:
         chosen = self.table.act_on or [n for n in frame if n != "age"]
         yield "a choice just happens", bool((set(along) - set(needed)) & set(chosen))
         kinds = self.lines.set_index("feature")["kind"]
+        tiers = {n: i for i, tier in enumerate(self.table.schema.get("tiers", [])) for n in tier}
+        mates = {name for name in tiers if tiers[name] in {tiers[a] for a in self.acted}}
+        yield "a mate of a tier will follow", bool({name for name, _ in usual} & mates)
+        yield "an order is told as a definition", not {*forced} - {*bounds} <= DEFINED
         follows = {*along, *needed}
         yield "what follows has no line", not follows <= set(kinds.index[kinds == "indirect"])
         yield (

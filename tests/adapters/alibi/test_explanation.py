@@ -49,6 +49,8 @@ def test_direct_and_indirect_changes_make_up_the_difference(explanation, data):
     action, moved = explanation.action, explanation.cf["X"] - explanation.orig["X"]
     assert (action["direct"] + action["indirect"] == moved).all()
     assert (action["indirect"] != 0).any()
+    # Without an order of causes all of it is an association.
+    assert (action["association"] == action["indirect"]).all()
     for named, direct in zip(action["direct_features"], action["direct"], strict=True):
         assert named == [data.names[j] for j in np.flatnonzero(direct)]
     assert np.allclose(action["cost"], action["direct_cost"] + action["indirect_cost"])
