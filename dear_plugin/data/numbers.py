@@ -301,7 +301,7 @@ class Number(Ordinal):
         """See `Column`; floats where an integer dtype cannot hold them."""
         numbers = self.cells(values)
         whole = np.isnan(numbers) | (numbers == np.round(numbers))
-        if not self.dtype.startswith("float") and not whole.all():
+        if "int" in self.dtype.lower() and not whole.all():
             return pd.Series(numbers)
         return self.typed(numbers)
 
