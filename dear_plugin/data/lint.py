@@ -26,7 +26,13 @@ import pandas as pd
 
 from dear_plugin.data.feature import Array, Feature, are_dates, as_days, as_numbers, line, parsed
 from dear_plugin.data.labels import not_known, words_in_order
-from dear_plugin.data.numbers import MOST_CODES, gross, suspected_codes
+from dear_plugin.data.numbers import (
+    MOST_CODES,
+    form_of_dates,
+    gross,
+    ordinary_values,
+    suspected_codes,
+)
 from dear_plugin.errors import SchemaError, argument, shown, unknown
 
 # A category is not acted on by default if it has more than MANY_LEVELS levels, or more than
@@ -90,11 +96,22 @@ def _tell_of_missing(frame: pd.DataFrame, features: Sequence[Feature]) -> None:
 
 
 def _with_identifier(column: pd.Series, feature: Feature, given: Given) -> Feature:
-    """A feature marked as an identifier if it is one: stated, by its values or by its name."""
+    """A feature marked as an identifier if it is one: stated, by its values or by its name.
+
+    Dates as whole numbers are immutable: most numbers between them are none.
+    """
     name, is_stated = feature.name, feature.name in given.names("identifiers")
     if not is_stated:
         if feature.ranked or given.says_what(name):
             return feature
+        form = "" if feature.choices else form_of_dates(ordinary_values(column, feature.special))
+        if form:
+            logger.warning(
+                "column %r looks like dates or times, %s as whole numbers: nothing moves it; state"
+                " numeric=[%r] if it is none",
+                *(name, form, name),
+            )
+            return dataclasses.replace(feature, immutable=True)
         found = evidence(column, name, not feature.choices)
         if not found:
             return feature
@@ -173,14 +190,15 @@ def _tell_of_observed(feature: Feature, is_amount: bool) -> None:
     """Say which values a number takes: a grid is a fact, codes are suspected."""
     name, observed = feature.name, feature.observed
     steps = np.diff(observed)
-    if np.allclose(steps, steps[0]):
+    even, fine = np.allclose(steps, steps[0]), any(v % 1 for v in observed)
+    if even or fine:
         logger.info(
-            "column %r takes steps of %g: no value in between is proposed;"
+            "column %r takes %s: no value in between is proposed;"
             " schema.replace(%r, observed=()) allows them",
-            *(name, steps[0], name),
+            *(name, f"steps of {steps[0]:g}" if even else f"only {len(observed)} values", name),
         )
     # Rounded amounts often have a common step.
-    elif not is_amount and not any(v % 1 for v in observed) and math.gcd(*map(int, observed)) == 1:
+    elif not is_amount and math.gcd(*map(int, observed)) == 1:
         logger.warning(
             "column %r has only the values %s: no value in between is proposed; if they are codes"
             " and not amounts, declare categorical=[%r]",

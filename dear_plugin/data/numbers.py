@@ -57,6 +57,9 @@ MAX_DECIMALS = 6
 # A number takes observed values only if these are at most so many, and if between two of them,
 # with so many rows each, a value of their common grid has none: of amounts, some would have it.
 MOST_OBSERVED, ROWS_AT_A_GAP = 24, 10
+# Numbers of more than FINE decimals were computed: they take observed values only if these are at
+# most MOST_FINE, and all but the commonest have so many rows each on average.
+FINE, MOST_FINE, ROWS_A_VALUE = 1, 250, 3
 # A step is common if this share of so many rows takes it, and this share of the steps between the
 # 5 and 95 % quantiles is taken. It binds a number of at most so many values, and steps.
 ON_STEP, STEP_ROWS, TAKEN, MOST_ON_STEPS, MOST_STEPS = 0.99, 50, 0.02, 60, 10_000
@@ -323,19 +326,24 @@ def few_values(values: Array, places: int | None) -> tuple[float, ...]:
 def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
     """The distinct values of a number, (n,), if it may take no others; () if it may.
 
-    The grid is the greatest common step of the values: 12, 24, 36 and 48 have no gap.
+    The grid is the greatest common step of the values: 12, 24, 36 and 48 have no gap. Counts that
+    were scaled, or their logarithms, have none.
 
     Args:
         values: the values without codes and missing ones.
         places: the decimals of the number; None if it has no precision.
     """
     distinct, counts = np.unique(values, return_counts=True)
-    few = places is not None and 2 < len(distinct) <= MOST_OBSERVED
+    is_fine = places is None or places > FINE
+    is_fine &= len(values) - counts.max(initial=0) >= ROWS_A_VALUE * (len(distinct) - 1)
+    few = 2 < len(distinct) <= (MOST_FINE if is_fine else MOST_OBSERVED)
     if not few or abs(distinct).max() > WHOLE:
         return ()
-    steps = np.diff(np.round(distinct * 10.0 ** (places or 0))).astype(np.int64)
+    if places is None:
+        return tuple(distinct.tolist()) if is_fine else ()
+    steps = np.diff(np.round(distinct * 10.0**places)).astype(np.int64)
     rows = np.minimum(counts[1:], counts[:-1])
-    has_gap = (steps > np.gcd.reduce(steps)) & (rows >= ROWS_AT_A_GAP)
+    has_gap = (steps > (1 if is_fine else np.gcd.reduce(steps))) & (rows >= ROWS_AT_A_GAP)
     return tuple(distinct.tolist()) if has_gap.any() else ()
 
 
@@ -379,7 +387,8 @@ def decimals(values: Array) -> int | None:
     # Relative, so that values of size 1e-18 are not mistaken for rounding errors.
     tolerance = ERROR * np.finfo(values.dtype).eps * float(np.abs(sample).max())
     for places in range(MAX_DECIMALS + 1):
-        if np.abs(np.round(sample, places) - sample).max() <= tolerance:
+        near, is_sharp = np.round(sample, places), tolerance < SHARP * 10.0**-places
+        if np.abs(near - sample).max() <= tolerance and (is_sharp or (near == sample).all()):
             return places
     return None
 
@@ -498,10 +507,53 @@ def _spikes(distinct: Array, counts: Array) -> list[float]:
     return out
 
 
+# Dates and times as whole numbers: a form, and what each of its parts may be.
+PARTS = {"YYYY": r"(19|20)\d\d", "YY": r"\d\d", "MM": "(0[1-9]|1[0-2])", "Q": "[1-4]"} | {
+    **{"DD": r"(0[1-9]|[12]\d|3[01])", "DDD": r"([0-2]\d\d|3[0-6]\d)", "WW": r"([0-4]\d|5[0-3])"},
+    **{"hh": r"([01]\d|2[0-4])", "mm": r"[0-5]\d", "ss": r"[0-5]\d"},
+}
+FORMS = (
+    "YYYY MM DD|YYYY MM|YYYY DDD|YYYY WW|YYYY Q|DD MM YYYY|MM DD YYYY|YY MM DD|DD MM YY|MM DD YY"
+    "|YYYY MM DD hh mm ss|YYYY MM DD hh mm|YYYY MM DD hh|hh mm|hh mm ss"
+)
+DATES = {
+    form.replace(" ", ""): re.compile("".join(PARTS[part] for part in form.split()))
+    for form in FORMS.split("|")
+}
+# So many values are looked at; by chance they are dates at most this often. A value that is none
+# counts as much as so many dates.
+LOOKED_AT, CHANCE, A_MISS = 200, 1e-4, 10
+
+
+def form_of_dates(values: Array) -> str:
+    """The form of dates or times, such as YYYYMMDD, that numbers, (n,), have; "" for none.
+
+    Where most whole numbers between them have it, too, they are amounts.
+    """
+    whole = np.unique(values[values > 0.0])
+    if len(whole) < 3 or (whole % 1.0).any() or not 1e3 < whole[-1] < 1e15:
+        return ""
+    known = whole.astype(np.int64)
+    step = np.gcd.reduce(known - known[0])
+    count = np.linspace(0, (known[-1] - known[0]) // step, LOOKED_AT - 1).astype(np.int64)
+    some = [
+        each[:: 1 + len(each) // LOOKED_AT].tolist() for each in (known, count * step + known[0])
+    ]
+    for form, pattern in DATES.items():
+        fits, even = (
+            [bool(pattern.fullmatch(f"{v:0{len(form)}}")) for v in each] for each in some
+        )
+        dates = sum(fits) - A_MISS * fits.count(False)
+        if dates > 0 and (sum(even) / len(even)) ** dates <= CHANCE:
+            return form
+    return ""
+
+
 # The rounding error of a bound that was computed, in units of the last decimal.
 NEAR = 1e-6
 # The rounding error of a number with few decimals, in units of the relative step of its dtype.
-ERROR = 4.0
+# Where it is more than a share of a decimal, as in float32, any number would have that decimal.
+ERROR, SHARP = 4.0, 0.05
 
 
 @dataclass(frozen=True)
