@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dear_plugin.data.feature import Array, Feature, are_dates, as_days, as_numbers, line, parsed
+from dear_plugin.data.feature import Array, Feature, as_days, as_numbers, line
 from dear_plugin.data.labels import not_known, words_in_order
 from dear_plugin.data.numbers import (
     MOST_CODES,
@@ -38,7 +38,7 @@ from dear_plugin.errors import SchemaError, argument, shown, unknown
 # A category is not acted on by default if it has more than MANY_LEVELS levels, or more than
 # SOME_LEVELS and fewer rows per level than ROWS_A_LEVEL.
 MANY_LEVELS, SOME_LEVELS, ROWS_A_LEVEL = 100, 12, 5
-# Text is suspected to be numbers if this share of its distinct values can be parsed.
+# Text is suspected to be numbers or dates if this share of its distinct values has digits.
 PARSED = 0.9
 # The most rows that a message names.
 MOST_NAMED = 5
@@ -123,7 +123,7 @@ def _tell_of_identifier(column: pd.Series, feature: Feature, found: Evidence) ->
     """Warn of an identifier by its values or its name."""
     name, other = feature.name, "categorical" if feature.choices else "numeric"
     by_values = found == "values"
-    if by_values and _tells_of_text(column, "an identifier, which nothing moves", "[.,]"):
+    if by_values and _tells_of_text(column, "an identifier, which nothing moves", r"\D"):
         return
     logger.warning(
         "column %r looks like an identifier by its %s: nothing moves it, and nothing is compared"
@@ -142,12 +142,13 @@ def _tells_of_text(column: pd.Series, read_as: str, having: str = "") -> bool:
     """
     text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
     levels = column.dropna().drop_duplicates().astype(str)
-    if not text or len(levels) <= 2:
+    if not text or len(levels) <= 2 or levels.str.contains(r"\d").mean() < PARSED:
         return False
-    dates, numbers = are_dates(levels), parsed(levels).notna().mean() >= PARSED
-    if not (dates or (numbers and levels.str.contains(having).any())):
+    days = as_days(column)
+    code = days or (as_numbers(column) if levels.str.contains(having).any() else "")
+    if not code:
         return False
-    what, code = ("dates", as_days(levels)) if dates else ("numbers", as_numbers(column))
+    what = "dates" if days else "numbers"
     logger.warning(
         "column %r holds %s as text and is read as %s: in DiCE continuous_features=[..., %r]; for"
         " a number: %s",
