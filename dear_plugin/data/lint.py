@@ -46,7 +46,13 @@ MOST_NAMED = 5
 # Words, or parts of words, of names in lower case with "_" around each word, and what they say.
 SENSITIVE = "have names of attributes that cannot be changed"
 NAMES = {
-    SENSITIVE: r"_(age|sex|gender|race|ethnic|ethnicity|nationality|religion|marital(status)?)_",
+    SENSITIVE: r"_(age|sex|gender|gndr|race|racial|ethn?(ic(ity)?)?|black|blk|non_?white|caucasian"
+    r"|asian|african|hisp(an(ics?)?)?|latin[oax]s?|nationality|natl|national_origin|citizen(ship)?"
+    r"|foreign(er)?|immigrant|native|birth_?place|born|relig(ion|ious)?|muslim|christian|catholic"
+    r"|jewish|hindu|males?|fem(ales?)?|wom[ae]n|marital(status)?|mar_?stat(us)?|(un)?married|marr"
+    r"|divorced|widow(ed)?|elderly|pregnant|disab(led|ility)"
+    r"|(first|last|full|middle|maiden|sur|family|f|l)_?names?)_"
+    r"|^_(m[ae]n|white|wht|old|young|single|names?)_$",
     "seem to count time, and no action makes time pass": r"since|_(age|tenure|seniority|elapsed)_"
     r"|_(birthday|dob)_|_(years?|months?|days?|yrs)_(at|in|with|on)_",
     "have names of past events, which no action undoes": r"_(delinq\w*?|late|arrears|overdue"
@@ -288,6 +294,12 @@ def warn_of_names(features: Sequence[Feature], immutable: Sequence[str]) -> None
             names_logger.warning(
                 "columns %s %s: %s=%s keeps them fixed",
                 *(names, reason, argument("immutable"), names),
+            )
+        elif reason == SENSITIVE:
+            names_logger.warning(
+                "nothing is stated as immutable: %s=[...] lists what no person can change, such as"
+                " age or origin, and advice then leaves it as it is",
+                argument("immutable"),
             )
 
 

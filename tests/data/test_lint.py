@@ -1,5 +1,7 @@
 """Lint: values that are no amounts are suggested as `special=`, ordinary ones are not; marks."""
 
+import logging
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +19,12 @@ AMOUNTS = {
 }
 ANYWHERE = [[-9], [-99], [999], [9999], [-9, -8, -7], [-9, 9999], [-1]]
 SMALL = [[99], [96, 98], [97, 98, 99]]
+
+
+@pytest.fixture(autouse=True)
+def without_names(monkeypatch):
+    """What names say is tested elsewhere."""
+    monkeypatch.setattr(logging.getLogger("dear_plugin.data.lint.names"), "disabled", True)
 
 
 def hint(caplog, values) -> str:

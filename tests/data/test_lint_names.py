@@ -12,6 +12,10 @@ NAMES = {
         *("age", "AGE", "Age_in_years", "applicant-age", "ageGroup", "AGEGroup", "age2"),
         *("marital-status", "maritalStatus", "MaritalStatus", "MARITAL_STATUS", "maritalstatus"),
         *("sex", "Gender", "race", "ethnicity", "Nationality", "religion", "age_of_car"),
+        *("black", "White", "hispan", "hispanic", "isAsian", "nonwhite", "race_black", "latino"),
+        *("male", "Female", "fem", "is_male", "sex_F", "married", "marr", "mar_stat", "divorced"),
+        *("old", "young", "elderly", "citizen", "foreign_worker", "native-country", "relig"),
+        *("firstname", "first_name", "lastName", "surname", "name"),
     ),
     "no action makes time pass": (
         *("months_since_last_delinquency", "MSinceOldestTradeOpen", "days since contact"),
@@ -32,7 +36,11 @@ OTHERS = (
     *("duration", "term", "loan_term_months", "duration_in_month", "hours-per-week"),
     *("length_of_stay", "years_of_education", "savings", "loan_amount", "installment_rate"),
     *("latest", "unlimited", "education", "upgrade", "scores_of_friends"),
+    *("old_balance", "white_goods", "single_family", "malestrom", "company_name", "oldbalanceOrg"),
 )
+
+
+ASKED = "nothing is stated as immutable"
 
 
 def numbers(*names: str) -> pd.DataFrame:
@@ -42,7 +50,8 @@ def numbers(*names: str) -> pd.DataFrame:
 
 def messages(caplog) -> list[str]:
     logger = "dear_plugin.data.lint.names"
-    return [record.getMessage() for record in caplog.records if record.name == logger]
+    every = [record.getMessage() for record in caplog.records if record.name == logger]
+    return [text for text in every if ASKED not in text]
 
 
 @pytest.mark.parametrize(
@@ -90,6 +99,21 @@ def test_who_states_what_is_immutable_knows_of_sensitive_columns(caplog):
 def test_a_column_is_named_by_one_warning(caplog):
     Schema.infer(numbers("age", "sum"))
     assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize(("stated", "asked"), [({}, 1), ({"immutable": ["sum"]}, 0)])
+def test_where_nothing_is_immutable_one_line_asks_for_it(stated, asked, caplog):
+    Schema.infer(numbers("income", "sum"), **stated)
+    assert caplog.text.count(ASKED) == asked
+
+
+def test_in_a_group_of_dummies(caplog):
+    at = np.arange(400) % 3
+    groups = pd.get_dummies(pd.Series(at).map(dict(enumerate(["black", "hispan", "white"]))))
+    schema = Schema.infer(groups.astype(int).assign(sum=np.arange(400) % 7))
+    assert "columns ['black', 'hispan', 'white'] have names" in caplog.text
+    DEAR(lambda rows: np.ones(len(rows)), schema)
+    assert "columns ['black/hispan/white'] have names" in caplog.text
 
 
 class TestActOn:
