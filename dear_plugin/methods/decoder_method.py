@@ -36,7 +36,7 @@ from dear_plugin.results.proposal import (
     identity_proposal,
 )
 from dear_plugin.search import Search, SearchProblem, SearchRun
-from dear_plugin.search.criteria import margins
+from dear_plugin.search.criteria import accepted_beyond, margins
 from dear_plugin.search.table import Table
 
 TIMES = (
@@ -177,8 +177,12 @@ def searching(
         search: the settings.
         trained: what answers are compared with.
     """
+    limits = problem.feasible.limits
+    if search.in_steps:
+        limits = replace(limits, ranged=limits.ranged | accepted_beyond(case, trained))
     problem = replace(
         problem,
+        feasible=replace(problem.feasible, limits=limits),
         in_steps=search.in_steps,
         indirect_weight=search.indirect_weight,
     )
