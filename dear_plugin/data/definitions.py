@@ -403,7 +403,7 @@ def stated_forms(scale: Scale, y: int, others: list[int]) -> Iterator[Relation]:
         weights, residual, _ = fitted(scale.others[here][:, others], scale.own[here, y])
         exact = exact_form(scale, y, others, weights[1:], stated=True)
         near = near_form(scale, y, others, weights, residual)
-        rounded = rounded_form(scale, y, others, np.round(weights[1:]))
+        rounded = rounded_form(scale, y, others, np.sign(weights[1:]))
         fits = [fit.relation for fit in (exact, rounded, near) if fit]
         yield from (each for each in fits if len(each.others) == len(others))
 
@@ -557,7 +557,7 @@ def shares(scale: Scale) -> list[Fit]:
     found, units = dict[frozenset[int], Fit](), scale.numbers.units
     for unit in [] if scale.kind.log else np.unique(units[units > 0.0]):
         low = np.nanmin(scale.own, 0)
-        columns = np.flatnonzero((units == unit) & (low >= 0.0) & (scale.spread > 0.0))
+        columns = np.flatnonzero((units == unit) & (low >= 0.0) & ~scale.numbers.flags)
         centred = scale.centred[:, columns]
         spread = centred.T @ centred
         inverse = np.linalg.inv(spread + 1e-9 * np.trace(spread) * np.eye(len(columns)))

@@ -59,7 +59,7 @@ MAX_DECIMALS = 6
 MOST_OBSERVED, ROWS_AT_A_GAP = 24, 10
 # Numbers of more than FINE decimals were computed: they take observed values only if these are at
 # most MOST_FINE, and all but the commonest have so many rows each on average.
-FINE, MOST_FINE, ROWS_A_VALUE = 1, 250, 3
+FINE, MOST_FINE, ROWS_A_VALUE = 2, 250, 3
 # A step is common if this share of so many rows takes it, and this share of the steps between the
 # 5 and 95 % quantiles is taken. It binds a number of at most so many values, and steps.
 ON_STEP, STEP_ROWS, TAKEN, MOST_ON_STEPS, MOST_STEPS = 0.99, 50, 0.02, 60, 10_000

@@ -143,3 +143,18 @@ class TestComputedNumbersOfFewValues:
     def test_measurements_take_all(self, values) -> None:
         (feature,) = Schema.infer(pd.DataFrame({"x": values}))
         assert feature.observed == ()
+
+    def test_a_definition_sets_one_that_rows_have(self) -> None:
+        frame = pd.DataFrame({"count": COUNT, "log": np.log1p(COUNT), "income": AGE * 1.0})
+        schema = Schema.infer(frame)
+        assert "log = log(count + 1)" in repr(schema)
+
+        def score(rows):
+            return 1 / (1 + np.exp(-(rows["count"] + 4 * rows["log"] - 8).to_numpy(float)))
+
+        rows = frame[score(frame) < 0.4].head(20)
+        found = DEAR(score, schema, act_on=["count"]).fit(frame).generate(rows)
+        after = found.counterfactuals
+        assert np.allclose(np.log1p(after["count"]), after["log"])
+        assert after["log"].isin(frame["log"]).all()
+        assert (found.actions["reliance"].dropna() == 0).all()
