@@ -554,39 +554,33 @@ def near_form(
 
 def shares(scale: Scale) -> list[Fit]:
     """Numbers of the same decimals, none of them negative, of which the sum is nearly constant."""
-    found, units = dict[frozenset[int], Fit](), scale.numbers.units
+    found, units = list[Fit | None](), scale.numbers.units
     for unit in [] if scale.kind.log else np.unique(units[units > 0.0]):
         low = np.nanmin(scale.own, 0)
         columns = np.flatnonzero((units == unit) & (low >= 0.0) & ~scale.numbers.flags)
         centred = scale.centred[:, columns]
         spread = centred.T @ centred
         inverse = np.linalg.inv(spread + 1e-9 * np.trace(spread) * np.eye(len(columns)))
-        for k in np.argsort(-np.diag(spread)).tolist():
-            among = columns[inverse[k] > LIKE_A_PART * inverse[k, k]].tolist()
-            others = [j for j in among if j != columns[k]]
-            if len(others) > 1 and frozenset(among) not in found:
-                fit = rounded_form(scale, int(columns[k]), others, -np.ones(len(others)))
-                found |= {frozenset(among): fit} if fit else {}
-    return [*found.values()]
+        for y, row, own in zip(columns.tolist(), inverse, np.diag(inverse), strict=True):
+            others = [j for j in columns[row > LIKE_A_PART * own].tolist() if j != y]
+            found += [rounded_form(scale, y, others, -np.ones(len(others)))] * (len(others) > 1)
+    return [fit for fit in found if fit]
 
 
 def rounded_form(scale: Scale, y: int, others: list[int], signs: Array) -> Fit | None:
     """The sum of numbers, each rounded, within those of training rows; None if it varies more."""
-    units, here = scale.numbers.units[[y, *others]], scale.rows([y, *others])
-    if scale.kind.log or not units.all() or (np.abs(signs) != 1.0).any():
+    last, here = scale.numbers.units[[y, *others]], scale.rows([y, *others])
+    if scale.kind.log or not last.all() or (np.abs(signs) != 1.0).any():
         return None
-    raw = scale.own[here][:, [y, *others]].T
-    units = np.array([max(last, _unit(v, last)) for v, last in zip(raw, units, strict=True)])
-    t, x = scale.own[here, y], scale.others[here][:, others] * signs
-    rest, noise = t - x.sum(1), float((units**2).sum()) / 12.0
-    apart = UNLIKE_CHANCE * float(t.var() + x.var(0).sum())
-    if rest.var() > min(ROUNDED * noise, apart):
+    parts = scale.own[here][:, [y, *others]] * [1.0, *-signs]
+    units = [max(unit, _unit(v, unit)) for v, unit in zip(parts.T, last, strict=True)]
+    rest, noise = parts.sum(1), float(np.square(units).sum()) / 12.0
+    if rest.var() > min(ROUNDED * noise, UNLIKE_CHANCE * parts.var(0).sum()):
         return None
-    middle = float(np.median(rest))
-    ends, error = rest[[rest.argmin(), rest.argmax()]] - middle, 1e-6 * float(units.min())
+    middle, error = float(np.median(rest)), 1e-6 * float(last.min())
+    low, high = float(rest.min()) - middle, float(rest.max()) - middle
     found = scale.relation(y, others, signs, middle)
-    found = replace(found, low=float(ends[0]), high=float(ends[1]), error=error)
-    return Fit(found, float(rest.var() / t.var()))
+    return Fit(replace(found, low=low, high=high, error=error), rest.var() / parts[:, 0].var())
 
 
 def _computed(

@@ -282,36 +282,22 @@ def _tell_of_order(feature: Feature) -> None:
 def warn_of_names(features: Sequence[Feature], immutable: Sequence[str]) -> None:
     """Warn of mutable features with names of what no action changes, the first reason of each.
 
-    Those with a direction or a range are left out. A user of `immutable` knows of
-    attributes that cannot be changed.
+    Those with a direction or a range are left out. Where nothing is immutable, it asks for it.
     """
     known = {f.name for f in features if f.immutable or f.direction or f.limits is not None}
     for reason in NAMES:
-        if reason == SENSITIVE and immutable:
-            continue
         if names := [f.name for f in features if f.name not in known and says(f.name, reason)]:
             known |= {*names}
             names_logger.warning(
                 "columns %s %s: %s=%s keeps them fixed",
                 *(names, reason, argument("immutable"), names),
             )
-        elif reason == SENSITIVE:
+        elif reason == SENSITIVE and not immutable:
             names_logger.warning(
                 "nothing is stated as immutable: %s=[...] lists what no person can change, such as"
                 " age or origin, and advice then leaves it as it is",
                 argument("immutable"),
             )
-
-
-def warn_of_actions(features: Iterable[Feature]) -> None:
-    """Warn of sensitive features among the actionable ones when `act_on` is not given."""
-    some = [f for f in features if f.actionable and not (f.immutable or f.direction)]
-    if names := [f.name for f in some if f.limits is None and says(f.name, SENSITIVE)]:
-        names_logger.warning(
-            "act_on is not given, and columns %s %s: act_on=[...] lists the actionable features,"
-            " %s=%s those that never change",
-            *(names, SENSITIVE, argument("immutable"), names),
-        )
 
 
 def says(name: str, reason: str) -> bool:

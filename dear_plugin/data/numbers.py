@@ -59,7 +59,7 @@ MAX_DECIMALS = 6
 MOST_OBSERVED, ROWS_AT_A_GAP = 24, 10
 # Numbers of more than FINE decimals were computed: they take observed values only if these are at
 # most MOST_FINE, and all but the commonest have so many rows each on average.
-FINE, MOST_FINE, ROWS_A_VALUE = 2, 250, 3
+FINE, FINEST, MOST_FINE, ROWS_A_VALUE = 2, 9, 250, 3
 # A step is common if this share of so many rows takes it, and this share of the steps between the
 # 5 and 95 % quantiles is taken. It binds a number of at most so many values, and steps.
 ON_STEP, STEP_ROWS, TAKEN, MOST_ON_STEPS, MOST_STEPS = 0.99, 50, 0.02, 60, 10_000
@@ -336,12 +336,11 @@ def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
     distinct, counts = np.unique(values, return_counts=True)
     is_fine = places is None or places > FINE
     is_fine &= len(values) - counts.max(initial=0) >= ROWS_A_VALUE * (len(distinct) - 1)
-    few = 2 < len(distinct) <= (MOST_FINE if is_fine else MOST_OBSERVED)
-    if not few or abs(distinct).max() > WHOLE:
+    most = MOST_FINE if is_fine else MOST_OBSERVED * (places is not None)
+    if not 2 < len(distinct) <= most or abs(distinct).max() > WHOLE:
         return ()
-    if places is None:
-        return tuple(distinct.tolist()) if is_fine else ()
-    steps = np.diff(np.round(distinct * 10.0**places)).astype(np.int64)
+    steps = np.diff(np.round(distinct * 10.0 ** (FINEST if places is None else places)))
+    steps = steps.astype(np.int64)
     rows = np.minimum(counts[1:], counts[:-1])
     has_gap = (steps > (1 if is_fine else np.gcd.reduce(steps))) & (rows >= ROWS_AT_A_GAP)
     return tuple(distinct.tolist()) if has_gap.any() else ()
@@ -507,26 +506,20 @@ def _spikes(distinct: Array, counts: Array) -> list[float]:
     return out
 
 
-# Dates and times as whole numbers: a form, and what each of its parts may be.
-PARTS = {"YYYY": r"(19|20)\d\d", "YY": r"\d\d", "MM": "(0[1-9]|1[0-2])", "Q": "[1-4]"} | {
-    **{"DD": r"(0[1-9]|[12]\d|3[01])", "DDD": r"([0-2]\d\d|3[0-6]\d)", "WW": r"([0-4]\d|5[0-3])"},
-    **{"hh": r"([01]\d|2[0-4])", "mm": r"[0-5]\d", "ss": r"[0-5]\d"},
-}
-FORMS = (
-    "YYYY MM DD|YYYY MM|YYYY DDD|YYYY WW|YYYY Q|DD MM YYYY|MM DD YYYY|YY MM DD|DD MM YY|MM DD YY"
-    "|YYYY MM DD hh mm ss|YYYY MM DD hh mm|YYYY MM DD hh|hh mm|hh mm ss"
-)
-DATES = {
-    form.replace(" ", ""): re.compile("".join(PARTS[part] for part in form.split()))
-    for form in FORMS.split("|")
-}
+# Dates and times as whole numbers: their forms, and what each part may be, and its digits.
+FORMS = ["Ymd", "Ym", "Yj", "YW", "YQ", "dmY", "mdY", "ymd", "dmy", "mdy", "YmdHMS", "YmdHM"]
+FORMS += ["YmdH", "HM", "HMS"]
+PARTS = {"Y": r"(19|20)\d\d", "y": r"\d\d", "m": "(0[1-9]|1[0-2])", "d": r"(0[1-9]|[12]\d|3[01])"}
+PARTS |= {"j": r"([0-2]\d\d|3[0-6]\d)", "W": r"([0-4]\d|5[0-3])", "Q": "[1-4]"}
+PARTS |= {"H": r"([01]\d|2[0-4])", "M": r"[0-5]\d", "S": r"[0-5]\d"}
+DIGITS = {"Y": 4, "j": 3, "Q": 1}
 # So many values are looked at; by chance they are dates at most this often. A value that is none
 # counts as much as so many dates.
 LOOKED_AT, CHANCE, A_MISS = 200, 1e-4, 10
 
 
 def form_of_dates(values: Array) -> str:
-    """The form of dates or times, such as YYYYMMDD, that numbers, (n,), have; "" for none.
+    """The form of dates or times, such as %Y%m%d, that numbers, (n,), have; "" for none.
 
     Where most whole numbers between them have it, too, they are amounts.
     """
@@ -536,16 +529,14 @@ def form_of_dates(values: Array) -> str:
     known = whole.astype(np.int64)
     step = np.gcd.reduce(known - known[0])
     count = np.linspace(0, (known[-1] - known[0]) // step, LOOKED_AT - 1).astype(np.int64)
-    some = [
-        each[:: 1 + len(each) // LOOKED_AT].tolist() for each in (known, count * step + known[0])
-    ]
-    for form, pattern in DATES.items():
-        fits, even = (
-            [bool(pattern.fullmatch(f"{v:0{len(form)}}")) for v in each] for each in some
-        )
+    even = count * step + known[0]
+    some = [each[:: 1 + len(each) // LOOKED_AT].tolist() for each in (known, even)]
+    for form in FORMS:
+        digits, pattern = sum(DIGITS.get(c, 2) for c in form), "".join(PARTS[c] for c in form)
+        fits, chance = ([bool(re.fullmatch(pattern, f"{v:0{digits}}")) for v in s] for s in some)
         dates = sum(fits) - A_MISS * fits.count(False)
-        if dates > 0 and (sum(even) / len(even)) ** dates <= CHANCE:
-            return form
+        if dates > 0 and (sum(chance) / len(chance)) ** dates <= CHANCE:
+            return "".join(f"%{c}" for c in form)
     return ""
 
 

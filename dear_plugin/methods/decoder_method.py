@@ -18,7 +18,6 @@ from torch import Tensor
 
 from dear_plugin._threads import bar
 from dear_plugin._validation import require_instance
-from dear_plugin.data.lint import warn_of_actions
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
 from dear_plugin.evaluation.trained import Trained
@@ -68,8 +67,6 @@ class DecoderMethod(RecourseMethod):
         self.search = Search() if search is None else search
         require_instance("search", self.search, Search)
         self.sets = ActionSets.of(schema, act_on)
-        if act_on is None:
-            warn_of_actions(schema)
         self._copies = as_classifiers(copies, self.classifier, output=output, encode=encode)
         self._params |= {"act_on": act_on, "decoder": decoder, "search": search, "copies": copies}
 

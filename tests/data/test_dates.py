@@ -16,12 +16,10 @@ TIMES = (
     + pd.to_timedelta((RNG.random(ROWS) * 700 + BALANCE * 0.9).astype(int), "D")
     + pd.to_timedelta(RNG.integers(0, 86400, ROWS), "s")
 )
-FORMS = {
-    **{"%Y%m%d": "YYYYMMDD", "%y%m%d": "YYMMDD", "%Y%W": "YYYYWW", "%Y%j": "YYYYDDD"},
-    **{"%Y%m": "YYYYMM", "%d%m%Y": "DDMMYYYY", "%m%d%Y": "MMDDYYYY", "%m%d%y": "MMDDYY"},
-    **{"%H%M%S": "hhmmss", "%H%M": "hhmm", "%Y%m%d%H": "YYYYMMDDhh"},
-    **{"%Y%m%d%H%M": "YYYYMMDDhhmm", "%Y%m%d%H%M%S": "YYYYMMDDhhmmss"},
-}
+FORMS = [
+    *("%Y%m%d", "%y%m%d", "%Y%W", "%Y%j", "%Y%m", "%d%m%Y", "%m%d%Y", "%m%d%y", "%H%M%S", "%H%M"),
+    *("%Y%m%d%H", "%Y%m%d%H%M", "%Y%m%d%H%M%S"),
+]
 AMOUNTS = {
     "ages": RNG.integers(18, 90, ROWS),
     "counts": RNG.poisson(3, ROWS),
@@ -44,7 +42,7 @@ def schema(opened, **stated) -> Schema:
 def test_they_are_told_and_immutable(form, caplog):
     feature = schema(TIMES.strftime(form).astype("int64")).features[1]
     assert feature.immutable and not feature.identifier
-    assert f"'opened' looks like dates or times, {FORMS[form]} as whole numbers" in caplog.text
+    assert f"'opened' looks like dates or times, {form} as whole numbers" in caplog.text
 
 
 def test_some_may_be_missing_or_zero():
@@ -55,7 +53,7 @@ def test_some_may_be_missing_or_zero():
 
 def test_quarters(caplog):
     assert schema(TIMES.year * 10 + TIMES.quarter).features[1].immutable
-    assert "YYYYQ" in caplog.text
+    assert "%Y%Q" in caplog.text
 
 
 @pytest.mark.parametrize("name", AMOUNTS)
