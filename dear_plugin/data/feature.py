@@ -208,8 +208,8 @@ class Feature(Named, Column):
             units; each is a separate level, as a missing value is. Of a category, the levels that
             say that the value is not known ("?").
         excluded: of a category, levels that nothing changes to; a row may leave them.
-        observed: of a number of few values with gaps or a common step, the only values that it may
-            take, in user units; empty where it may take others.
+        observed: of a number of few values with gaps, a common step or no decimals that hold them,
+            the only values that it may take, in user units; empty where it may take others.
         missing: how a missing value is written: "" when none were observed, "none" when an object
             column has None, else "nan". A category's missing level is its last category, None.
         enter_special: whether an action may set a special or missing level.
