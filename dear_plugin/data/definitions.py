@@ -140,6 +140,7 @@ def _functions(
     for scale in Scale.all(numbers):
         found, close = fits(scale)
         exact, near = [*exact, *(fit.relation for fit in found)], [*near, *close]
+        near += shares(scale)
     defined = {each.name for each in exact}
     exact += {each.name: each for each in paired(numbers) if each.name not in defined}.values()
     exact = [*{frozenset(each.members): each for each in _by_fit(exact)[::-1]}.values()][::-1]
@@ -483,7 +484,8 @@ def stated_forms(scale: Scale, y: int, others: list[int]) -> Iterator[Relation]:
         weights, residual, _ = fitted(scale.others[here][:, others], scale.own[here, y])
         exact = exact_form(scale, y, others, weights[1:], stated=True)
         near = near_form(scale, y, others, weights, residual)
-        fits = [fit.relation for fit in (exact, near) if fit]
+        rounded = rounded_form(scale, y, others, np.sign(weights[1:]))
+        fits = [fit.relation for fit in (exact, rounded, near) if fit]
         yield from (each for each in fits if len(each.others) == len(others))
 
 
@@ -583,6 +585,10 @@ EXPLAINED, VALUES = 0.99, 12
 # its width and of the number's deviation. The share of rows with only some positive numbers.
 ENDS, WIDER, ROUNDING, MIXED = 0.001, 0.1, 1e-3, 0.005
 
+# Parts of a whole: the least weight, as rounding takes away; the most variance of their sum, in
+# units of that of rounding, and of that of independent numbers.
+LIKE_A_PART, ROUNDED, UNLIKE_CHANCE = 0.3, 1.5, 0.1
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -636,6 +642,37 @@ def near_form(
     found = scale.relation(y, chosen, weights[1:], float(weights[0]))
     low, high = float(low - slack), float(high + slack)
     return Fit(replace(found, low=low, high=high, mixed=mixed), left)
+
+
+def shares(scale: Scale) -> list[Fit]:
+    """Numbers of the same decimals, none of them negative, of which the sum is nearly constant."""
+    found, units = list[Fit | None](), scale.numbers.units
+    for unit in [] if scale.kind.log else np.unique(units[units > 0.0]):
+        low = np.nanmin(scale.own, 0)
+        columns = np.flatnonzero((units == unit) & (low >= 0.0) & ~scale.numbers.flags)
+        centred = scale.centred[:, columns]
+        spread = centred.T @ centred
+        inverse = np.linalg.inv(spread + 1e-9 * np.trace(spread) * np.eye(len(columns)))
+        for y, row, own in zip(columns.tolist(), inverse, np.diag(inverse), strict=True):
+            others = [j for j in columns[row > LIKE_A_PART * own].tolist() if j != y]
+            found += [rounded_form(scale, y, others, -np.ones(len(others)))] * (len(others) > 1)
+    return [fit for fit in found if fit]
+
+
+def rounded_form(scale: Scale, y: int, others: list[int], signs: Array) -> Fit | None:
+    """The sum of numbers, each rounded, within those of training rows; None if it varies more."""
+    last, here = scale.numbers.units[[y, *others]], scale.rows([y, *others])
+    if scale.kind.log or not last.all() or (np.abs(signs) != 1.0).any():
+        return None
+    parts = scale.own[here][:, [y, *others]] * [1.0, *-signs]
+    units = [max(unit, _unit(v, unit)) for v, unit in zip(parts.T, last, strict=True)]
+    rest, noise = parts.sum(1), float(np.square(units).sum()) / 12.0
+    if rest.var() > min(ROUNDED * noise, UNLIKE_CHANCE * parts.var(0).sum()):
+        return None
+    middle, error = float(np.median(rest)), 1e-6 * float(last.min())
+    low, high = float(rest.min()) - middle, float(rest.max()) - middle
+    found = scale.relation(y, others, signs, middle)
+    return Fit(replace(found, low=low, high=high, error=error), rest.var() / parts[:, 0].var())
 
 
 def _computed(
@@ -830,18 +867,18 @@ class Scale:
     def linked(self, target: Array, here: Mask) -> Array:
         """(m,) the size of the correlations of columns with a target, (n,), in the rows here."""
         size = np.sqrt((target**2).sum() * _product(here.astype(np.float64), self._squares))
-        sums = np.abs(_product(target, self._centred))
+        sums = np.abs(_product(target, self.centred))
         out: Array = sums / np.where(size > 0.0, size, np.inf)
         return out
 
     @lazy
     def spread(self) -> Array:
         """(m,) the standard deviations of columns."""
-        out: Array = np.sqrt((self._centred**2).sum(0) / (~np.isnan(self.others)).sum(0).clip(1))
+        out: Array = np.sqrt((self.centred**2).sum(0) / (~np.isnan(self.others)).sum(0).clip(1))
         return out
 
     @lazy
-    def _centred(self) -> Array:
+    def centred(self) -> Array:
         """(n, m) columns less their means, 0 where unknown."""
         known = ~np.isnan(self.others)
         filled = np.where(known, self.others, 0.0)
@@ -850,7 +887,7 @@ class Scale:
     @lazy
     def _squares(self) -> Array:
         """(n, m) their squares."""
-        return self._centred**2
+        return self.centred**2
 
     @property
     def raw(self) -> Array:

@@ -9,6 +9,7 @@ import dataclasses
 import datetime
 import decimal
 import math
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -194,8 +195,8 @@ class Feature(Named, Column):
             units; each is a separate level, as a missing value is. Of a category, the levels that
             say that the value is not known ("?").
         excluded: of a category, levels that nothing changes to; a row may leave them.
-        observed: of a number of few values with gaps or a common step, the only values that it may
-            take, in user units; empty where it may take others.
+        observed: of a number of few values with gaps, a common step or no decimals that hold them,
+            the only values that it may take, in user units; empty where it may take others.
         missing: how a missing value is written: "" when none were observed, "none" when an object
             column has None, else "nan". A category's missing level is its last category, None.
         enter_special: whether an action may set a special or missing level.
@@ -458,13 +459,31 @@ Ts = TypeVarTuple("Ts")
 Special = tuple[Any, ...] | None
 
 
-# Cells of text that are looked at.
-SAMPLE = 1000
-# How dates are written as text: 2026-11-27, 27.11.2026, 11/27/26.
-DATE = r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?([./])\d\d?\2\d{2,4}( .*)?"
-POINTED = r"^\d\d?\."
-# A number without a unit, and what is none of a number.
-BARE, UNITS = r"^[+-]?[\d.,]+$", r"[^\d.,+-]"
+# How dates, and the times after them, are written as text.
+DAY = [
+    f"{o[0]}{s}{o[1]}{s}{o[2]}" for s in "/-. " for o in ("dmY", "dmy", "mdY", "mdy", "Ymd", "ymd")
+]
+DAY += ["dmY", "mdY", "Ymd", "d b Y", "b d, Y", "d B Y", "B d, Y", "d-b-Y", "d-b-y", "B Y", "b Y"]
+DAY += ["b-Y", "b-y", "Y-m", "Y/m", "m/Y", "m-Y", "Ym"]
+TIMES = ["", *(f"{s}{t}" for s in " T" for t in ("H:M", "H:M:S", "H:M:S.f", "HMS", "H:M:Sz"))]
+FORMS = [re.sub("([a-zA-SU-Z])", r"%\1", day + time) for day in DAY for time in TIMES]
+# A number with a unit, and what separates its thousands and its decimals.
+NUMBER = (
+    r"\s*[(+-]?\s*{0}\s*[+-]?(0|[1-9]\d*|[1-9]\d{{0,2}}({1}\d{{3}})+)({2}\d+)?\s*{0}\s*[)-]?\s*"
+)
+DOTTED = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"
+SEPARATED = {
+    (",", r"\."): '.str.replace(",", "", regex=False)',
+    (r"\.", ","): '.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)',
+    (r"[\s']", "[.,]"): '.str.replace(",", ".", regex=False)',
+}
+# What is none of a number with separators, and what makes it one.
+CLEANED = {
+    "−": '.str.replace("−", "-", regex=False)',
+    r"\(": '.str.replace("(", "-", regex=False)',
+    r"-\s*$": r'.str.replace(r"(.*)-\s*$", r"-\1", regex=True)',
+    r"[^\d.,+-]": r'.str.replace(r"[^\d.,+-]", "", regex=True)',
+}
 DAYS = '(pd.to_datetime({0}, utc=True) - pd.Timestamp("2000-01-01", tz="UTC")).dt.days'
 # By the type of its cells, what a column holds, and what makes numbers or text of it.
 CONVERSIONS: dict[type, tuple[str, str]] = {
@@ -490,8 +509,10 @@ def complaint(name: str, column: pd.Series) -> str:
 
 
 def line(name: str, code: str) -> str:
-    """The line that converts a column, by the code for `{0}`."""
+    """The line that converts a column, by the code for `{0}`, if there is one."""
     cells = f"frame[{name!r}]"
+    if not code:
+        return "correct the text that is no number"
     return f"{cells} = {code.format(cells)}"
 
 
@@ -510,45 +531,61 @@ def conversion(column: pd.Series) -> tuple[str, str]:
     return next(known, ("", "") if plain else OTHERS)
 
 
-def as_days(dates: pd.Series) -> str:
-    """Code that makes days of the text `{0}` of dates, (n,); with points the day comes first."""
-    pointed = bool(dates.str.contains(POINTED).any())
-    return DAYS.replace("utc", "dayfirst=True, utc") if pointed else DAYS
+def as_days(column: pd.Series) -> str:
+    """Code that makes days of the text `{0}` of a column, (n,), as `as_numbers` makes numbers.
+
+    Of forms that all of it has, it is that of the shortest time between the first and the last.
+    """
+    text, coerce, lost = _with_digits(column)
+    spans: dict[str, pd.Timedelta] = {}
+    for form in FORMS if len(text) else ():
+        try:
+            datetime.datetime.strptime(text.iloc[0], form)
+            spans[form] = np.ptp(pd.to_datetime(text.unique(), format=form, utc=True))
+        except ValueError:
+            continue
+    form = min(spans, key=lambda each: spans[each], default="")
+    return form and DAYS.replace("utc", f'format="{form}"{coerce}, utc') + lost
 
 
 def as_numbers(column: pd.Series) -> str:
-    """Code that makes numbers of the text `{0}` of a column, (n,), and what becomes of others."""
-    known, text = column.dropna().astype(str), "{0}"
-    if not known.str.contains(BARE).any():
-        known, text = (
-            known.str.replace(UNITS, "", regex=True),
-            f'{{0}}.str.replace(r"{UNITS}", "", regex=True)',
-        )
-    comma = _comma(known.head(SAMPLE))
-    text += f'.str.replace(",", "{comma}")' * bool(known.str.contains(",").any())
-    others = known.index[pd.to_numeric(known.str.replace(",", comma), errors="coerce").isna()]
-    if not len(others):
-        return f"pd.to_numeric({text})"
-    where = f"in {len(others)} rows, first {others[:1].tolist()}"
-    return f'pd.to_numeric({text}, errors="coerce")  # text that is no number {where}, gets lost'
+    """Code that makes numbers of the text `{0}` of a column, (n,); "" for other text.
+
+    It was run, and reads all text with digits; a comment says that other text gets lost.
+    """
+    text, coerce, lost = _with_digits(column)
+    code = _as_numbers(text.drop_duplicates()) if len(text) else ""
+    run = f"pd.to_numeric({code}{coerce})"
+    known = eval(run.format("column"), {"pd": pd, "column": column}) if code else text
+    return run + lost if code and known.notna().sum() == len(text) else ""
 
 
-def parsed(column: pd.Series) -> pd.Series:
-    """The numbers of some text of a column, as `as_numbers` reads them, NaN for other text."""
-    text = column.dropna().astype(str).head(SAMPLE)
-    return pd.to_numeric(text.str.replace(",", _comma(text)), errors="coerce")
+def _with_digits(column: pd.Series) -> tuple[pd.Series, str, str]:
+    """The text of a column, (n,), with digits; the argument that loses other text, a comment."""
+    cells = column.dropna().astype(str)
+    some = cells.str.contains(r"\d")
+    others = cells.index[~some]
+    lost = (
+        f"  # text that is no number in {len(others)} rows, first {others[:1].tolist()}, gets lost"
+    )
+    return cells[some], ', errors="coerce"' * bool(len(others)), lost * bool(len(others))
 
 
-def are_dates(column: pd.Series) -> bool:
-    """Whether all of some text of a column is dates."""
-    text = column.dropna().astype(str).head(SAMPLE)
-    return bool(len(text) and text.str.fullmatch(DATE).all())
-
-
-def _comma(text: pd.Series) -> str:
-    """What the commas of text become: nothing where all are between thousands, else a point."""
-    commas = text[text.str.contains(",")]
-    return "" if commas.str.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?").all() else "."
+def _as_numbers(levels: pd.Series) -> str:
+    """Code that leaves of the text `{0}` what is a number with a point; "" for other text."""
+    dotted = levels.str.contains(".", regex=False)
+    grouped = dotted.any() and not dotted.all() and levels[dotted].str.fullmatch(DOTTED).all()
+    if not grouped and pd.to_numeric(levels, errors="coerce").notna().all():
+        return "{0}"
+    plain = levels.str.replace("−", "-", regex=False)
+    unit, *others = plain.str.replace(r"[\d\s.,'()+-]", "", regex=True).unique()
+    if others or (unit.isalpha() and plain.str.match(r"\s*[^\W\d]").any() and not unit.isupper()):
+        return ""
+    for (thousands, point), code in [*SEPARATED.items()][bool(grouped) :]:
+        if plain.str.fullmatch(NUMBER.format(f"({re.escape(unit)})?", thousands, point)).all():
+            cleaned = (do for what, do in CLEANED.items() if levels.str.contains(what).any())
+            return "".join(["{0}", *cleaned, code * bool(levels.str.contains("[,.]").any())])
+    return ""
 
 
 # How many values an error names, and how much of each.

@@ -190,7 +190,7 @@ def feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
         raise SchemaError(f"target must be the name of a column, got {shown(target)}")
     if target is not None and target not in frame.columns:
         raise SchemaError(unknown("target", [target], frame.columns))
-    names = [n for n in frame.columns if n != target]
+    names = [n for n in frame.columns if target is None or n != target]
     others = [n for n in names if not isinstance(n, str)]
     if others:
         raise SchemaError(

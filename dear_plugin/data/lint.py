@@ -21,15 +21,21 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dear_plugin.data.feature import Array, Feature, are_dates, as_days, as_numbers, line, parsed
+from dear_plugin.data.feature import Array, Feature, as_days, as_numbers, line
 from dear_plugin.data.labels import not_known, words_in_order
-from dear_plugin.data.numbers import MOST_CODES, gross, suspected_codes
+from dear_plugin.data.numbers import (
+    MOST_CODES,
+    form_of_dates,
+    gross,
+    ordinary_values,
+    suspected_codes,
+)
 from dear_plugin.errors import SchemaError, argument, shown, unknown
 
 # A category is not acted on by default if it has more than MANY_LEVELS levels, or more than
 # SOME_LEVELS and fewer rows per level than ROWS_A_LEVEL.
 MANY_LEVELS, SOME_LEVELS, ROWS_A_LEVEL = 100, 12, 5
-# Text is suspected to be numbers if this share of its distinct values can be parsed.
+# Text is suspected to be numbers or dates if this share of its distinct values has digits.
 PARSED = 0.9
 # The most rows that a message names.
 MOST_NAMED = 5
@@ -37,7 +43,13 @@ MOST_NAMED = 5
 # Words, or parts of words, of names in lower case with "_" around each word, and what they say.
 SENSITIVE = "have names of attributes that cannot be changed"
 NAMES = {
-    SENSITIVE: r"_(age|sex|gender|race|ethnic|ethnicity|nationality|religion|marital(status)?)_",
+    SENSITIVE: r"_(age|sex|gender|gndr|race|racial|ethn?(ic(ity)?)?|black|blk|non_?white|caucasian"
+    r"|asian|african|hisp(an(ics?)?)?|latin[oax]s?|nationality|natl|national_origin|citizen(ship)?"
+    r"|foreign(er)?|immigrant|native|birth_?place|born|relig(ion|ious)?|muslim|christian|catholic"
+    r"|jewish|hindu|males?|fem(ales?)?|wom[ae]n|marital(status)?|mar_?stat(us)?|(un)?married|marr"
+    r"|divorced|widow(ed)?|elderly|pregnant|disab(led|ility)"
+    r"|(first|last|full|middle|maiden|sur|family|f|l)_?names?)_"
+    r"|^_(m[ae]n|white|wht|old|young|single|names?)_$",
     "seem to count time, and no action makes time pass": r"since|_(age|tenure|seniority|elapsed)_"
     r"|_(birthday|dob)_|_(years?|months?|days?|yrs)_(at|in|with|on)_",
     "have names of past events, which no action undoes": r"_(delinq\w*?|late|arrears|overdue"
@@ -87,11 +99,22 @@ def _tell_of_missing(frame: pd.DataFrame, features: Sequence[Feature]) -> None:
 
 
 def _with_identifier(column: pd.Series, feature: Feature, given: Given) -> Feature:
-    """A feature marked as an identifier if it is one: stated, by its values or by its name."""
+    """A feature marked as an identifier if it is one: stated, by its values or by its name.
+
+    Dates as whole numbers are immutable: most numbers between them are none.
+    """
     name, is_stated = feature.name, feature.name in given.names("identifiers")
     if not is_stated:
         if feature.ranked or given.says_what(name):
             return feature
+        form = "" if feature.choices else form_of_dates(ordinary_values(column, feature.special))
+        if form:
+            logger.warning(
+                "column %r looks like dates or times, %s as whole numbers: nothing moves it; state"
+                " numeric=[%r] if it is none",
+                *(name, form, name),
+            )
+            return dataclasses.replace(feature, immutable=True)
         found = evidence(column, name, not feature.choices)
         if not found:
             return feature
@@ -103,7 +126,7 @@ def _tell_of_identifier(column: pd.Series, feature: Feature, found: Evidence) ->
     """Warn of an identifier by its values or its name."""
     name, other = feature.name, "categorical" if feature.choices else "numeric"
     by_values = found == "values"
-    if by_values and _tells_of_text(column, "an identifier, which nothing moves", "[.,]"):
+    if by_values and _tells_of_text(column, "an identifier, which nothing moves", r"\D"):
         return
     logger.warning(
         "column %r looks like an identifier by its %s: nothing moves it, and nothing is compared"
@@ -122,12 +145,13 @@ def _tells_of_text(column: pd.Series, read_as: str, having: str = "") -> bool:
     """
     text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
     levels = column.dropna().drop_duplicates().astype(str)
-    if not text or len(levels) <= 2:
+    if not text or len(levels) <= 2 or levels.str.contains(r"\d").mean() < PARSED:
         return False
-    dates, numbers = are_dates(levels), parsed(levels).notna().mean() >= PARSED
-    if not (dates or (numbers and levels.str.contains(having).any())):
+    days = as_days(column)
+    code = days or (as_numbers(column) if levels.str.contains(having).any() else "")
+    if not code:
         return False
-    what, code = ("dates", as_days(levels)) if dates else ("numbers", as_numbers(column))
+    what = "dates" if days else "numbers"
     logger.warning(
         "column %r holds %s as text and is read as %s: in DiCE continuous_features=[..., %r]; for"
         " a number: %s",
@@ -170,14 +194,15 @@ def _tell_of_observed(feature: Feature, is_amount: bool) -> None:
     """Say which values a number takes: a grid is a fact, codes are suspected."""
     name, observed = feature.name, feature.observed
     steps = np.diff(observed)
-    if np.allclose(steps, steps[0]):
+    even, fine = np.allclose(steps, steps[0]), any(v % 1 for v in observed)
+    if even or fine:
         logger.info(
-            "column %r takes steps of %g: no value in between is proposed;"
+            "column %r takes %s: no value in between is proposed;"
             " schema.replace(%r, observed=()) allows them",
-            *(name, steps[0], name),
+            *(name, f"steps of {steps[0]:g}" if even else f"only {len(observed)} values", name),
         )
     # Rounded amounts often have a common step.
-    elif not is_amount and not any(v % 1 for v in observed) and math.gcd(*map(int, observed)) == 1:
+    elif not is_amount and math.gcd(*map(int, observed)) == 1:
         logger.warning(
             "column %r has only the values %s: no value in between is proposed; if they are codes"
             " and not amounts, declare categorical=[%r]",
@@ -252,30 +277,22 @@ def _tell_of_order(feature: Feature) -> None:
 def warn_of_names(features: Sequence[Feature], immutable: Sequence[str]) -> None:
     """Warn of mutable features with names of what no action changes, the first reason of each.
 
-    Those with a direction or a range are left out. A user of `immutable` knows of
-    attributes that cannot be changed.
+    Those with a direction or a range are left out. Where nothing is immutable, it asks for it.
     """
     known = {f.name for f in features if f.immutable or f.direction or f.limits is not None}
     for reason in NAMES:
-        if reason == SENSITIVE and immutable:
-            continue
         if names := [f.name for f in features if f.name not in known and says(f.name, reason)]:
             known |= {*names}
             names_logger.warning(
                 "columns %s %s: %s=%s keeps them fixed",
                 *(names, reason, argument("immutable"), names),
             )
-
-
-def warn_of_actions(features: Iterable[Feature]) -> None:
-    """Warn of sensitive features among the actionable ones when `act_on` is not given."""
-    some = [f for f in features if f.actionable and not (f.immutable or f.direction)]
-    if names := [f.name for f in some if f.limits is None and says(f.name, SENSITIVE)]:
-        names_logger.warning(
-            "act_on is not given, and columns %s %s: act_on=[...] lists the actionable features,"
-            " %s=%s those that never change",
-            *(names, SENSITIVE, argument("immutable"), names),
-        )
+        elif reason == SENSITIVE and not immutable:
+            names_logger.warning(
+                "nothing is stated as immutable: %s=[...] lists what no person can change, such as"
+                " age or origin, and advice then leaves it as it is",
+                argument("immutable"),
+            )
 
 
 def says(name: str, reason: str) -> bool:

@@ -47,6 +47,9 @@ MAX_DECIMALS = 6
 # A number takes observed values only if these are at most so many, and if between two of them,
 # with so many rows each, a value of their common grid has none: of amounts, some would have it.
 MOST_OBSERVED, ROWS_AT_A_GAP = 24, 10
+# Numbers of more than FINE decimals were computed: they take observed values only if these are at
+# most MOST_FINE, and all but the commonest have so many rows each on average.
+FINE, FINEST, MOST_FINE, ROWS_A_VALUE = 2, 9, 250, 3
 # A step is common if this share of so many rows takes it, and this share of the steps between the
 # 5 and 95 % quantiles is taken. It binds a number of at most so many values, and steps.
 ON_STEP, STEP_ROWS, TAKEN, MOST_ON_STEPS, MOST_STEPS = 0.99, 50, 0.02, 60, 10_000
@@ -291,7 +294,7 @@ class Number(Ordinal):
         """See `Column`; floats where an integer dtype cannot hold them."""
         numbers = self.cells(values)
         whole = np.isnan(numbers) | (numbers == np.round(numbers))
-        if not self.dtype.startswith("float") and not whole.all():
+        if "int" in self.dtype.lower() and not whole.all():
             return pd.Series(numbers)
         return self.typed(numbers)
 
@@ -313,19 +316,23 @@ def few_values(values: Array, places: int | None) -> tuple[float, ...]:
 def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
     """The distinct values of a number, (n,), if it may take no others; () if it may.
 
-    The grid is the greatest common step of the values: 12, 24, 36 and 48 have no gap.
+    The grid is the greatest common step of the values: 12, 24, 36 and 48 have no gap. Counts that
+    were scaled, or their logarithms, have none.
 
     Args:
         values: the values without codes and missing ones.
         places: the decimals of the number; None if it has no precision.
     """
     distinct, counts = np.unique(values, return_counts=True)
-    few = places is not None and 2 < len(distinct) <= MOST_OBSERVED
-    if not few or abs(distinct).max() > WHOLE:
+    is_fine = places is None or places > FINE
+    is_fine &= len(values) - counts.max(initial=0) >= ROWS_A_VALUE * (len(distinct) - 1)
+    most = MOST_FINE if is_fine else MOST_OBSERVED * (places is not None)
+    if not 2 < len(distinct) <= most or abs(distinct).max() > WHOLE:
         return ()
-    steps = np.diff(np.round(distinct * 10.0 ** (places or 0))).astype(np.int64)
+    steps = np.diff(np.round(distinct * 10.0 ** (FINEST if places is None else places)))
+    steps = steps.astype(np.int64)
     rows = np.minimum(counts[1:], counts[:-1])
-    has_gap = (steps > np.gcd.reduce(steps)) & (rows >= ROWS_AT_A_GAP)
+    has_gap = (steps > (1 if is_fine else np.gcd.reduce(steps))) & (rows >= ROWS_AT_A_GAP)
     return tuple(distinct.tolist()) if has_gap.any() else ()
 
 
@@ -369,7 +376,8 @@ def decimals(values: Array) -> int | None:
     # Relative, so that values of size 1e-18 are not mistaken for rounding errors.
     tolerance = ERROR * np.finfo(values.dtype).eps * float(np.abs(sample).max())
     for places in range(MAX_DECIMALS + 1):
-        if np.abs(np.round(sample, places) - sample).max() <= tolerance:
+        near, is_sharp = np.round(sample, places), tolerance < SHARP * 10.0**-places
+        if np.abs(near - sample).max() <= tolerance and (is_sharp or (near == sample).all()):
             return places
     return None
 
@@ -488,10 +496,45 @@ def _spikes(distinct: Array, counts: Array) -> list[float]:
     return out
 
 
+# Dates and times as whole numbers: their forms, and what each part may be, and its digits.
+FORMS = ["Ymd", "Ym", "Yj", "YW", "YQ", "dmY", "mdY", "ymd", "dmy", "mdy", "YmdHMS", "YmdHM"]
+FORMS += ["YmdH", "HM", "HMS"]
+PARTS = {"Y": r"(19|20)\d\d", "y": r"\d\d", "m": "(0[1-9]|1[0-2])", "d": r"(0[1-9]|[12]\d|3[01])"}
+PARTS |= {"j": r"([0-2]\d\d|3[0-6]\d)", "W": r"([0-4]\d|5[0-3])", "Q": "[1-4]"}
+PARTS |= {"H": r"([01]\d|2[0-4])", "M": r"[0-5]\d", "S": r"[0-5]\d"}
+DIGITS = {"Y": 4, "j": 3, "Q": 1}
+# So many values are looked at; by chance they are dates at most this often. A value that is none
+# counts as much as so many dates.
+LOOKED_AT, CHANCE, A_MISS = 200, 1e-4, 10
+
+
+def form_of_dates(values: Array) -> str:
+    """The form of dates or times, such as %Y%m%d, that numbers, (n,), have; "" for none.
+
+    Where most whole numbers between them have it, too, they are amounts.
+    """
+    whole = np.unique(values[values > 0.0])
+    if len(whole) < 3 or (whole % 1.0).any() or not 1e3 < whole[-1] < 1e15:
+        return ""
+    known = whole.astype(np.int64)
+    step = np.gcd.reduce(known - known[0])
+    count = np.linspace(0, (known[-1] - known[0]) // step, LOOKED_AT - 1).astype(np.int64)
+    even = count * step + known[0]
+    some = [each[:: 1 + len(each) // LOOKED_AT].tolist() for each in (known, even)]
+    for form in FORMS:
+        digits, pattern = sum(DIGITS.get(c, 2) for c in form), "".join(PARTS[c] for c in form)
+        fits, chance = ([bool(re.fullmatch(pattern, f"{v:0{digits}}")) for v in s] for s in some)
+        dates = sum(fits) - A_MISS * fits.count(False)
+        if dates > 0 and (sum(chance) / len(chance)) ** dates <= CHANCE:
+            return "".join(f"%{c}" for c in form)
+    return ""
+
+
 # The rounding error of a bound that was computed, in units of the last decimal.
 NEAR = 1e-6
 # The rounding error of a number with few decimals, in units of the relative step of its dtype.
-ERROR = 4.0
+# Where it is more than a share of a decimal, as in float32, any number would have that decimal.
+ERROR, SHARP = 4.0, 0.05
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from dear_plugin._threads import bar
 from dear_plugin._validation import require_instance
-from dear_plugin.data.lint import warn_of_actions
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
 from dear_plugin.evaluation.trained import Trained
@@ -33,7 +32,7 @@ from dear_plugin.results.proposal import (
     identity_proposal,
 )
 from dear_plugin.search import Search, SearchProblem, SearchRun
-from dear_plugin.search.criteria import margins
+from dear_plugin.search.criteria import accepted_beyond, margins
 from dear_plugin.search.table import Table
 
 TIMES = (
@@ -65,8 +64,6 @@ class DecoderMethod(RecourseMethod):
         self.search = Search() if search is None else search
         require_instance("search", self.search, Search)
         self.sets = ActionSets.of(schema, act_on)
-        if act_on is None:
-            warn_of_actions(schema)
         self._copies = as_classifiers(copies, self.classifier, output=output, encode=encode)
         self._params |= {"act_on": act_on, "decoder": decoder, "search": search, "copies": copies}
 
@@ -174,8 +171,12 @@ def searching(
         search: the settings.
         trained: what answers are compared with.
     """
+    limits = problem.feasible.limits
+    if search.in_steps:
+        limits = replace(limits, ranged=limits.ranged | accepted_beyond(case, trained))
     problem = replace(
         problem,
+        feasible=replace(problem.feasible, limits=limits),
         in_steps=search.in_steps,
         indirect_weight=search.indirect_weight,
     )

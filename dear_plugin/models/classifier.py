@@ -32,6 +32,12 @@ from dear_plugin.problem.goals import ClassGoal, most_likely, probabilities
 
 Output = Literal["logits", "probabilities", "values"]
 OUTPUTS = get_args(Output)
+# By how much the probabilities of a row may differ from 1 in sum: half precision rounds.
+APART = 1e-2
+SEVERAL = (
+    "a model with several outputs is passed as a function of one of them, such as"
+    " lambda rows: model.predict_proba(rows)[{}]"
+)
 ROWS_A_CALL = 1 << 16
 CELLS_A_CALL = 1 << 23
 
@@ -209,6 +215,14 @@ def _from_probabilities(raw: Tensor) -> Tensor:
     tiny = 1e-12 if raw.dtype == torch.float64 else 1e-7
     if raw.shape[1] == 1:
         return torch.logit(raw, eps=tiny)
+    sums = raw.detach().double().sum(1)
+    if bool(((sums - 1.0).abs() > APART).any()):
+        bad = int((sums - 1.0).abs().argmax())
+        raise ModelError(
+            f"the probabilities of {raw.shape[1]} classes must sum to 1, and those of row {bad} of"
+            f" {len(raw)} sum to {float(sums[bad]):.3g}; {SEVERAL.format(':, 1')}; scores that are"
+            " no probabilities need output='logits'"
+        )
     return raw.clamp_min(tiny).log()
 
 
@@ -340,6 +354,8 @@ class FrameModel:
     def classes(self) -> Sequence[Hashable] | None:
         """The labels of the output columns, from scikit-learn's `classes_`; None without it."""
         labels = getattr(self.model, "classes_", None)
+        if labels is not None and any(map(np.ndim, labels)):
+            raise ModelError(f"the model has {len(labels)} outputs: {SEVERAL.format(0)}")
         return None if labels is None else list(np.asarray(labels).tolist())
 
     def outputs(self, rows: Tensor) -> Tensor:
@@ -429,6 +445,10 @@ def _array(output: Any) -> npt.NDArray[Any]:
     if isinstance(output, Tensor):
         dtype = torch.float64 if output.is_floating_point() else output.dtype
         return np.asarray(output.detach().to("cpu", dtype))
+    if isinstance(output, list | tuple) and any(np.ndim(each) > 1 for each in output):
+        raise ModelError(
+            f"the model returned {len(output)} arrays, one is expected: {SEVERAL.format(0)}"
+        )
     return np.asarray(output)
 
 

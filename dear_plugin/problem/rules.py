@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.numbers import NEAR, Grid, in_steps, or_nan
+from dear_plugin.data.numbers import NEAR, Grid, in_steps, nearest, or_nan
 from dear_plugin.data.relations import Cells, Lookup, Relation, Rule, Stated, expression
 
 # The repair of one rule may break another. Steps to the value with which a formula holds.
@@ -190,6 +190,9 @@ class Rules:
     def _value(self, rule: Rule, x: Tensor, rows: Tensor, name: str) -> Tensor:
         """(q,) the value of a member with which a rule holds, on the grid or the factual one."""
         value, j = rule.repair(self._cells(rows), self._cells(x), name), self._at[name]
+        if j in self.encoder.observed:  # a computed one differs in the last digits
+            near = nearest(value, self.encoder.observed[j])
+            value = torch.where((near - value).abs() <= NEAR * near.abs(), near, value)
         return torch.where(value == x[:, j], value, self.encoder.grid.round(value, j))
 
     def _with(self, j: int, value: Tensor, rows: Tensor, where: Tensor) -> Tensor:

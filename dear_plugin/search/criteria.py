@@ -14,6 +14,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 import torch
 from torch import Tensor
 
+from dear_plugin.data.numbers import or_nan
 from dear_plugin.decoders import Decoder
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.copies import agreement
@@ -49,6 +50,8 @@ class Reached:
         return type(self)(*(getattr(self, field.name)[at] for field in fields(self)))
 
 
+# Training rows by whose margins targets are told apart.
+PROBES = 8
 R = TypeVar("R", bound=Reached)
 # Of m counterfactuals: (m,) the measured values, from 0 to 1; (m,) or a number, how much more
 # margin may be expected to suffice; and what else is measured. A measure gives that, or asks the
@@ -165,6 +168,21 @@ def margins(case: Case, search: Search, trained: Trained) -> Tensor:
     if not search.margin:
         return case.aim
     return case.aim + (search.margin * case.goal.unit(trained.scored[1])).float()
+
+
+def accepted_beyond(case: Case, trained: Trained) -> Tensor:
+    """(n, p) bool, numbers of which most accepted training rows lie beyond the central values.
+
+    Rows with equal margins of some training rows have the same target.
+    """
+    (rows, scores), (low, high) = trained.scored, trained.classifier.encoder.central
+    beyond = ((or_nan(rows) < low) | (or_nan(rows) > high)).double()
+    some = [case.goal.margin(each.expand(len(case), -1)) for each in scores[:PROBES]]
+    targets, which = torch.stack(some, 1).unique(dim=0, return_inverse=True)
+    first = [(which == i).nonzero()[:1, 0].expand(len(scores)) for i in range(len(targets))]
+    accepted = torch.stack([case.goal.accepts(scores, at) for at in first]).double()
+    most: Tensor = accepted @ beyond > accepted.sum(1, keepdim=True) / 2.0
+    return most[which]
 
 
 def scored(

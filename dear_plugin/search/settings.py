@@ -92,8 +92,8 @@ class Search(Named):
             copies are given; 0 requires none.
         min_support: the least share of accepted neighbours of an answer; None requires none.
         steps: whether numbers that are acted on move by steps of `Schema.steps`, at least by one,
-            and stay within the central training values, unless the row is outside or a range is
-            stated. solver="paper" does not.
+            and stay within the central training values, unless the row is outside, a range is
+            stated, or most accepted training rows lie outside. solver="paper" does not.
         max_features: the largest number of features acted on together, for rows that no given
             set solves; 1 tries the given sets only.
         schedule: the settings of solver="paper".

@@ -151,7 +151,9 @@ def test_a_constant_column_never_changes(mixed):
         assert (after[name] == value).all()
 
 
-@pytest.mark.parametrize("names", [[0, 1, 2], ["a", 1, "c"], [("a", 1), "b", "c"]])
+@pytest.mark.parametrize(
+    "names", [[0, 1, 2], ["a", 1, "c"], [("a", 1), "b", "c"], ["a", None, "c"], ["a", np.nan, "c"]]
+)
 def test_names_that_are_no_strings(names):
     frame = pd.DataFrame(np.arange(9).reshape(3, 3))
     frame.columns = pd.Index(names, dtype=object, tupleize_cols=False)

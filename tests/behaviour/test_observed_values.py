@@ -87,3 +87,74 @@ def test_a_range_ends_at_observed_values(dear: DEAR, refused: pd.DataFrame) -> N
 def test_an_action_to_another_value_is_refused(dear: DEAR, refused: pd.DataFrame) -> None:
     (reason,) = dear.apply(refused.head(1), {"status": 117}).actions["reason"]
     assert reason == "status may not become 117, only 111, 112 or 120"
+
+
+COUNT, HOUR, AGE = RNG.poisson(2, ROWS), RNG.integers(0, 24, ROWS), RNG.integers(18, 78, ROWS)
+COMPUTED = {
+    "z-scored": (COUNT - COUNT.mean()) / COUNT.std(),
+    "scaled to 0 and 1": COUNT / COUNT.max(),
+    "logarithm": np.log1p(COUNT),
+    "logarithm in single precision": np.log1p(COUNT).astype(np.float32),
+    "logarithm of three decimals": np.log1p(COUNT).round(3),
+    "root": np.sqrt(COUNT),
+    "sine of the hour": np.sin(2 * np.pi * HOUR / 24),
+    "scaled age": (AGE - 48.0) / 32.0,
+    "z-scored age": (AGE - AGE.mean()) / AGE.std(),
+    "z-scored, often missing": pd.Series(HOUR / 7).mask(AGE < 40),
+}
+
+
+class TestComputedNumbersOfFewValues:
+    """Scaled counts and their logarithms take the values of rows, whatever their decimals."""
+
+    @pytest.mark.parametrize("name", COMPUTED)
+    def test_they_take_no_others(self, name, caplog) -> None:
+        column = pd.Series(COMPUTED[name])
+        with caplog.at_level("INFO"):
+            (feature,) = Schema.infer(pd.DataFrame({"x": column}))
+        known = np.unique(column.dropna())
+        assert np.array_equal(np.array(feature.observed, dtype=column.dtype), known)
+        assert "no value in between is proposed" in caplog.text
+
+    @pytest.mark.parametrize("name", ["logarithm in single precision", "sine of the hour"])
+    def test_nor_do_answers(self, name) -> None:
+        frame = pd.DataFrame({"x": COMPUTED[name], "income": (30 + 5 * COUNT) * 1.0})
+        middle, width = np.median(frame["x"]), np.ptp(frame["x"])
+
+        def score(rows):
+            return 1 / (1 + np.exp(-8 * (rows["x"].to_numpy(float) - middle) / width))
+
+        rows = frame[score(frame) < 0.4].head(20)
+        found = DEAR(score, Schema.infer(frame)).fit(frame).generate(rows)
+        assert found.actions["success"].all()
+        assert found.counterfactuals["x"].isin(frame["x"].unique()).all()
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            RNG.normal(size=ROWS),
+            RNG.normal(size=ROWS).astype(np.float32),
+            RNG.normal(size=ROWS).round(3),
+            RNG.uniform(0, 1, ROWS).round(2),
+            np.where(RNG.random(ROWS) < 0.8, 0, RNG.gamma(2, size=ROWS)),  # an amount, often none
+        ],
+        ids=["double", "single", "three decimals", "two decimals", "often zero"],
+    )
+    def test_measurements_take_all(self, values) -> None:
+        (feature,) = Schema.infer(pd.DataFrame({"x": values}))
+        assert feature.observed == ()
+
+    def test_a_definition_sets_one_that_rows_have(self) -> None:
+        frame = pd.DataFrame({"count": COUNT, "log": np.log1p(COUNT), "income": AGE * 1.0})
+        schema = Schema.infer(frame)
+        assert "log = log(count + 1)" in repr(schema)
+
+        def score(rows):
+            return 1 / (1 + np.exp(-(rows["count"] + 4 * rows["log"] - 8).to_numpy(float)))
+
+        rows = frame[score(frame) < 0.4].head(20)
+        found = DEAR(score, schema, act_on=["count"]).fit(frame).generate(rows)
+        after = found.counterfactuals
+        assert np.allclose(np.log1p(after["count"]), after["log"])
+        assert after["log"].isin(frame["log"]).all()
+        assert (found.actions["reliance"].dropna() == 0).all()

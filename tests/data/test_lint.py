@@ -1,5 +1,7 @@
 """Lint: values that are no amounts are suggested as `special=`, ordinary ones are not; marks."""
 
+import logging
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +19,12 @@ AMOUNTS = {
 }
 ANYWHERE = [[-9], [-99], [999], [9999], [-9, -8, -7], [-9, 9999], [-1]]
 SMALL = [[99], [96, 98], [97, 98, 99]]
+
+
+@pytest.fixture(autouse=True)
+def without_names(monkeypatch):
+    """What names say is tested elsewhere."""
+    monkeypatch.setattr(logging.getLogger("dear_plugin.data.lint.names"), "disabled", True)
 
 
 def hint(caplog, values) -> str:
@@ -268,24 +276,75 @@ class TestInspection:
         assert "identifiers: key; levels in order: n" in repr(Schema.infer(frame))
 
 
+SWAPPED = str.maketrans(",.", ".,")
+# How an amount of up to 90, a thousand times as much, or one below 0, is written.
 WRITTEN = {
     "points": lambda v: f"{v:.2f}",
     "decimal commas": lambda v: f"{v:.2f}".replace(".", ","),
-    "thousands": lambda v: f"{1000 * v:,.2f}",
+    "blanks around": lambda v: f" {v:.2f} ",
+    "a per cent sign": lambda v: f"{v:.2f}%",
+    "a unit": lambda v: f"{v:.2f} kmpl",
+    "powers of ten": lambda v: f"{v:.6e}",
+    "nothing for some": lambda v: "n.a." if v > 80 else f"{v:.2f}",
 }
+THOUSANDS = {
+    "commas": lambda v: f"{v:,.2f}",
+    "dollars": lambda v: f"${v:,.2f}",
+    "euros": lambda v: f"{v:,.2f} €".translate(SWAPPED),
+    "a currency before": lambda v: f"USD {v:,.2f}",
+    "points": lambda v: f"{v:,.0f}".replace(",", "."),
+    "points and decimal commas": lambda v: f"{v:,.2f}".translate(SWAPPED),
+    "blanks": lambda v: f"{v:,.0f}".replace(",", " "),
+    "narrow blanks": lambda v: f"{v:,.0f}".replace(",", "\u202f"),
+    "apostrophes": lambda v: f"{v:,.2f}".replace(",", "'"),
+}
+NEGATIVE = {
+    "brackets": lambda v: f"({-v:.2f})" if v < 0 else f"{v:.2f}",
+    "dollars in brackets": lambda v: f"(${-v:.2f})" if v < 0 else f"${v:.2f}",
+    "a sign before dollars": lambda v: f"-${-v:.2f}" if v < 0 else f"${v:.2f}",
+    "signs": lambda v: f"{v:+.2f}",
+    "a sign at the end": lambda v: f"{-v:.2f}-" if v < 0 else f"{v:.2f}",
+    "a minus sign": lambda v: f"{v:.2f}".replace("-", "−"),
+}
+CASES = [
+    *((1, 0, how) for how in WRITTEN.values()),
+    *((1000, 0, how) for how in THOUSANDS.values()),
+    *((1, 40, how) for how in NEGATIVE.values()),
+]
+OTHERS = {
+    "some above": lambda v: ">80" if v > 80 else f"{v:.1f}",
+    "two units": lambda v: f"{v:.1f} kg" if v > 40 else f"{2.2 * v:.1f} lb",
+    "hours and minutes": lambda v: f"{int(v)}h {int(60 * v) % 60}m",
+    "feet and inches": lambda v: f"{int(v) % 7}'{int(10 * v) % 12}\"",
+    "hexadecimal": lambda v: hex(int(1e6 * v)),
+    "a code": lambda v: f"t{int(100 * v):04d}",
+}
+DATES = [
+    *("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y-%m-%d"),
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%y/%m/%d", "%d %b %Y", "%b %d, %Y", "%d-%b-%y"),
+    *("%Y%m%d", "%d%m%Y", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%d/%m/%Y %H:%M"),
+]
+MONTHS = ["%B %Y", "%b %Y", "%b-%y", "%Y-%m", "%m/%Y"]
 
 
 class TestAmountsAsText:
     """Text of as many values as rows was taken for an identifier, which the log alone said."""
 
-    @pytest.mark.parametrize("how", WRITTEN)
-    def test_numbers_are_told_with_a_line_that_reads_them(self, how, caplog):
-        numbers = np.random.default_rng(0).uniform(1, 90, ROWS).round(2)
-        frame = pd.DataFrame({"x": [WRITTEN[how](v) for v in numbers]})
+    @pytest.mark.parametrize(("times", "less", "how"), CASES)
+    def test_numbers_are_told_with_a_line_that_reads_them(self, times, less, how, caplog):
+        numbers = np.random.default_rng(0).uniform(0.2, 90, ROWS) * times - less
+        frame = pd.DataFrame({"x": [how(v) for v in numbers]})
+        known = ~frame["x"].eq("n.a.")
         Schema.infer(frame)
         assert "column 'x' holds numbers as text" in caplog.text
         exec(caplog.messages[0].partition("for a number: ")[2], {"pd": pd, "frame": frame})
-        assert np.allclose(frame["x"], numbers * (1000 if how == "thousands" else 1))
+        assert np.allclose(frame["x"][known], numbers[known], atol=0.01 if times == 1 else 0.6)
+        assert frame["x"].isna().equals(~known)
+
+    @pytest.mark.parametrize("how", OTHERS.values(), ids=OTHERS)
+    def test_of_other_text_no_line_is_told(self, how, caplog):
+        Schema.infer(pd.DataFrame({"x": [how(v) for v in np.linspace(1, 90, ROWS)]}))
+        assert "for a number" not in caplog.text
 
     def test_rows_of_other_text_are_counted_and_named(self, caplog):
         numbers = np.random.default_rng(0).uniform(1, 90, ROWS).round(2)
@@ -294,18 +353,16 @@ class TestAmountsAsText:
         Schema.infer(frame)
         assert "text that is no number in 1 rows, first [7], gets lost" in caplog.text
 
-    @pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%y"])
-    def test_dates_are_told(self, form, caplog):
-        days = pd.to_datetime("2020-01-01") + pd.to_timedelta(np.arange(ROWS), unit="D")
-        Schema.infer(pd.DataFrame({"x": days.strftime(form)}))
-        assert "column 'x' holds dates as text" in caplog.text
-
-    def test_the_line_for_dates_with_points_reads_the_day_first(self, caplog):
-        days = pd.date_range("2020-01-01", periods=ROWS)
-        frame = pd.DataFrame({"x": days.strftime("%d.%m.%Y")})
+    @pytest.mark.parametrize("form", [*DATES, *MONTHS])
+    def test_dates_are_told_with_a_line_that_reads_them(self, form, caplog):
+        days = pd.Series(pd.date_range("2020-03-05", periods=ROWS))
+        frame = pd.DataFrame({"x": days.dt.strftime(form)})
         Schema.infer(frame)
-        exec(caplog.messages[0].partition("for a number: ")[2], {"pd": pd, "frame": frame})
-        assert (frame["x"].diff().dropna() == 1).all()
+        assert "column 'x' holds dates as text" in caplog.text
+        told = next(text for text in caplog.messages if "dates as text" in text)
+        exec(told.partition("for a number: ")[2], {"pd": pd, "frame": frame})
+        days = days.dt.to_period("M").dt.to_timestamp() if form in MONTHS else days
+        assert frame["x"].equals((days - pd.Timestamp("2000-01-01")).dt.days)
 
     @pytest.mark.parametrize("level", ["2020-01-{:02d}", "{:.1f}"])
     def test_a_stated_category_is_no_news(self, level, caplog):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
 from dear_plugin import DEAR, Encoder, Schema
@@ -137,6 +138,26 @@ class TestInvalid:
     def test_an_answer_of_another_kind(self, mixed, rows, answer, output, match):
         with pytest.raises(ModelError, match=match):
             classifier(mixed, answer, output=output).scores(rows)
+
+    @pytest.mark.parametrize(
+        ("answer", "match"),
+        [
+            (lambda f: np.tile([0.3, 0.9], (len(f), 1)), r"2 classes must sum to 1.*sum to 1\.2"),
+            (lambda f: np.tile([0.1, 0.2, 0.1], (len(f), 1)), "3 classes.*output='logits'"),
+            (lambda f: [np.zeros((len(f), 2)), np.zeros((len(f), 3))], r"2 arrays.*\(rows\)\[0\]"),
+            (lambda f: (np.zeros((len(f), 1)),) * 3, "3 arrays, one is expected"),
+        ],
+        ids=["two outputs", "shares of another total", "arrays of classes", "three columns"],
+    )
+    def test_the_outputs_of_several_models(self, mixed, answer, match):
+        with pytest.raises(ModelError, match=match):
+            Classifier(answer, mixed.encoder).frame_scores(mixed.frame)
+
+    def test_an_estimator_of_several_outputs(self, loan):
+        frame = loan.frame.drop(columns="gender")
+        encoder, both = Encoder(Schema.infer(frame)), np.stack([loan.labels, 1 - loan.labels], 1)
+        with pytest.raises(ModelError, match="the model has 2 outputs"):
+            assert Classifier(DecisionTreeClassifier().fit(frame, both), encoder).classes
 
     @pytest.mark.parametrize(
         "module",
