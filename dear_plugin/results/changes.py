@@ -261,12 +261,12 @@ def needed_ranges(question: Question, proposal: Proposal, spread: Spread) -> Ten
             last = own.rows.where(told | own.direct, x[left])
             first = start[left].where(told, last)
             out[left] = first
-            left = left[~between(some, first, last, own.direct, told)]
+            left = left[~between(some, own, first, last, told)]
     return out
 
 
 def between(
-    question: Question, first: Tensor, last: Tensor, direct: Tensor, told: Tensor
+    question: Question, proposal: Proposal, first: Tensor, last: Tensor, told: Tensor
 ) -> Tensor:
     """(n,) bool, whether the model accepts first rows and all it is asked for up to last ones.
 
@@ -274,9 +274,9 @@ def between(
 
     Args:
         question: of n rows.
+        proposal: of the answers.
         first: (n, p) rows with the actions and what must follow.
         last: (n, p) likewise, of which only amounts count.
-        direct: (n, p) bool, what is acted on.
         told: (n, p) bool, what must follow.
     """
     x, wide = question.case.x, (first != last).any(1).nonzero()[:, 0]
@@ -286,19 +286,21 @@ def between(
     rows = question.case.feasible.limits.rounded(x[wide], torch.lerp(low, high, shares.to(low)))
     rows = rows.where(question.method.encoder.amounts(low, high), low).flatten(0, 1)
     at = torch.cat([torch.arange(len(x)), wide.repeat_interleave(len(shares))])
-    refused = ~_accepted(question, at, torch.cat([first, rows]), direct[at], told[at])
+    refused = ~_accepted(question, proposal, at, torch.cat([first, rows]), told[at])
     out = torch.ones(len(x), dtype=torch.bool)
     out[at[refused]] = False
     return out
 
 
 def _accepted(
-    question: Question, at: Tensor, rows: Tensor, direct: Tensor, told: Tensor
+    question: Question, proposal: Proposal, at: Tensor, rows: Tensor, told: Tensor
 ) -> Tensor:
     """(m,) bool, whether the model accepts rows, (m, p), at positions, with what they force."""
-    parts = [each.split(ROWS_AT_A_TIME) for each in (at, rows, direct, told)]
-    each = [(question.select(i), *rest) for i, *rest in zip(*parts, strict=True)]
-    return torch.cat([some.accepts_alone(some.repaired(*rest)) for some, *rest in each])
+    found, parts = [], (each.split(ROWS_AT_A_TIME) for each in (at, rows, told))
+    for i, part, also in zip(*parts, strict=True):
+        some, own = question.select(i), proposal.select(i)
+        found.append(some.accepts_part(some.repaired(part, own.direct, also), own.rows))
+    return torch.cat(found)
 
 
 def _told(question: Question, proposal: Proposal, start: Tensor) -> Tensor:
@@ -316,7 +318,7 @@ def _told(question: Question, proposal: Proposal, start: Tensor) -> Tensor:
 
     def accepted(at: Tensor, some: Tensor) -> Tensor:
         rows = torch.where(direct[at], proposal.rows[at], torch.where(some, start[at], x[at]))
-        return _accepted(question, at, rows, direct[at], some)
+        return _accepted(question, proposal, at, rows, some)
 
     at, j = told.nonzero().T
     while len(at):

@@ -39,6 +39,11 @@ DEPENDS = (
 )
 # Of an action that is refused alone.
 WITH = "The action alone is not enough; it is with what is expected to follow"
+# Of an action that makes values that no training row has together, or breaks a rule.
+TOGETHER = (
+    "The action alone makes a row that cannot be; it is enough together with what is expected to"
+    " follow"
+)
 # Of an action that does not help by itself.
 CHAIN = "The action works through what follows, not by itself."
 # Where more than a tenth of resamples fail.
@@ -199,6 +204,7 @@ def _certainty(result: Result, at: int) -> list[str]:
         needs(result, at) if bool(spread.reliance[at] > 0.0) else None,
         forced=any(line.is_forced for line in lines),
         alone=bool(spread.alone[at]),
+        possible=bool(spread.possible[at]),
         gain=bool(spread.gain[at]),
         sure=times >= SURE * spread.count,
     )
@@ -249,7 +255,13 @@ def sentence(
 
 
 def enough(
-    musts: Sequence[Line] | None, *, forced: bool, alone: bool, gain: bool, sure: bool
+    musts: Sequence[Line] | None,
+    *,
+    forced: bool,
+    alone: bool,
+    possible: bool,
+    gain: bool,
+    sure: bool,
 ) -> str:
     """Whether the action is enough, or what it needs.
 
@@ -257,6 +269,7 @@ def enough(
         musts: the changes that must follow; None where the answer does not count on any.
         forced: whether the action forces a change by definition.
         alone: whether the action alone is accepted.
+        possible: whether the row with the action alone can be, if it is accepted.
         gain: whether the action itself raises the score.
         sure: whether it succeeds under nearly all resamples.
     """
@@ -266,7 +279,7 @@ def enough(
     if alone:
         return DEPENDS
     changes = join([needed(line) for line in musts])
-    needs = f"{WITH}{f': {changes}' if changes else ''}."
+    needs = f"{WITH if possible else TOGETHER}{f': {changes}' if changes else ''}."
     return needs if gain else f"{needs} {CHAIN}"
 
 

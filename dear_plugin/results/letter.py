@@ -563,7 +563,7 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
     for i, some in enumerate(musts):
         told[i, list(index(line.feature for line in some))] = True
     repaired = result.question.repaired
-    whole = repaired(_written(result, reached, acts), direct)
+    whole = repaired(_written(result, reached, acts), direct, forced=False)
     alone = repaired(_written(result, torch.where(direct, reached, x), acts), direct)
     first, last = (
         repaired(_written(result, alone, musts, end), direct, told) for end in ("least", "new")
@@ -574,8 +574,8 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
     for i, j in (direct & (alone != reached)).nonzero().tolist():
         one = torch.tensor([j]), torch.tensor([i])
         good[i] &= feasible.admits(alone[i : i + 1, [j]], *one)[0, 0]
-    good &= result.question.accepts_alone(whole)
-    good &= between(result.question, first, last, direct, told)
+    good &= result.question.accepts_part(whole, reached)
+    good &= between(result.question, result.proposal, first, last, told)
     every = zip(drafts, forced, good.tolist(), strict=True)
     return [[*draft, *own] if fine else None for draft, own, fine in every]
 

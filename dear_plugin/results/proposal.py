@@ -347,20 +347,26 @@ class Question(Batch):
         out[at.numpy()] = self.case.goal.select(at).score(scores[at]).double().numpy()
         return out
 
-    def accepts_alone(self, rows: Tensor) -> Tensor:
-        """(n,) bool, whether the user's model accepts rows, (n, p), that have an action alone."""
+    def accepts_part(self, rows: Tensor, reached: Tensor) -> Tensor:
+        """(n,) bool, whether the user's model accepts rows, (n, p), and they are possible.
+
+        They have actions and a part of what follows, of answers, (n, p).
+        """
         every = torch.arange(len(self.case))
         after, seen = patch(self.method.encoder, self.frame, self.case.x, rows=rows)
-        lawful = self.case.feasible.keeps_rules(seen, every, alone=True)
-        return self.decided(after, seen, every)[1] & lawful
+        possible = self.case.feasible.is_possible(self.case.x, seen, reached, every)
+        return self.decided(after, seen, every)[1] & possible
 
-    def repaired(self, rows: Tensor, direct: Tensor, told: Tensor | bool = False) -> Tensor:
+    def repaired(
+        self, rows: Tensor, direct: Tensor, told: Tensor | bool = False, *, forced: bool = True
+    ) -> Tensor:
         """(n, p) the same rows, of which is set what actions, and what is told, force.
 
         Args:
             rows: (n, p) with the actions in place.
             direct: (n, p) bool, what is acted on.
             told: (n, p) bool, what else stays as it is.
+            forced: see `Admissible.repair`.
         """
         still, order = direct.clone(), self.method.encoder.schema.causal_order
         for acted in still.unique(dim=0) if order.is_stated else ():
@@ -368,7 +374,7 @@ class Question(Batch):
             still[:, held] |= (direct == acted).all(1)[:, None]
         every, still = torch.arange(len(self.case)), still | torch.as_tensor(told)
         feasible, x = self.case.feasible, self.case.x
-        return feasible.repair(x, rows[:, None], still, every, forced=True)[:, 0]
+        return feasible.repair(x, rows[:, None], still, every, forced=forced)[:, 0]
 
     def decided(self, frame: pd.DataFrame, seen: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """(m, c) scores and (m,) bool, the wanted decision, of a frame of rows at positions."""
@@ -469,7 +475,9 @@ class Spread(Joinable):
     Attributes:
         confidence: (m,) double, the share of resamples under which an answer succeeds.
         reliance: (m,) double, the least share of the indirect change from which on it succeeds.
-        alone: (m,) bool, whether the model accepts the action alone, with what it forces.
+        alone: (m,) bool, whether the model accepts the action alone, with what it forces, and the
+            row with that is possible.
+        possible: (m,) bool, False where the model accepts it, though the row is not.
         gain: (m,) double, 1 where the action itself helps, see `Shares`.
         least: (m, p) the row with the share of the indirect change that is the reliance.
         moved: (m, p) int64, the number of resamples in which a feature changes.
@@ -479,6 +487,7 @@ class Spread(Joinable):
     confidence: Tensor
     reliance: Tensor
     alone: Tensor
+    possible: Tensor
     gain: Tensor
     least: Tensor
     moved: Tensor
@@ -497,7 +506,7 @@ class Spread(Joinable):
         """
         moved, one = (resampled != x[:, None]).sum(1), torch.ones(len(x), dtype=torch.float64)
         none, alone = torch.zeros_like(one), torch.ones(len(x), dtype=torch.bool)
-        return cls(one, none, alone, one, rows, moved, resampled.shape[1])
+        return cls(one, none, alone, alone, one, rows, moved, resampled.shape[1])
 
 
 @dataclass(frozen=True)
@@ -564,6 +573,7 @@ def spread(case: Case, proposal: Proposal, trained: Trained) -> Spread:
             confidence=share,
             reliance=parts.reliance,
             alone=parts.alone,
+            possible=parts.possible[:, 0] | ~parts.accepted[:, 0],
             gain=parts.gain,
             least=parts.least,
         )

@@ -30,7 +30,15 @@ from dear_plugin.results.proposal import (
     Spread,
     ranges,
 )
-from dear_plugin.search.criteria import TOLERANCE, Criterion, Reached, RowCriteria, margins, scored
+from dear_plugin.search.criteria import (
+    ROUNDING,
+    TOLERANCE,
+    Criterion,
+    Reached,
+    RowCriteria,
+    margins,
+    scored,
+)
 from dear_plugin.search.settings import CRITERIA
 
 TEXT_COLUMNS = ("reason", "acted_on", "kind")
@@ -468,7 +476,8 @@ def _freed(question: Question, start: Tensor) -> Tensor:
 
     In a trial such a feature takes its value in the most usual accepted training row. The feature
     that brings the row nearest to the margin and the criteria of rows is freed, then another one,
-    up to as many as a search acts on together. None where these do not suffice.
+    up to as many as a search acts on together. None where these do not suffice; nor what does
+    not move the model's score.
 
     Args:
         question: of m rows without a credible answer.
@@ -493,7 +502,15 @@ def _freed(question: Question, start: Tensor) -> Tensor:
         freed[some] |= every[at[some]]
         left[some, at[some]] = False
         found |= best == torch.inf
-    return freed & found[:, None]
+    freed &= found[:, None]
+    rows, one = freed.nonzero(as_tuple=True)
+    if len(rows):
+        after = torch.where(freed, usual, start)[rows]
+        trials = torch.cat([after, torch.where(every[one], start[rows], after)])
+        scores = method.trained.classifier.scores(trials)
+        own, without = question.case.goal.margin(scores, rows.repeat(2)).chunk(2)
+        freed[rows, one] = (own - without).abs() > ROUNDING * own.abs()
+    return freed
 
 
 def _usual(question: Question) -> Tensor:

@@ -135,7 +135,7 @@ class TestWhatAnActionForces:
         schema = Schema.infer(frame, definitions={"rest": parts}, tiers=tiers)
         dear = DEAR(model, schema, act_on=["projects"]).fit(frame)
         letters = dear.generate(frame[model(frame).between(0.02, 0.5)].head(60)).letter()
-        told = letters[letters.str.contains("it is with meetings")]
+        told = letters[letters.str.contains("together with meetings")]
         assert len(told) > 3
         assert not told.str.contains("rest").any()
 
@@ -154,7 +154,22 @@ class TestWhatAnActionForces:
         assert done.all()
         assert result.forced.isna().all(axis=None)
         assert (result.actions["reliance"] > 0.0).all()
-        assert result.describe().str.contains("it is with what is expected to follow: limit").all()
+        assert result.describe().str.contains("with what is expected to follow: limit").all()
+
+    def test_an_action_alone_is_not_enough_where_it_breaks_such_a_relation(self):
+        """The limit follows the income closely, and the model asks for the income."""
+        rng = np.random.default_rng(0)
+        income = rng.integers(20, 200, 2000)
+        limit = 30 * income + rng.normal(0, 100, 2000).round()
+        frame = pd.DataFrame({"income": income, "limit": limit, "age": rng.permutation(income)})
+        near = Relation("limit", ("income",), 0.0, (30.0,), low=-400.0, high=400.0)
+        schema = Schema(Schema.infer(frame, immutable=["age"]).features, None, (near,))
+        model = lambda rows: logistic((rows["income"] - 100) / 4)  # noqa: E731
+        dear = DEAR(model, schema, act_on=["income"]).fit(frame)
+        result = dear.generate(frame[model(frame) < 0.001].head(20))
+        assert result.actions["success"].all()
+        assert result.forced.isna().all(axis=None)
+        assert (result.actions["reliance"] > 0.0).all()
 
 
 class TestWhatAnActionNeeds:
@@ -213,7 +228,7 @@ class TestWhatAnActionNeeds:
         rows = frame[(pain > 5) & (model(frame) < 0.5)].head(60)
         letters, count = dear.generate(rows).letter(), 0
         for label, letter in letters[letters.str.contains("state being")].items():
-            told = re.search(r"pain from \d+ to (\d+).*it is with (.*?)\.", letter)
+            told = re.search(r"pain from \d+ to (\d+).*together with (.*?)\.", letter)
             pulse = re.search(r"pulse at (?:\d+ to )?(\d+)", told[2])
             state = re.search(r"state being (\w+)", told[2])[1]
             row = rows.loc[[label]].assign(pain=int(told[1]), state=state)
@@ -239,11 +254,68 @@ class TestWhatAnActionNeeds:
             assert "follow: visits at" in text and "squared at" not in text
             if letter.startswith(NONE):
                 continue
-            told = re.search(r"it is with visits at (\d+)(?: to \d+)? \(now \d+\)\.", letter)
+            told = re.search(r"together with visits at (\d+)(?: to \d+)? \(now \d+\)\.", letter)
             assert told and "squared" not in letter
             pay, visits = re.search(r"pay from \d+ to (\d+)", letter)[1], int(told[1])
             row = result.factuals.loc[[label]].assign(pay=int(pay), visits=visits)
             assert model(row.assign(squared=visits**2)).iloc[0] >= 0.5
+
+
+class TestACombinationThatNoRowHas:
+    """Nobody without work has hours, or a sector: the model takes such rows all the same."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def workers(cls):
+        rng, n = np.random.default_rng(5), 2000
+        work = rng.choice(["employed", "retired", "none"], n, p=[0.6, 0.2, 0.2])
+        works = work == "employed"
+        hours = np.where(works, rng.integers(10, 50, n), 0)
+        sector = np.where(works, rng.choice(["public", "private"], n), "not working")
+        frame = pd.DataFrame({"work": work, "hours": hours, "sector": sector})
+        frame["savings"] = rng.gamma(3, 9, n).round(1)
+        gain = lambda r: 0.9 * r["hours"] + 9 * (r["sector"] == "public")  # noqa: E731
+        model = lambda r: logistic((r["savings"] + gain(r) - 50) / 5)  # noqa: E731
+        return frame, model, frame[(model(frame) < 0.5) & ~works].head(20)
+
+    @staticmethod
+    def cannot_be(rows):
+        works = rows["work"] == "employed"
+        return (works != (rows["hours"] > 0)) | (works != (rows["sector"] != "not working"))
+
+    @pytest.mark.parametrize("act_on", [["hours"], ["work"], [("hours", "sector")], None])
+    @pytest.mark.parametrize("tiers", [None, [["savings"], ["work"], ["hours", "sector"]]])
+    def test_it_does_not_show_that_an_action_is_enough(self, workers, act_on, tiers):
+        frame, model, query = workers
+        dear = DEAR(model, Schema.infer(frame, tiers=tiers), act_on=act_on).fit(frame)
+        for result in dear.ways(query, k=3):
+            impossible = self.cannot_be(with_changes(result, result.direct, result.forced))
+            impossible &= result.actions["success"] & (result.actions["acted_on"] != "")
+            assert (result.actions["reliance"][impossible] > 0.0).all()
+            assert not result.describe()[impossible].str.contains("enough by itself").any()
+            assert not result.letter()[impossible].str.contains("Nothing else").any()
+
+    def test_the_text_names_what_goes_with_the_action(self, workers):
+        frame, model, query = workers
+        result = DEAR(model, Schema.infer(frame), act_on=["hours"]).fit(frame).generate(query)
+        assert (model(with_changes(result, result.direct)) >= 0.5).any()
+        assert (result.actions["reliance"] == 0.5).all()
+        texts = result.describe()
+        assert texts.str.contains("makes a row that cannot be").any()
+        assert texts.str.contains("work being employed and sector being p").all()
+
+    def test_a_letter_names_what_goes_with_the_action(self, workers):
+        """Training leads to work, and the model reads the training alone."""
+        frame, _, _ = workers
+        rng = np.random.default_rng(0)
+        works = frame["work"] == "employed"
+        frame = frame.assign(months=np.where(works, rng.integers(12, 60, len(frame)), 0))
+        model = lambda r: logistic((r["months"] - 20) / 2)  # noqa: E731
+        schema = Schema.infer(frame, tiers=[["savings"], ["months"], ["work", "hours", "sector"]])
+        dear = DEAR(model, schema, act_on=["months"]).fit(frame)
+        letters = dear.generate(frame[~works].head(20)).letter()
+        told = letters[letters.str.contains("To get the decision")]
+        assert told.str.contains("enough only together with .*work being employed").all()
 
 
 class TestAnActionThatDoesNotHelp:
@@ -362,7 +434,7 @@ class TestLetters:
         letters = letters[letters.str.contains("To get the decision")]
         assert len(letters) > 3
         assert letters.str.contains(
-            r"alone is not enough, but it is with duration at \d+ to \d+ \(now \d+\)\."
+            r"is enough only together with duration at \d+ to \d+ \(now \d+\)\."
         ).all()
         assert letters.str.contains("duration will usually fall to about").any()
 

@@ -111,7 +111,7 @@ FOLLOW = [
     follows(JOB, "cook", "nurse", least="nurse"),
     follows(GAIN, 0, 3.2, least=0.8),
 ]
-KNOWN = {"forced": False, "alone": False, "gain": True, "sure": True}
+KNOWN = {"forced": False, "alone": False, "possible": True, "gain": True, "sure": True}
 
 
 def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
