@@ -97,9 +97,14 @@ class Line(NamedTuple):
         return not self.is_amount and 2 * self.agree < self.redraws
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether the range of a number's change says nothing: it is wider than a usual range."""
+        return self.high - self.low > self.of.unit_of_cost
+
+    @property
     def is_open(self) -> bool:
         """Whether it is open if the number of a row rises or falls, or if a category changes."""
-        return self.low_one < 0.0 < self.high_one or self.is_uncertain
+        return self.low_one < 0.0 < self.high_one or self.is_uncertain or self.is_unknown
 
     @property
     def is_needed(self) -> bool:
@@ -355,6 +360,8 @@ PLURAL = re.compile(
     r"([a-z ]*?(?:(?:ch|sh|ss|x)(?=es)|[a-hj-rtv-z](?=s)))e?s(?=$| (?:of|an?|per|in|for|at) )"
 )
 SHORTEST, VOWELS, IES = 3, {*"aeiou"}, re.compile("ie$")
+# What is said of a range that is wider than the usual range of the column.
+UNKNOWN = "how far is not known"
 # Letters of a value in a figure; longer ones end in an ellipsis.
 MOST_LETTERS = 30
 
@@ -475,6 +482,8 @@ def imperative(line: Line) -> str:
 
 def infinitive(line: Line) -> str:
     """What is expected: "to rise from 0 to 307", "to rise by 200 to 400"."""
+    if line.is_unknown:
+        return f"to change ({UNKNOWN})"
     verb = {None: "change", True: "rise", False: "fall"}[rises(line.of, line.old, line.new)]
     told = _range(line) or f"to {verb} {_change(line)}"
     return f"{told}{_for_one(line, told)}"
@@ -509,6 +518,8 @@ def in_short(line: Line) -> str:
         return f"{text} (by definition)"
     if line.kind == "direct" or not line.is_amount:
         return text + _count(line)
+    if line.is_unknown:
+        return f"{text} ({UNKNOWN})"
     low, high = (amount_of(line.of, end, float(line.old)) for end in (line.low, line.high))
     return f"{text} ({low} to {high})" if low != high else text
 
@@ -564,7 +575,8 @@ def _for_one(line: Line, told: str) -> str:
     """The range of one person's change, in the form of what is told of the mean; "" if similar."""
     if not line.high_one - line.low_one > WIDER * (line.high - line.low):
         return ""
-    steps, _ = _steps(line.of, line.low_one, line.high_one)
+    wide = line.high_one - line.low_one > line.of.unit_of_cost
+    steps = UNKNOWN if wide else _steps(line.of, line.low_one, line.high_one)[0]
     same = "" if " or " in steps + told else f"{told.removeprefix('to ').partition(' ')[0]} "
     return f" for people like this (one person: {steps.removeprefix(same)})" if steps else ""
 

@@ -203,8 +203,7 @@ def _certainty(result: Result, at: int) -> list[str]:
     alone = enough(
         needs(result, at) if bool(spread.reliance[at] > 0.0) else None,
         forced=any(line.is_forced for line in lines),
-        alone=bool(spread.alone[at]),
-        possible=bool(spread.possible[at]),
+        alone=bool(spread.alone[at]) if bool(spread.possible[at]) else None,
         gain=bool(spread.gain[at]),
         sure=times >= SURE * spread.count,
     )
@@ -255,21 +254,14 @@ def sentence(
 
 
 def enough(
-    musts: Sequence[Line] | None,
-    *,
-    forced: bool,
-    alone: bool,
-    possible: bool,
-    gain: bool,
-    sure: bool,
+    musts: Sequence[Line] | None, *, forced: bool, alone: bool | None, gain: bool, sure: bool
 ) -> str:
     """Whether the action is enough, or what it needs.
 
     Args:
         musts: the changes that must follow; None where the answer does not count on any.
         forced: whether the action forces a change by definition.
-        alone: whether the action alone is accepted.
-        possible: whether the row with the action alone can be, if it is accepted.
+        alone: whether the action alone is accepted; None where it is, and the row cannot be.
         gain: whether the action itself raises the score.
         sure: whether it succeeds under nearly all resamples.
     """
@@ -279,7 +271,7 @@ def enough(
     if alone:
         return DEPENDS
     changes = join([needed(line) for line in musts])
-    needs = f"{WITH if possible else TOGETHER}{f': {changes}' if changes else ''}."
+    needs = f"{TOGETHER if alone is None else WITH}{f': {changes}' if changes else ''}."
     return needs if gain else f"{needs} {CHAIN}"
 
 

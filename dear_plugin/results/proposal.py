@@ -583,7 +583,8 @@ def spread(case: Case, proposal: Proposal, trained: Trained) -> Spread:
 def ranges(case: Case, proposal: Proposal, trained: Trained) -> Ranges:
     """Between which ends numbers change in answers; arguments as of `spread`.
 
-    Of other individuals than confidence is, in the same resamples.
+    Of other individuals than confidence is, in the same resamples. No end is beyond what a
+    counterfactual may be.
     """
     none, amounts = case.x[:, None, None][:, :, :0], trained.classifier.encoder.amounts
     out = Ranges.of(case.x, proposal.rows, none, amounts, none[:, 0])
@@ -602,7 +603,9 @@ def ranges(case: Case, proposal: Proposal, trained: Trained) -> Ranges:
                 expected = problem.resample(*acts, torch.arange(1 - decoder.draws, 1))
             known = Ranges.of(problem.x, actions.reached, after, amounts, expected)
         out = out.merged(known, at)
-    return out
+    limits, known = case.feasible.limits, amounts(case.x)
+    least, most = ((end - case.x).where(known, 0.0) for end in (limits.floor, limits.ceiling))
+    return Ranges(*(getattr(out, each.name).clamp(least, most) for each in fields(out)))
 
 
 def flip_probabilities(

@@ -30,15 +30,7 @@ from dear_plugin.results.proposal import (
     Spread,
     ranges,
 )
-from dear_plugin.search.criteria import (
-    ROUNDING,
-    TOLERANCE,
-    Criterion,
-    Reached,
-    RowCriteria,
-    margins,
-    scored,
-)
+from dear_plugin.search.criteria import TOLERANCE, Criterion, Reached, RowCriteria, margins, scored
 from dear_plugin.search.settings import CRITERIA
 
 TEXT_COLUMNS = ("reason", "acted_on", "kind")
@@ -193,7 +185,8 @@ class Result(Batch):
           must happen, as far as the model was asked: `new` where other values may not do, `old`
           where the answer does not need it beside the others;
         - `low` and `high`, the ends of the change of a number on average of people like this,
-          in its own unit; `low_one` and `high_one`, of the change of one person;
+          in its own unit; `low_one` and `high_one`, of the change of one person; texts say of a
+          range that is wider than the unit of cost, the usual range, that it is not known;
         - `agree`, in how many of the `redraws` it changes;
         - `size`, the change in units of cost; `unit`, of a number; `exact`, of what is forced,
           whether it must be just that value, which an order between numbers does not ask for.
@@ -509,7 +502,7 @@ def _freed(question: Question, start: Tensor) -> Tensor:
         trials = torch.cat([after, torch.where(every[one], start[rows], after)])
         scores = method.trained.classifier.scores(trials)
         own, without = question.case.goal.margin(scores, rows.repeat(2)).chunk(2)
-        freed[rows, one] = (own - without).abs() > ROUNDING * own.abs()
+        freed[rows, one] = ~own.isclose(without)
     return freed
 
 
