@@ -291,13 +291,13 @@ def between(
     rows = question.case.feasible.limits.rounded(x[wide], torch.lerp(low, high, shares.to(low)))
     rows = rows.where(question.method.encoder.amounts(low, high), low).flatten(0, 1)
     at = torch.cat([torch.arange(len(x)), wide.repeat_interleave(len(shares))])
-    refused = ~_accepted(question, proposal, at, torch.cat([first, rows]), told[at])
+    refused = ~accepted_parts(question, proposal, at, torch.cat([first, rows]), told[at])
     out = torch.ones(len(x), dtype=torch.bool)
     out[at[refused]] = False
     return out
 
 
-def _accepted(
+def accepted_parts(
     question: Question, proposal: Proposal, at: Tensor, rows: Tensor, told: Tensor
 ) -> Tensor:
     """(m,) bool, whether the model accepts rows, (m, p), at positions, with what they force."""
@@ -323,7 +323,7 @@ def _told(question: Question, proposal: Proposal, start: Tensor) -> Tensor:
 
     def accepted(at: Tensor, some: Tensor) -> Tensor:
         rows = torch.where(direct[at], proposal.rows[at], torch.where(some, start[at], x[at]))
-        return _accepted(question, proposal, at, rows, some)
+        return accepted_parts(question, proposal, at, rows, some)
 
     at, j = told.nonzero().T
     while len(at):

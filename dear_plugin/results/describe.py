@@ -40,10 +40,7 @@ DEPENDS = (
 # Of an action that is refused alone.
 WITH = "The action alone is not enough; it is with what is expected to follow"
 # Of an action that makes values that no training row has together, or breaks a rule.
-TOGETHER = (
-    "The action alone makes a row that cannot be; it is enough together with what is expected to"
-    " follow"
-)
+TOGETHER = "The action alone cannot be; it is enough together with what is expected to follow"
 # Of an action that does not help by itself.
 CHAIN = "The action works through what follows, not by itself."
 # Where more than a tenth of resamples fail.

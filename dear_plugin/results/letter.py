@@ -25,6 +25,7 @@ from dear_plugin.errors import SettingError, shown, unknown
 from dear_plugin.results.changes import (
     LONGEST,
     Line,
+    accepted_parts,
     between,
     capital,
     is_amount,
@@ -37,6 +38,7 @@ from dear_plugin.results.changes import (
     with_unit,
 )
 from dear_plugin.results.describe import followers, needs, unclear_changes
+from dear_plugin.results.proposal import as_actions
 from dear_plugin.results.result import Result
 from dear_plugin.results.writing import settled
 from dear_plugin.search.settings import CRITERIA
@@ -144,7 +146,7 @@ class LetterTemplate:
         acts = [line for line in lines if line.kind == "direct"]
         forced = [line for line in lines if line.kind == "forced"]
         musts = [line for line in lines if line.is_needed]
-        actions = parts(("changed", "raised", "lowered"), acts, "new")
+        actions = self.listed([self._action(line) for line in acts])
         sets = parts(("sets", "sets_at_least", "sets_at_most"), forced, "alone")
         bounds = parts(("being", "at", "at"), musts, "least", "new")
         follow = parts(("becomes", "rises", "falls"), usual, "new")
@@ -158,6 +160,14 @@ class LetterTemplate:
             self["follows"].format(changes=follow) if follow else "",
         ]
         return " ".join(map(capital, filter(None, texts)))
+
+    def _action(self, line: Line) -> str:
+        """What to do, and from where on that may be enough."""
+        text = self._part(("changed", "raised", "lowered"), line, line.new)
+        if line.least == line.new:
+            return text
+        least = self._ends(line.of, float(line.old), float(line.least), has_old=False)[1]
+        return self["may_do"].format(action=text, least=least)
 
     def _part(self, names: tuple[str, str, str], line: Line, new: Any, *last: Any) -> str:
         """A change, to one of some values, in words: names for another one, a rise and a fall."""
@@ -329,6 +339,8 @@ def _fields(text: str) -> set[str]:
 # follow are named: what the model accepts first is stated.
 DIGITS: tuple[int | None, ...] = (2, 3, None)
 NAMED = (0, 1, 2, 3)
+# Of so many parts of an action, fewer and fewer are tried: less may be enough.
+LESS = 10
 MOST_USUAL = 2
 # An indirect change is named from this many standard deviations of the training rows on.
 LEAST_NAMED = 0.1
@@ -343,8 +355,9 @@ def stated(result: Result, positions: Sequence[int]) -> list[list[Line] | None]:
     """The lines that a letter states of the answers at m positions; None where none can be.
 
     Amounts are round. What the action alone forces has its value in `alone`; what must follow is
-    from `least` to `new`. The user's model accepts the rows with just what is stated, see
-    `between`, and the row with all that is expected to follow.
+    from `least` to `new`, and an action may be enough from `least` on. The user's model accepts
+    the rows with just what is stated, see `between`, and the row with all that is expected to
+    follow.
     """
     found: dict[int, list[Line]] = {}
     left = list(positions)
@@ -355,6 +368,7 @@ def stated(result: Result, positions: Sequence[int]) -> list[list[Line] | None]:
             done = _accepted(result.select(torch.tensor(left)), drafts)
             found |= {at: draft for at, draft in zip(left, done, strict=True) if draft}
         left = [at for at in left if at not in found]
+    _add_least(result, found)
     return [found.get(at) for at in positions]
 
 
@@ -516,6 +530,7 @@ def _draft(result: Result, at: int, digits: int | None, most: int) -> list[Line]
     """What may be stated of an answer, with some digits and changes that must follow."""
     schema = result.encoder.schema
     acts = [_farther(line, digits) for line in result.lines[at] if line.kind == "direct"]
+    acts = [line._replace(least=line.new) for line in acts]
     must = [_bound(line, digits) for line in needs(result, at)[:most]]
     bound, named = {line.feature for line in must}, _named(schema)
     usual = [
@@ -578,6 +593,35 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
     good &= between(result.question, result.proposal, first, last, told)
     every = zip(drafts, forced, good.tolist(), strict=True)
     return [[*draft, *own] if fine else None for draft, own, fine in every]
+
+
+def _add_least(result: Result, drafts: dict[int, list[Line]]) -> None:
+    """Note from which value on the model accepts an action on one amount, with what follows then.
+
+    More is asked for: by the margin and other criteria, or as the action alone is to be enough.
+    """
+    question, shares = result.question, [i / LESS for i in range(LESS - 1, 0, -1)]
+    single = [i for i in drafts if int(result.proposal.direct[i].sum()) == 1]
+    amounts = [(i, *each) for i in single for each in _amounts(result, i)]
+    if not amounts or question.method.trained.decoders is None:
+        return
+    at, feature = torch.tensor([each[:2] for each in amounts]).T
+    tried = [
+        [rounded(of, old, old + part * (new - old), 2, away=1) for part in shares]
+        for *_, of, old, new in amounts
+    ]
+    values = torch.tensor(tried, dtype=torch.float64)
+    values = question.case.feasible.limits.snap(values, feature, at)
+    problem, acts = as_actions(question.case, result.proposal, at, question.method.trained)
+    with torch.inference_mode():
+        rows = problem.decode_actions(acts.rows, acts.sets, values[..., None]).flatten(0, 1)
+    told, every = torch.ones_like(rows).bool(), at.repeat_interleave(len(shares))
+    fine = accepted_parts(question, result.proposal, every, rows, told).view(values.shape)
+    counts = fine.long().cumprod(1).sum(1).tolist()
+    for (i, *_), own, count in zip(amounts, values.tolist(), counts, strict=True):
+        (line, *others), old = drafts[i], float(drafts[i][0].old)
+        less = [each for each in own[:count] if abs(each - old) < abs(float(line.new) - old)]
+        drafts[i] = [line._replace(least=[line.new, *less][-1]), *others]
 
 
 def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:

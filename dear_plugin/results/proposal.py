@@ -564,7 +564,7 @@ def spread(case: Case, proposal: Proposal, trained: Trained) -> Spread:
     if trained.decoders is None or not len(rows):
         return out
     with torch.inference_mode():
-        problem, actions = _problem(case, proposal, rows, trained)
+        problem, actions = as_actions(case, proposal, rows, trained)
         after = problem.resample(actions.rows, actions.sets, actions.values, draws)
         asks = confidence(problem, actions.rows, after), by_share(problem, actions)
         (share, _), parts = answered(problem.scores, together(asks))
@@ -595,7 +595,7 @@ def ranges(case: Case, proposal: Proposal, trained: Trained) -> Ranges:
     draws = unseen(decoder) + 2 * decoder.draws * turns[:, None]
     for at in rows.split(max(1, ROWS_AT_A_TIME // draws.numel())) if len(rows) else ():
         with torch.inference_mode():
-            problem, actions = _problem(case, proposal, at, trained)
+            problem, actions = as_actions(case, proposal, at, trained)
             acts = actions.rows, actions.sets, actions.values
             after = problem.resample(*acts, draws.flatten()).unflatten(1, draws.shape)
             expected = actions.reached[:, None]
@@ -603,8 +603,8 @@ def ranges(case: Case, proposal: Proposal, trained: Trained) -> Ranges:
                 expected = problem.resample(*acts, torch.arange(1 - decoder.draws, 1))
             known = Ranges.of(problem.x, actions.reached, after, amounts, expected)
         out = out.merged(known, at)
-    limits, known = case.feasible.limits, amounts(case.x)
-    least, most = ((end - case.x).where(known, 0.0) for end in (limits.floor, limits.ceiling))
+    limits, some = case.feasible.limits, amounts(case.x)
+    least, most = ((end - case.x).where(some, 0.0) for end in (limits.floor, limits.ceiling))
     return Ranges(*(getattr(out, each.name).clamp(least, most) for each in fields(out)))
 
 
@@ -630,7 +630,7 @@ def _acting(case: Case, proposal: Proposal) -> Tensor:
     return ((proposal.rows != case.x).any(1) & proposal.direct.any(1)).nonzero()[:, 0]
 
 
-def _problem(
+def as_actions(
     case: Case, proposal: Proposal, rows: Tensor, trained: Trained
 ) -> tuple[SearchProblem, Decoded]:
     """The answers at positions, (q,), as actions of a search problem."""

@@ -246,7 +246,7 @@ class Reader:
                 changes = self.direct, self.forced, some
                 yield "what must follow is refused", not self.accepted(*changes)
             yield "it needs nothing", not needed
-        if "makes a row that cannot be" in text:
+        if "The action alone cannot be" in text:
             yield "it cannot be, and is refused", not self.accepted(self.direct, self.forced)
         for name, verb in self.expected().items():
             up = float(self.after[name]) > float(self.before[name])
