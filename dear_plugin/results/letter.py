@@ -20,6 +20,7 @@ from torch import Tensor
 
 from dear_plugin._validation import one_of
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.numbers import in_steps
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import SettingError, shown, unknown
 from dear_plugin.results.changes import (
@@ -339,8 +340,8 @@ def _fields(text: str) -> set[str]:
 # follow are named: what the model accepts first is stated.
 DIGITS: tuple[int | None, ...] = (2, 3, None)
 NAMED = (0, 1, 2, 3)
-# Of so many parts of an action, fewer and fewer are tried: less may be enough.
-LESS = 10
+# The shares of an action that are tried, as less may be enough.
+LESS = torch.arange(9, 0, -1) / 10
 MOST_USUAL = 2
 # An indirect change is named from this many standard deviations of the training rows on.
 LEAST_NAMED = 0.1
@@ -600,27 +601,24 @@ def _add_least(result: Result, drafts: dict[int, list[Line]]) -> None:
 
     More is asked for: by the margin and other criteria, or as the action alone is to be enough.
     """
-    question, shares = result.question, [i / LESS for i in range(LESS - 1, 0, -1)]
-    single = [i for i in drafts if int(result.proposal.direct[i].sum()) == 1]
-    amounts = [(i, *each) for i in single for each in _amounts(result, i)]
+    question, encoder, direct = result.question, result.encoder, result.proposal.direct
+    single = [i for i in drafts if int(direct[i].sum()) == 1]
+    amounts = [(i, j) for i in single for j, *_ in _amounts(result, i)]
     if not amounts or question.method.trained.decoders is None:
         return
-    at, feature = torch.tensor([each[:2] for each in amounts]).T
-    tried = [
-        [rounded(of, old, old + part * (new - old), 2, away=1) for part in shares]
-        for *_, of, old, new in amounts
-    ]
-    values = torch.tensor(tried, dtype=torch.float64)
+    at, feature = torch.tensor(amounts).T
+    old, new = (rows[at, feature][:, None] for rows in (result.x, result.proposal.rows))
+    values = in_steps(torch.lerp(old, new, LESS.to(old)), encoder.step[feature][:, None])
     values = question.case.feasible.limits.snap(values, feature, at)
     problem, acts = as_actions(question.case, result.proposal, at, question.method.trained)
     with torch.inference_mode():
         rows = problem.decode_actions(acts.rows, acts.sets, values[..., None]).flatten(0, 1)
-    told, every = torch.ones_like(rows).bool(), at.repeat_interleave(len(shares))
+    told, every = torch.ones_like(rows).bool(), at.repeat_interleave(len(LESS))
     fine = accepted_parts(question, result.proposal, every, rows, told).view(values.shape)
     counts = fine.long().cumprod(1).sum(1).tolist()
-    for (i, *_), own, count in zip(amounts, values.tolist(), counts, strict=True):
-        (line, *others), old = drafts[i], float(drafts[i][0].old)
-        less = [each for each in own[:count] if abs(each - old) < abs(float(line.new) - old)]
+    for (i, _), own, count in zip(amounts, values.tolist(), counts, strict=True):
+        (line, *others), x = drafts[i], float(drafts[i][0].old)
+        less = [each for each in own[:count] if abs(each - x) < abs(float(line.new) - x)]
         drafts[i] = [line._replace(least=[line.new, *less][-1]), *others]
 
 
