@@ -215,7 +215,8 @@ class Result(Batch):
         """The features that stand in the way of a credible answer, and cannot be acted on.
 
         Joined by " + "; "" where there is a credible answer, or where nothing is found. With the
-        values of a usual accepted training row there, the row has an answer.
+        values of a usual accepted training row there, and maybe in what does not move the model's
+        score, the row has an answer.
         """
         schema = self.encoder.schema.names
         names = [
