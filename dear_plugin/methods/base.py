@@ -11,7 +11,7 @@ import inspect
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -27,7 +27,7 @@ from dear_plugin._threads import progress as showing
 from dear_plugin._validation import Named, jobs, one_of, require_instance, suggesting
 from dear_plugin.data.encoder import Encoder, column_limits
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders import Decoders
+from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.errors import NotFittedError, SettingError, shown
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.checks import check_estimator, check_repeats
@@ -35,6 +35,7 @@ from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.constraints import Constraints, admissible, held_cells
 from dear_plugin.problem.feasible import Case
 from dear_plugin.problem.goals import Label, Target, goal_of
+from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.results.proposal import Attempt, Method, Proposal, Question
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.writing import PAST, settled
@@ -377,6 +378,8 @@ def question_of(
     _warn_of_new(encoder, x[at])
     x[list(bad)] = 0.0
     feasible = admissible(within, x, encoder, column_limits(encoder.schema, frame))
+    if trained.decoders is not None:
+        feasible = replace(feasible, seen_pairs=trained.decoders.sample.shared(_seen_pairs))
     goal = goal_of(target, len(x), classifier.classes, classifier.output)
     # A copy: the caller may change the frame later.
     frame = frame.copy()
@@ -389,6 +392,10 @@ def question_of(
     accepted[at] = goal.select(at).succeeds(known, lambda: classifier.decisions(part))
     case = Case(x, goal, feasible, goal.aim(PAST[0]))
     return Question(method, case, frame, scores, accepted, unreadable, n_jobs)
+
+
+def _seen_pairs(sample: Sample) -> SeenPairs | None:
+    return SeenPairs.of(sample.rows, sample.encoder)
 
 
 def _scores_new(

@@ -157,6 +157,23 @@ class Admissible:
             return torch.zeros(len(x), dtype=torch.bool)
         return self.seen_pairs.created(x, reached)
 
+    def is_possible(self, x: Tensor, part: Tensor, reached: Tensor, idx: Tensor) -> Tensor:
+        """(m,) bool: rows that keep their rules, and create no pair that no training row has.
+
+        A row that cannot be shows nothing, whatever the model says of it.
+
+        Args:
+            x: (m, p) the factual rows, whose pairs do not count.
+            part: (m, p) the rows, with an action and a part of what follows.
+            reached: (m, p) the answers, whose pairs do not count either.
+            idx: (m,) the position of each factual row in this set.
+        """
+        kept = self.keeps_rules(part, idx)
+        if self.seen_pairs is None:
+            return kept
+        new = (self.seen_pairs.created(each, part, unseen=True) for each in (x, reached))
+        return kept & ~torch.stack([*new]).all(0)
+
     def repair(
         self, x: Tensor, reached: Tensor, still: Tensor, idx: Tensor, *, forced: bool = False
     ) -> Tensor:
@@ -176,13 +193,9 @@ class Admissible:
         none = self.limits.allowed is None
         return out if none else out.where(self.limits.allows(out, idx), reached)
 
-    def keeps_rules(self, reached: Tensor, idx: Tensor, alone: Tensor | bool = False) -> Tensor:
-        """(m,) bool: whether rows, (m, p), keep the rules required of factual rows (m,).
-
-        Rules that hold nearly always are not required of rows with an action alone, (m,) bool.
-        """
-        exempt = ~self.rules.forces & torch.as_tensor(alone)[..., None]
-        return (self.rules.hold(reached) | ~self.required[idx] | exempt).all(1)
+    def keeps_rules(self, reached: Tensor, idx: Tensor) -> Tensor:
+        """(m,) bool: whether rows, (m, p), keep the rules required of factual rows (m,)."""
+        return (self.rules.hold(reached) | ~self.required[idx]).all(1)
 
     def broken_text(self, reached: Tensor, idx: Tensor) -> list[str]:
         """(m,) the names of the required rules that rows break, as text.

@@ -111,11 +111,15 @@ class SeenPairs:
                 out[:, j] = of(column, own)
         return out.add_(self.starts).masked_fill_(new, len(self.column))
 
-    def created(self, x: Tensor, reached: Tensor) -> Tensor:
-        """(m,) bool: rows, (m, p), with an impossible pair that the factual, (m, p), lacks."""
+    def created(self, x: Tensor, reached: Tensor, *, unseen: bool = False) -> Tensor:
+        """(m,) bool: rows, (m, p), with an impossible pair that the factual, (m, p), lacks.
+
+        Or with any pair that no training row has, if `unseen`.
+        """
         codes = self.read(reached)
         row, column = (codes != self.read(x)).nonzero(as_tuple=True)
-        pairs = self.absent[codes[row, column][:, None], codes[row]] >= FEWEST
+        expected = self.absent[codes[row, column][:, None], codes[row]]
+        pairs = expected > 0.0 if unseen else expected >= FEWEST
         return torch.zeros(len(x), dtype=torch.bool).index_fill(0, row[pairs.any(1)], True)
 
     def repair(self, x: Tensor, moved: Tensor, acted: Tensor) -> Tensor:

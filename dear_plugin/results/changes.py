@@ -97,9 +97,14 @@ class Line(NamedTuple):
         return not self.is_amount and 2 * self.agree < self.redraws
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether the range of a number's change says nothing: it is wider than a usual range."""
+        return self.high - self.low > self.of.unit_of_cost
+
+    @property
     def is_open(self) -> bool:
         """Whether it is open if the number of a row rises or falls, or if a category changes."""
-        return self.low_one < 0.0 < self.high_one or self.is_uncertain
+        return self.low_one < 0.0 < self.high_one or self.is_uncertain or self.is_unknown
 
     @property
     def is_needed(self) -> bool:
@@ -277,12 +282,12 @@ def needed_ranges(question: Question, proposal: Proposal, spread: Spread) -> Ten
             last = own.rows.where(told | own.direct, x[left])
             first = start[left].where(told, last)
             out[left] = first
-            left = left[~between(some, first, last, own.direct, told)]
+            left = left[~between(some, own, first, last, told)]
     return out
 
 
 def between(
-    question: Question, first: Tensor, last: Tensor, direct: Tensor, told: Tensor
+    question: Question, proposal: Proposal, first: Tensor, last: Tensor, told: Tensor
 ) -> Tensor:
     """(n,) bool, whether the model accepts first rows and all it is asked for up to last ones.
 
@@ -290,9 +295,9 @@ def between(
 
     Args:
         question: of n rows.
+        proposal: of the answers.
         first: (n, p) rows with the actions and what must follow.
         last: (n, p) likewise, of which only amounts count.
-        direct: (n, p) bool, what is acted on.
         told: (n, p) bool, what must follow.
     """
     x, wide = question.case.x, (first != last).any(1).nonzero()[:, 0]
@@ -302,19 +307,21 @@ def between(
     rows = question.case.feasible.limits.rounded(x[wide], torch.lerp(low, high, shares.to(low)))
     rows = rows.where(question.method.encoder.amounts(low, high), low).flatten(0, 1)
     at = torch.cat([torch.arange(len(x)), wide.repeat_interleave(len(shares))])
-    refused = ~_accepted(question, at, torch.cat([first, rows]), direct[at], told[at])
+    refused = ~accepted_parts(question, proposal, at, torch.cat([first, rows]), told[at])
     out = torch.ones(len(x), dtype=torch.bool)
     out[at[refused]] = False
     return out
 
 
-def _accepted(
-    question: Question, at: Tensor, rows: Tensor, direct: Tensor, told: Tensor
+def accepted_parts(
+    question: Question, proposal: Proposal, at: Tensor, rows: Tensor, told: Tensor
 ) -> Tensor:
     """(m,) bool, whether the model accepts rows, (m, p), at positions, with what they force."""
-    parts = [each.split(ROWS_AT_A_TIME) for each in (at, rows, direct, told)]
-    each = [(question.select(i), *rest) for i, *rest in zip(*parts, strict=True)]
-    return torch.cat([some.accepts_alone(some.repaired(*rest)) for some, *rest in each])
+    found, parts = [], (each.split(ROWS_AT_A_TIME) for each in (at, rows, told))
+    for i, part, also in zip(*parts, strict=True):
+        some, own = question.select(i), proposal.select(i)
+        found.append(some.accepts_part(some.repaired(part, own.direct, also), own.rows))
+    return torch.cat(found)
 
 
 def _told(question: Question, proposal: Proposal, start: Tensor) -> Tensor:
@@ -332,7 +339,7 @@ def _told(question: Question, proposal: Proposal, start: Tensor) -> Tensor:
 
     def accepted(at: Tensor, some: Tensor) -> Tensor:
         rows = torch.where(direct[at], proposal.rows[at], torch.where(some, start[at], x[at]))
-        return _accepted(question, at, rows, direct[at], some)
+        return accepted_parts(question, proposal, at, rows, some)
 
     at, j = told.nonzero().T
     while len(at):
@@ -369,6 +376,8 @@ PLURAL = re.compile(
     r"([a-z ]*?(?:(?:ch|sh|ss|x)(?=es)|[a-hj-rtv-z](?=s)))e?s(?=$| (?:of|an?|per|in|for|at) )"
 )
 SHORTEST, VOWELS, IES = 3, {*"aeiou"}, re.compile("ie$")
+# What is said of a range that is wider than the usual range of the column.
+UNKNOWN = "how far is not known"
 # Letters of a value in a figure; longer ones end in an ellipsis.
 MOST_LETTERS = 30
 
@@ -489,6 +498,8 @@ def imperative(line: Line) -> str:
 
 def infinitive(line: Line) -> str:
     """What is expected: "to rise from 0 to 307", "to rise by 200 to 400"."""
+    if line.is_unknown:
+        return f"to change ({UNKNOWN})"
     verb = {None: "change", True: "rise", False: "fall"}[rises(line.of, line.old, line.new)]
     told = _range(line) or f"to {verb} {_change(line)}"
     return f"{told}{_for_one(line, told)}"
@@ -531,6 +542,8 @@ def in_short(line: Line) -> str:
         return f"{text}{why(line)}"
     if line.kind == "direct" or not line.is_amount:
         return text + _count(line)
+    if line.is_unknown:
+        return f"{text} ({UNKNOWN})"
     low, high = (amount_of(line.of, end, float(line.old)) for end in (line.low, line.high))
     return f"{text} ({low} to {high})" if low != high else text
 
@@ -586,7 +599,8 @@ def _for_one(line: Line, told: str) -> str:
     """The range of one person's change, in the form of what is told of the mean; "" if similar."""
     if not line.high_one - line.low_one > WIDER * (line.high - line.low):
         return ""
-    steps, _ = _steps(line.of, line.low_one, line.high_one)
+    wide = line.high_one - line.low_one > line.of.unit_of_cost
+    steps = UNKNOWN if wide else _steps(line.of, line.low_one, line.high_one)[0]
     same = "" if " or " in steps + told else f"{told.removeprefix('to ').partition(' ')[0]} "
     return f" for people like this (one person: {steps.removeprefix(same)})" if steps else ""
 

@@ -40,6 +40,8 @@ DEPENDS = (
 )
 # Of an action that is refused alone.
 WITH = "The action alone is not enough; it is with what is expected to follow"
+# Of an action that makes values that no training row has together, or breaks a rule.
+TOGETHER = "The action alone cannot be; it is enough together with what is expected to follow"
 # Of an action that does not help by itself.
 CHAIN = "The action works through what follows, not by itself."
 # Where more than a tenth of resamples fail.
@@ -199,7 +201,7 @@ def _certainty(result: Result, at: int) -> list[str]:
     alone = enough(
         needs(result, at) if bool(spread.reliance[at] > 0.0) else None,
         forced=[line for line in lines if line.is_forced],
-        alone=bool(spread.alone[at]),
+        alone=bool(spread.alone[at]) if bool(spread.possible[at]) else None,
         gain=bool(spread.gain[at]),
         sure=times >= SURE * spread.count,
     )
@@ -252,14 +254,19 @@ def sentence(
 
 
 def enough(
-    musts: Sequence[Line] | None, *, forced: Sequence[Line], alone: bool, gain: bool, sure: bool
+    musts: Sequence[Line] | None,
+    *,
+    forced: Sequence[Line],
+    alone: bool | None,
+    gain: bool,
+    sure: bool,
 ) -> str:
     """Whether the action is enough, or what it needs.
 
     Args:
         musts: the changes that must follow; None where the answer does not count on any.
         forced: what the action forces.
-        alone: whether the action alone is accepted.
+        alone: whether the action alone is accepted; None where it is, and the row cannot be.
         gain: whether the action itself raises the score.
         sure: whether it succeeds under nearly all resamples.
     """
@@ -270,7 +277,7 @@ def enough(
     if alone:
         return DEPENDS
     changes = join([needed(line) for line in musts])
-    needs = f"{WITH}{f': {changes}' if changes else ''}."
+    needs = f"{TOGETHER if alone is None else WITH}{f': {changes}' if changes else ''}."
     return needs if gain else f"{needs} {CHAIN}"
 
 

@@ -21,11 +21,13 @@ from torch import Tensor
 
 from dear_plugin._validation import one_of
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.numbers import in_steps
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import SettingError, shown, unknown
 from dear_plugin.results.changes import (
     LONGEST,
     Line,
+    accepted_parts,
     between,
     capital,
     determined,
@@ -38,6 +40,7 @@ from dear_plugin.results.changes import (
     with_unit,
 )
 from dear_plugin.results.describe import followers, needs, unclear_changes
+from dear_plugin.results.proposal import as_actions
 from dear_plugin.results.result import Result
 from dear_plugin.results.writing import settled
 from dear_plugin.search.settings import CRITERIA
@@ -145,7 +148,7 @@ class LetterTemplate:
         acts = [line for line in lines if line.kind == "direct"]
         forced = [line for line in lines if line.kind == "forced"]
         musts = [line for line in lines if line.is_needed]
-        actions = parts(("changed", "raised", "lowered"), acts, "new")
+        actions = self.listed([self._action(line) for line in acts])
         sets = parts(("sets", "sets", "sets"), [e for e in forced if e.exact], "alone")
         ends = [line for line in forced if not line.exact]
         limits = parts(("sets_only", "sets_at_least", "sets_at_most"), ends, "alone")
@@ -162,6 +165,14 @@ class LetterTemplate:
             self["follows"].format(changes=follow) if follow else "",
         ]
         return " ".join(map(capital, filter(None, texts)))
+
+    def _action(self, line: Line) -> str:
+        """What to do, and from where on that may be enough."""
+        text = self._part(("changed", "raised", "lowered"), line, line.new)
+        if line.least == line.new:
+            return text
+        least = self._ends(line.of, float(line.old), float(line.least), has_old=False)[1]
+        return self["may_do"].format(action=text, least=least)
 
     def _part(self, names: tuple[str, str, str], line: Line, new: Any, *last: Any) -> str:
         """A change, to one of some values, in words: names for another one, a rise and a fall."""
@@ -332,6 +343,8 @@ def _fields(text: str) -> set[str]:
 # follow are named: what the model accepts first is stated.
 DIGITS: tuple[int | None, ...] = (2, 3, None)
 NAMED = (0, 1, 2, 3)
+# The shares of an action that are tried, as less may be enough.
+LESS = torch.arange(9, 0, -1) / 10
 MOST_USUAL = 2
 # An indirect change is named from this many standard deviations of the training rows on.
 LEAST_NAMED = 0.1
@@ -346,8 +359,9 @@ def stated(result: Result, positions: Sequence[int]) -> list[list[Line] | None]:
     """The lines that a letter states of the answers at m positions; None where none can be.
 
     Amounts are round. What the action alone forces has its value in `alone`; what must follow is
-    from `least` to `new`. The user's model accepts the rows with just what is stated, see
-    `between`, and the row with all that is expected to follow.
+    from `least` to `new`, and an action may be enough from `least` on. The user's model accepts
+    the rows with just what is stated, see `between`, and the row with all that is expected to
+    follow.
     """
     found: dict[int, list[Line]] = {}
     left = list(positions)
@@ -358,6 +372,7 @@ def stated(result: Result, positions: Sequence[int]) -> list[list[Line] | None]:
             done = _accepted(result.select(torch.tensor(left)), drafts)
             found |= {at: draft for at, draft in zip(left, done, strict=True) if draft}
         left = [at for at in left if at not in found]
+    _add_least(result, found)
     return [found.get(at) for at in positions]
 
 
@@ -517,6 +532,7 @@ def _is_choice(result: Result, at: int, line: Line) -> bool:
 def _draft(result: Result, at: int, digits: int | None, most: int) -> list[Line]:
     """What may be stated of an answer, with some digits and changes that must follow."""
     acts = [_farther(line, digits) for line in result.lines[at] if line.kind == "direct"]
+    acts = [line._replace(least=line.new) for line in acts]
     must = [_bound(line, digits) for line in needs(result, at)[:most]]
     bound, named = {line.feature for line in must}, _named(result.encoder.schema)
     usual = [
@@ -564,7 +580,7 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
     for i, some in enumerate(musts):
         told[i, list(index(line.feature for line in some))] = True
     repaired = result.question.repaired
-    whole = repaired(_written(result, reached, acts), direct)
+    whole = repaired(_written(result, reached, acts), direct, forced=False)
     alone = repaired(_written(result, torch.where(direct, reached, x), acts), direct)
     first, last = (
         repaired(_written(result, alone, musts, end), direct, told) for end in ("least", "new")
@@ -575,10 +591,36 @@ def _accepted(result: Result, drafts: Sequence[list[Line]]) -> list[list[Line] |
     for i, j in (direct & (alone != reached)).nonzero().tolist():
         one = torch.tensor([j]), torch.tensor([i])
         good[i] &= feasible.admits(alone[i : i + 1, [j]], *one)[0, 0]
-    good &= result.question.accepts_alone(whole)
-    good &= between(result.question, first, last, direct, told)
+    good &= result.question.accepts_part(whole, reached)
+    good &= between(result.question, result.proposal, first, last, told)
     every = zip(drafts, forced, good.tolist(), strict=True)
     return [[*draft, *own] if fine else None for draft, own, fine in every]
+
+
+def _add_least(result: Result, drafts: dict[int, list[Line]]) -> None:
+    """Note from which value on the model accepts an action on one amount, with what follows then.
+
+    More is asked for: by the margin and other criteria, or as the action alone is to be enough.
+    """
+    question, encoder, direct = result.question, result.encoder, result.proposal.direct
+    single = [i for i in drafts if int(direct[i].sum()) == 1]
+    amounts = [(i, j) for i in single for j, *_ in _amounts(result, i)]
+    if not amounts or question.method.trained.decoders is None:
+        return
+    at, feature = torch.tensor(amounts).T
+    old, new = (rows[at, feature][:, None] for rows in (result.x, result.proposal.rows))
+    values = in_steps(torch.lerp(old, new, LESS.to(old)), encoder.step[feature][:, None])
+    values = question.case.feasible.limits.snap(values, feature, at)
+    problem, acts = as_actions(question.case, result.proposal, at, question.method.trained)
+    with torch.inference_mode():
+        rows = problem.decode_actions(acts.rows, acts.sets, values[..., None]).flatten(0, 1)
+    told, every = torch.ones_like(rows).bool(), at.repeat_interleave(len(LESS))
+    fine = accepted_parts(question, result.proposal, every, rows, told).view(values.shape)
+    counts = fine.long().cumprod(1).sum(1).tolist()
+    for (i, _), own, count in zip(amounts, values.tolist(), counts, strict=True):
+        (line, *others), x = drafts[i], float(drafts[i][0].old)
+        less = [each for each in own[:count] if abs(each - x) < abs(float(line.new) - x)]
+        drafts[i] = [line._replace(least=[line.new, *less][-1]), *others]
 
 
 def _forced(result: Result, at: int, alone: Tensor) -> list[Line]:

@@ -345,20 +345,26 @@ class Question(Batch):
         out[at.numpy()] = self.case.goal.select(at).score(scores[at]).double().numpy()
         return out
 
-    def accepts_alone(self, rows: Tensor) -> Tensor:
-        """(n,) bool, whether the user's model accepts rows, (n, p), that have an action alone."""
+    def accepts_part(self, rows: Tensor, reached: Tensor) -> Tensor:
+        """(n,) bool, whether the user's model accepts rows, (n, p), and they are possible.
+
+        They have actions and a part of what follows, of answers, (n, p).
+        """
         every = torch.arange(len(self.case))
         after, seen = patch(self.method.encoder, self.frame, self.case.x, rows=rows)
-        lawful = self.case.feasible.keeps_rules(seen, every, alone=True)
-        return self.decided(after, seen, every)[1] & lawful
+        possible = self.case.feasible.is_possible(self.case.x, seen, reached, every)
+        return self.decided(after, seen, every)[1] & possible
 
-    def repaired(self, rows: Tensor, direct: Tensor, told: Tensor | bool = False) -> Tensor:
+    def repaired(
+        self, rows: Tensor, direct: Tensor, told: Tensor | bool = False, *, forced: bool = True
+    ) -> Tensor:
         """(n, p) the same rows, of which is set what actions, and what is told, force.
 
         Args:
             rows: (n, p) with the actions in place.
             direct: (n, p) bool, what is acted on.
             told: (n, p) bool, what else stays as it is.
+            forced: see `Admissible.repair`.
         """
         still, order = direct.clone(), self.method.encoder.schema.causal_order
         for acted in still.unique(dim=0) if order.is_stated else ():
@@ -366,7 +372,7 @@ class Question(Batch):
             still[:, held] |= (direct == acted).all(1)[:, None]
         every, still = torch.arange(len(self.case)), still | torch.as_tensor(told)
         feasible, x = self.case.feasible, self.case.x
-        return feasible.repair(x, rows[:, None], still, every, forced=True)[:, 0]
+        return feasible.repair(x, rows[:, None], still, every, forced=forced)[:, 0]
 
     def decided(self, frame: pd.DataFrame, seen: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """(m, c) scores and (m,) bool, the wanted decision, of a frame of rows at positions."""
@@ -467,7 +473,9 @@ class Spread(Joinable):
     Attributes:
         confidence: (m,) double, the share of resamples under which an answer succeeds.
         reliance: (m,) double, the least share of the indirect change from which on it succeeds.
-        alone: (m,) bool, whether the model accepts the action alone, with what it forces.
+        alone: (m,) bool, whether the model accepts the action alone, with what it forces, and the
+            row with that is possible.
+        possible: (m,) bool, False where the model accepts it, though the row is not.
         gain: (m,) double, 1 where the action itself helps, see `Shares`.
         least: (m, p) the row with the share of the indirect change that is the reliance.
         moved: (m, p) int64, the number of resamples in which a feature changes.
@@ -477,6 +485,7 @@ class Spread(Joinable):
     confidence: Tensor
     reliance: Tensor
     alone: Tensor
+    possible: Tensor
     gain: Tensor
     least: Tensor
     moved: Tensor
@@ -495,7 +504,7 @@ class Spread(Joinable):
         """
         moved, one = (resampled != x[:, None]).sum(1), torch.ones(len(x), dtype=torch.float64)
         none, alone = torch.zeros_like(one), torch.ones(len(x), dtype=torch.bool)
-        return cls(one, none, alone, one, rows, moved, resampled.shape[1])
+        return cls(one, none, alone, alone, one, rows, moved, resampled.shape[1])
 
 
 @dataclass(frozen=True)
@@ -553,7 +562,7 @@ def spread(case: Case, proposal: Proposal, trained: Trained) -> Spread:
     if trained.decoders is None or not len(rows):
         return out
     with torch.inference_mode():
-        problem, actions = _problem(case, proposal, rows, trained)
+        problem, actions = as_actions(case, proposal, rows, trained)
         after = problem.resample(actions.rows, actions.sets, actions.values, draws)
         asks = confidence(problem, actions.rows, after), by_share(problem, actions)
         (share, _), parts = answered(problem.scores, together(asks))
@@ -562,6 +571,7 @@ def spread(case: Case, proposal: Proposal, trained: Trained) -> Spread:
             confidence=share,
             reliance=parts.reliance,
             alone=parts.alone,
+            possible=parts.possible[:, 0] | ~parts.accepted[:, 0],
             gain=parts.gain,
             least=parts.least,
         )
@@ -571,7 +581,8 @@ def spread(case: Case, proposal: Proposal, trained: Trained) -> Spread:
 def ranges(case: Case, proposal: Proposal, trained: Trained) -> Ranges:
     """Between which ends numbers change in answers; arguments as of `spread`.
 
-    Of other individuals than confidence is, in the same resamples.
+    Of other individuals than confidence is, in the same resamples. No end is beyond what a
+    counterfactual may be.
     """
     none, amounts = case.x[:, None, None][:, :, :0], trained.classifier.encoder.amounts
     out = Ranges.of(case.x, proposal.rows, none, amounts, none[:, 0])
@@ -582,7 +593,7 @@ def ranges(case: Case, proposal: Proposal, trained: Trained) -> Ranges:
     draws = unseen(decoder) + 2 * decoder.draws * turns[:, None]
     for at in rows.split(max(1, ROWS_AT_A_TIME // draws.numel())) if len(rows) else ():
         with torch.inference_mode():
-            problem, actions = _problem(case, proposal, at, trained)
+            problem, actions = as_actions(case, proposal, at, trained)
             acts = actions.rows, actions.sets, actions.values
             after = problem.resample(*acts, draws.flatten()).unflatten(1, draws.shape)
             expected = actions.reached[:, None]
@@ -590,7 +601,9 @@ def ranges(case: Case, proposal: Proposal, trained: Trained) -> Ranges:
                 expected = problem.resample(*acts, torch.arange(1 - decoder.draws, 1))
             known = Ranges.of(problem.x, actions.reached, after, amounts, expected)
         out = out.merged(known, at)
-    return out
+    limits, some = case.feasible.limits, amounts(case.x)
+    least, most = ((end - case.x).where(some, 0.0) for end in (limits.floor, limits.ceiling))
+    return Ranges(*(getattr(out, each.name).clamp(least, most) for each in fields(out)))
 
 
 def flip_probabilities(
@@ -615,7 +628,7 @@ def _acting(case: Case, proposal: Proposal) -> Tensor:
     return ((proposal.rows != case.x).any(1) & proposal.direct.any(1)).nonzero()[:, 0]
 
 
-def _problem(
+def as_actions(
     case: Case, proposal: Proposal, rows: Tensor, trained: Trained
 ) -> tuple[SearchProblem, Decoded]:
     """The answers at positions, (q,), as actions of a search problem."""

@@ -184,7 +184,8 @@ class Result(Batch):
           must happen, as far as the model was asked: `new` where other values may not do, `old`
           where the answer does not need it beside the others;
         - `low` and `high`, the ends of the change of a number on average of people like this,
-          in its own unit; `low_one` and `high_one`, of the change of one person;
+          in its own unit; `low_one` and `high_one`, of the change of one person; texts say of a
+          range that is wider than the unit of cost, the usual range, that it is not known;
         - `agree`, in how many of the `redraws` it changes;
         - `size`, the change in units of cost; `unit`, of a number; `exact`, of what is forced,
           whether it must be just that value, which an order between numbers does not ask for;
@@ -215,7 +216,8 @@ class Result(Batch):
         """The features that stand in the way of a credible answer, and cannot be acted on.
 
         Joined by " + "; "" where there is a credible answer, or where nothing is found. With the
-        values of a usual accepted training row there, the row has an answer.
+        values of a usual accepted training row there, and maybe in what does not move the model's
+        score, the row has an answer.
         """
         schema = self.encoder.schema.names
         names = [
@@ -475,7 +477,8 @@ def _freed(question: Question, start: Tensor) -> Tensor:
 
     In a trial such a feature takes its value in the most usual accepted training row. The feature
     that brings the row nearest to the margin and the criteria of rows is freed, then another one,
-    up to as many as a search acts on together. None where these do not suffice.
+    up to as many as a search acts on together. None where these do not suffice; nor what does
+    not move the model's score.
 
     Args:
         question: of m rows without a credible answer.
@@ -500,7 +503,15 @@ def _freed(question: Question, start: Tensor) -> Tensor:
         freed[some] |= every[at[some]]
         left[some, at[some]] = False
         found |= best == torch.inf
-    return freed & found[:, None]
+    freed &= found[:, None]
+    rows, one = freed.nonzero(as_tuple=True)
+    if len(rows):
+        after = torch.where(freed, usual, start)[rows]
+        trials = torch.cat([after, torch.where(every[one], start[rows], after)])
+        scores = method.trained.classifier.scores(trials)
+        own, without = question.case.goal.margin(scores, rows.repeat(2)).chunk(2)
+        freed[rows, one] = ~own.isclose(without)
+    return freed
 
 
 def _usual(question: Question) -> Tensor:

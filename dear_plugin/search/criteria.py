@@ -332,12 +332,14 @@ class Shares:
     Attributes:
         accepted: (m, 4) bool, whether it accepts the rows with the `SHARES`: the first of them has
             the action alone, with what it forces.
+        possible: (m, 4) bool, whether these rows are possible, see `Admissible.is_possible`.
         least: (m, p) the row with the share that is the reliance.
         gain: (m,) double, 1 where the action itself helps: alone it is accepted; or it does not
             lower the score, and the row with all that follows but the action is refused. Else 0.
     """
 
     accepted: Tensor
+    possible: Tensor
     least: Tensor
     gain: Tensor
 
@@ -345,15 +347,15 @@ class Shares:
     def reliance(self) -> Tensor:
         """(m,) double, the least share of the indirect change from which on all are accepted.
 
-        One of 0, 1/4, 1/2, 3/4, 1. At 0 the action alone suffices, and no part of what follows
-        undoes it; at 1 all of the indirect change is needed.
+        One of 0, 1/4, 1/2, 3/4, 1, of which the row is possible. At 0 the action alone suffices,
+        and no part of what follows undoes it; at 1 all of the indirect change is needed.
         """
-        return torch.tensor([*SHARES, 1.0], dtype=torch.float64)[_first(self.accepted)]
+        return torch.tensor([*SHARES, 1.0]).double()[_first(self.accepted, self.possible)]
 
     @property
     def alone(self) -> Tensor:
-        """(m,) bool, whether the action alone is accepted."""
-        return self.accepted[:, 0]
+        """(m,) bool, whether the action alone is possible, and accepted."""
+        return (self.accepted & self.possible)[:, 0]
 
 
 def by_share(problem: SearchProblem, actions: Decoded) -> Asking[Shares]:
@@ -367,15 +369,14 @@ def by_share(problem: SearchProblem, actions: Decoded) -> Asking[Shares]:
     scores = yield every
     accepted = problem.goal.accepts(scores, owner).view(m, -1)
     margin = problem.goal.margin(scores, owner).view(m, -1)
-    before, gained = margin[:, count], margin[:, 0] - margin[:, count]
-    helps = (gained >= -ROUNDING * before.abs()) & ~accepted[:, -1]
-    alone = (torch.tensor(SHARES) == 0.0).repeat(m)
-    lawful = problem.feasible.keeps_rules(
-        rows.view(-1, p), actions.rows.repeat_interleave(count), alone
-    )
-    accepted = accepted[:, :count] & lawful.view(m, count)
-    least = torch.cat([rows, whole], 1)[torch.arange(m), _first(accepted)]
-    return Shares(accepted, least, (accepted[:, 0] | helps).double())
+    own, gained = margin[:, count], margin[:, 0] - margin[:, count]
+    helps = (gained >= -ROUNDING * own.abs()) & ~accepted[:, -1]
+    accepted = accepted[:, :count]
+    owner = actions.rows.repeat_interleave(count)
+    before, part, after = (e.expand(-1, count, -1).flatten(0, 1) for e in (x, rows, whole))
+    possible = problem.feasible.is_possible(before, part, after, owner).view(m, -1)
+    least = torch.cat([rows, whole], 1)[torch.arange(m), _first(accepted, possible)]
+    return Shares(accepted, possible, least, (accepted[:, 0] | helps).double())
 
 
 def _partial(problem: SearchProblem, actions: Decoded) -> Tensor:
@@ -391,6 +392,12 @@ def _partial(problem: SearchProblem, actions: Decoded) -> Tensor:
     return rows
 
 
-def _first(accepted: Tensor) -> Tensor:
-    """(m,) the position of the first share from which on all are accepted, (m, 4) bool."""
-    return len(SHARES) - accepted.flip(1).long().cumprod(1).sum(1)
+def _first(accepted: Tensor, possible: Tensor) -> Tensor:
+    """(m,) the position of the first share that is possible, and from which on all are accepted.
+
+    Args:
+        accepted: (m, 4) bool, of the shares below the whole.
+        possible: (m, 4) bool.
+    """
+    onwards = accepted.flip(1).long().cumprod(1).flip(1).bool() & possible
+    return torch.cat([onwards, torch.ones_like(onwards[:, :1])], 1).int().argmax(1)

@@ -12,13 +12,12 @@ from torch import Tensor
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.numbers import in_steps
-from dear_plugin.decoders import Decoders, Sample
+from dear_plugin.decoders import Decoders
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.feasible import Admissible, Case, Limits
 from dear_plugin.problem.goals import Goal
-from dear_plugin.problem.seen_pairs import SeenPairs
 
 # Cells of rows in one evaluation: 4 MiB, large enough for the overhead of a call; 16 MiB of
 # encoded columns; and for a black box, frames long enough for their overhead per column.
@@ -59,8 +58,8 @@ class SearchProblem:
     def of(cls, case: Case, sets: ActionSets, trained: Trained) -> SearchProblem:
         """The problem of the rows of a case on some sets, with the model and its decoders."""
         decoders, classifier = cast(Decoders, trained.decoders), trained.classifier
-        limits, pairs = case.feasible.limits, decoders.sample.shared(_seen_pairs)
-        feasible = replace(case.feasible, limits=_in_own_unit(limits, sets), seen_pairs=pairs)
+        limits = case.feasible.limits
+        feasible = replace(case.feasible, limits=_in_own_unit(limits, sets))
         may_act = limits.may_act(sets)
         return cls(case.x, case.goal, feasible, sets, decoders, classifier, may_act)
 
@@ -212,10 +211,6 @@ def by_set(sets: Tensor) -> Iterator[tuple[int, Tensor]]:
         yield i, (sets == i).nonzero()[:, 0]
 
 
-def _seen_pairs(sample: Sample) -> SeenPairs | None:
-    return SeenPairs.of(sample.rows, sample.encoder)
-
-
 # Actions of which the margin without indirect changes is evaluated at once.
 AT_ONCE = 2048
 # (n,) each: the least margin of a success, and of an answer.
@@ -289,17 +284,12 @@ def judged(
             frozen = _forced(problem, x[at], alone[at], still[1][at], rows[at])
             more = yield frozen
         if len(at):
-            enough[at] = margins_of(problem, more, frozen, rows[at], True) >= least[0][rows[at]]
+            enough[at] = margins_of(problem, more, frozen, rows[at]) >= least[0][rows[at]]
+            enough[at] &= problem.feasible.is_possible(x[at], frozen, reached[at], rows[at])
     return _cost(problem, x, reached, rows, still[0]), margin, enough
 
 
-def margins_of(
-    problem: SearchProblem,
-    scores: Tensor,
-    reached: Tensor,
-    rows: Tensor,
-    alone: Tensor | bool = False,
-) -> Tensor:
+def margins_of(problem: SearchProblem, scores: Tensor, reached: Tensor, rows: Tensor) -> Tensor:
     """(m,) the margins of counterfactuals, -inf for those that break a rule.
 
     Args:
@@ -307,11 +297,10 @@ def margins_of(
         scores: (m, c) their scores.
         reached: (m, p) the counterfactuals.
         rows: (m,) the factual row of each.
-        alone: (m,) bool, those with an action alone, see `Admissible.keeps_rules`.
     """
     margin = problem.goal.margin(scores, rows)
     if len(problem.feasible.rules):
-        satisfied = problem.feasible.keeps_rules(reached, rows, alone)
+        satisfied = problem.feasible.keeps_rules(reached, rows)
         margin = margin.masked_fill(~satisfied, -torch.inf)
     return margin.float()
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 from dear_plugin import DEAR, LetterTemplate, Schema, Search
 from dear_plugin.data.relations import Relation
@@ -143,7 +143,7 @@ class TestWhatAnActionForces:
         schema = Schema.infer(frame, definitions={"rest": parts}, tiers=tiers)
         dear = DEAR(model, schema, act_on=["projects"]).fit(frame)
         letters = dear.generate(frame[model(frame).between(0.02, 0.5)].head(60)).letter()
-        told = letters[letters.str.contains("it is with meetings")]
+        told = letters[letters.str.contains("together with meetings")]
         assert len(told) > 3
         assert not told.str.contains("rest").any()
 
@@ -162,7 +162,22 @@ class TestWhatAnActionForces:
         assert done.all()
         assert result.forced.isna().all(axis=None)
         assert (result.actions["reliance"] > 0.0).all()
-        assert result.describe().str.contains("it is with what is expected to follow: limit").all()
+        assert result.describe().str.contains("with what is expected to follow: limit").all()
+
+    def test_an_action_alone_is_not_enough_where_it_breaks_such_a_relation(self):
+        """The limit follows the income closely, and the model asks for the income."""
+        rng = np.random.default_rng(0)
+        income = rng.integers(20, 200, 2000)
+        limit = 30 * income + rng.normal(0, 100, 2000).round()
+        frame = pd.DataFrame({"income": income, "limit": limit, "age": rng.permutation(income)})
+        near = Relation("limit", ("income",), 0.0, (30.0,), low=-400.0, high=400.0)
+        schema = Schema(Schema.infer(frame, immutable=["age"]).features, None, (near,))
+        model = lambda rows: logistic((rows["income"] - 100) / 4)  # noqa: E731
+        dear = DEAR(model, schema, act_on=["income"]).fit(frame)
+        result = dear.generate(frame[model(frame) < 0.001].head(20))
+        assert result.actions["success"].all()
+        assert result.forced.isna().all(axis=None)
+        assert (result.actions["reliance"] > 0.0).all()
 
 
 class TestWhatAnActionNeeds:
@@ -221,7 +236,7 @@ class TestWhatAnActionNeeds:
         rows = frame[(pain > 5) & (model(frame) < 0.5)].head(60)
         letters, count = dear.generate(rows).letter(), 0
         for label, letter in letters[letters.str.contains("state being")].items():
-            told = re.search(r"pain from \d+ to (\d+).*it is with (.*?)\.", letter)
+            told = re.search(r"pain from \d+ to (\d+).*together with (.*?)\.", letter)
             pulse = re.search(r"pulse at (?:\d+ to )?(\d+)", told[2])
             state = re.search(r"state being (\w+)", told[2])[1]
             row = rows.loc[[label]].assign(pain=int(told[1]), state=state)
@@ -247,7 +262,7 @@ class TestWhatAnActionNeeds:
             assert "follow: visits at" in text and "squared at" not in text
             if letter.startswith(NONE):
                 continue
-            told = re.search(r"it is with visits at (\d+)(?: to \d+)? \(now \d+\)\.", letter)
+            told = re.search(r"together with visits at (\d+)(?: to \d+)? \(now \d+\)\.", letter)
             assert told and "squared" not in letter
             pay, visits = re.search(r"pay from \d+ to (\d+)", letter)[1], int(told[1])
             row = result.factuals.loc[[label]].assign(pay=int(pay), visits=visits)
@@ -303,6 +318,112 @@ class TestWithinATier:
         assert result.describe().str.contains("then expect rate to fall").any()
         assert result.describe().str.contains("along with it expect housing to fall").any()
         assert not result.describe().str.contains("then expect housing").any()
+
+
+class TestTheLeastThatSuffices:
+    """A letter asks for the least that the criteria accept, or says what the model accepts."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def debts(cls):
+        """Late payments follow a debt ratio, and boosted trees read both."""
+        rng, n = np.random.default_rng(0), 2000
+        income = rng.lognormal(8.2, 0.4, n).round(-1)
+        ratio = np.clip(rng.normal(36 - 4 * (np.log(income) - 8.2), 9, n), 3, 80).round(1)
+        late = rng.poisson(np.clip(0.4 + 0.03 * (ratio - 30), 0.05, 3))
+        frame = pd.DataFrame({"income": income, "ratio": ratio, "late": late})
+        score = 0.9 * np.log(income / 3600) - 0.12 * (ratio - 36) - 0.8 * late
+        label = (score + rng.logistic(0, 0.7, n) - 2 * (ratio > 45) > -0.5).astype(int)
+        model = HistGradientBoostingClassifier(max_iter=60, random_state=0).fit(frame, label)
+        schema = Schema.infer(frame, tiers=[["income"], ["ratio"], ["late"]])
+        dear = DEAR(model, schema, act_on=["ratio"]).fit(frame)
+        rows = frame[model.predict(frame) == 0].head(60)
+        letters = dear.generate(rows).letter()
+        told = letters.str.extract(
+            r"reduce ratio from [\d.]+ to (?P<told>[\d.]*\d)"
+            r"(?: \((?P<least>[\d.]*\d) may be enough, but is less sure\))?[. ]"
+        )
+        told = told[told["told"].notna()].astype(float)
+        return dear, rows.loc[told.index], told
+
+    def test_what_may_be_enough_is_accepted_with_what_follows(self, debts):
+        dear, rows, told = debts
+        some = told["least"].notna()
+        assert some.sum() > 10
+        ratio = told.loc[some, ["least"]].set_axis(["ratio"], axis=1)
+        assert dear.apply(rows[some], ratio).actions["success"].all()
+        assert (told["told"][some] < ratio["ratio"]).all()
+        assert (ratio["ratio"] < rows["ratio"][some]).all()
+
+    def test_where_a_third_more_than_that_is_asked_for_the_letter_says_so(self, debts):
+        dear, rows, told = debts
+        part = (rows["ratio"] - 0.75 * (rows["ratio"] - told["told"])).round(1)
+        every = [
+            dear.apply(
+                rows, pd.DataFrame({"ratio": part - share * (part - told["told"])}).round(1)
+            )
+            for share in np.linspace(0, 0.9, 10)
+        ]
+        enough = np.all([each.actions["success"] for each in every], axis=0)
+        assert enough.sum() > 10
+        assert told["least"][enough].notna().all()
+
+
+class TestACombinationThatNoRowHas:
+    """Nobody without work has hours, or a sector: the model takes such rows all the same."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def workers(cls):
+        rng, n = np.random.default_rng(5), 2000
+        work = rng.choice(["employed", "retired", "none"], n, p=[0.6, 0.2, 0.2])
+        works = work == "employed"
+        hours = np.where(works, rng.integers(10, 50, n), 0)
+        sector = np.where(works, rng.choice(["public", "private"], n), "not working")
+        frame = pd.DataFrame({"work": work, "hours": hours, "sector": sector})
+        frame["savings"] = rng.gamma(3, 9, n).round(1)
+        gain = lambda r: 0.9 * r["hours"] + 9 * (r["sector"] == "public")  # noqa: E731
+        model = lambda r: logistic((r["savings"] + gain(r) - 50) / 5)  # noqa: E731
+        return frame, model, frame[(model(frame) < 0.5) & ~works].head(20)
+
+    @staticmethod
+    def cannot_be(rows):
+        works = rows["work"] == "employed"
+        return (works != (rows["hours"] > 0)) | (works != (rows["sector"] != "not working"))
+
+    @pytest.mark.parametrize("act_on", [["hours"], ["work"], [("hours", "sector")], None])
+    @pytest.mark.parametrize("tiers", [[], [["savings"], ["work"], ["hours", "sector"]]])
+    def test_it_does_not_show_that_an_action_is_enough(self, workers, act_on, tiers):
+        frame, model, query = workers
+        dear = DEAR(model, Schema.infer(frame, tiers=tiers), act_on=act_on).fit(frame)
+        for result in dear.ways(query, k=3):
+            impossible = self.cannot_be(with_changes(result, result.direct, result.forced))
+            impossible &= result.actions["success"] & (result.actions["acted_on"] != "")
+            assert (result.actions["reliance"][impossible] > 0.0).all()
+            assert not result.describe()[impossible].str.contains("enough by itself").any()
+            assert not result.letter()[impossible].str.contains("Nothing else").any()
+
+    def test_the_text_names_what_goes_with_the_action(self, workers):
+        frame, model, query = workers
+        result = DEAR(model, Schema.infer(frame), act_on=["hours"]).fit(frame).generate(query)
+        assert (model(with_changes(result, result.direct)) >= 0.5).any()
+        assert (result.actions["reliance"] == 0.5).all()
+        texts = result.describe()
+        assert texts.str.contains("The action alone cannot be").any()
+        assert texts.str.contains("work being employed and sector being p").all()
+
+    def test_a_letter_names_what_goes_with_the_action(self, workers):
+        """Training leads to work, and the model reads the training alone."""
+        frame, _, _ = workers
+        rng = np.random.default_rng(0)
+        works = frame["work"] == "employed"
+        frame = frame.assign(months=np.where(works, rng.integers(12, 60, len(frame)), 0))
+        model = lambda r: logistic((r["months"] - 20) / 2)  # noqa: E731
+        schema = Schema.infer(frame, tiers=[["savings"], ["months"], ["work", "hours", "sector"]])
+        dear = DEAR(model, schema, act_on=["months"]).fit(frame)
+        letters = dear.generate(frame[~works].head(20)).letter()
+        told = letters[letters.str.contains("To get the decision")]
+        assert told.str.contains("enough only together with .*work being employed").all()
 
 
 class TestAnActionThatDoesNotHelp:
@@ -421,7 +542,7 @@ class TestLetters:
         letters = letters[letters.str.contains("To get the decision")]
         assert len(letters) > 3
         assert letters.str.contains(
-            r"alone is not enough, but it is with duration at \d+ to \d+ \(now \d+\)\."
+            r"is enough only together with duration at \d+ to \d+ \(now \d+\)\."
         ).all()
         assert letters.str.contains("duration will usually fall to about").any()
 

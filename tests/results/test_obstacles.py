@@ -89,6 +89,17 @@ def test_an_identifier_is_in_nobodys_way(debtors):
     assert {*found} == {"", "late"}
 
 
+def test_what_does_not_move_the_score_of_a_row_is_in_nobodys_way(debtors):
+    """First names and marks go with late payments; the model reads none of them."""
+    late = (debtors["late"] > 0).to_numpy()
+    names = {n: np.where(late, "Zoe", "Ann") for n in ("first", "mark")}
+    frame = debtors.assign(**names)
+    schema = Schema.infer(frame, immutable=["age", "late", *names])
+    model = lambda r: 1 / (1 + np.exp(-(r["income"] - 5 * r["late"] - 30) / 5))  # noqa: E731
+    found = DEAR(model, schema, act_on=["income"]).fit(frame).generate(frame.head(60)).obstacles
+    assert {*found} == {"", "late"}
+
+
 def test_an_answer_that_the_model_accepts_is_not_told_as_not_enough(debtors):
     """A letter said that nothing is enough where a change was, by less than the margin."""
 

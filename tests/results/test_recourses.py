@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import Constraints, Search
+from dear_plugin import DEAR, Constraints, Schema, Search
 from dear_plugin.errors import InputError
 from dear_plugin.problem.feasible import Reason
 from dear_plugin.rivals import NearestAccepted
@@ -151,6 +151,26 @@ class TestHowSureItIs:
 
 class TestRanges:
     """What follows has two ranges: of the mean of people like this, and of one person."""
+
+    def test_they_end_where_the_values_of_a_column_end(self):
+        """ "Expect the number of transactions (69) to fall by up to 84"."""
+        rng, n = np.random.default_rng(0), 400
+        pay = rng.lognormal(3, 0.4, n).round(1)
+        many = rng.poisson(np.minimum(pay**1.2, 200))
+        frame = pd.DataFrame({"pay": pay, "count": np.where(rng.random(n) < 0.5, many, 5)})
+        share = 1 / (1 + np.exp((20 - pay) / 5 - rng.normal(0, 2, n)))
+        frame = frame.assign(share=share.round(2))
+        model = lambda r: 1 / (1 + np.exp(10 - r["pay"] / 3))  # noqa: E731
+        schema = Schema.infer(frame, increasing=["count"])
+        result = DEAR(model, schema, act_on=["pay"]).fit(frame)
+        own = result.generate(frame[model(frame) < 0.5].head(150)).changes
+        for name, lines in own[own["kind"] == "indirect"].groupby("feature"):
+            old, new = (lines[end].astype(float) for end in ("old", "new"))
+            least = old if name == "count" else frame[name].min()
+            for end in ("", "_one"):
+                low, high = (old + lines[f"{each}{end}"] for each in ("low", "high"))
+                assert (low >= least - 1e-9).all() and (high <= frame[name].max() + 1e-9).all()
+                assert (low <= new + 1e-9).all() and (high >= new - 1e-9).all()
 
     def test_they_are_of_means_over_people_and_of_people_and_hold_the_answer(self, fitted, mixed):
         result = fitted.generate(mixed.refused(8), within=Constraints(act_on=["income"]))

@@ -25,8 +25,8 @@ from dear_plugin.results.result import WORDS, short_of
 from dear_plugin.search.settings import CRITERIA
 from tests.results.lines import line
 
-HOURS = Feature("hours", Kind.NUMERIC)
-GAIN = Feature("gain", Kind.NUMERIC)
+HOURS = Feature("hours", Kind.NUMERIC, bounds=(0.0, 100.0))
+GAIN = Feature("gain", Kind.NUMERIC, bounds=(-500.0, 1_000.0))
 JOB = Feature("job", Kind.CATEGORICAL, categories=("cook", "judge", "nurse"))
 MARRIED = Feature("married", Kind.BINARY, categories=("no", "yes"))
 
@@ -57,13 +57,13 @@ def test_the_changes_that_are_not_named_are_counted():
     ],
 )
 def test_what_is_uncertain_is_a_range(low, high, words):
-    whole = Feature("gain", Kind.NUMERIC, precision=0)
+    whole = replace(GAIN, precision=0)
     text = sentence(ACTION, [follows(whole, 0, 307, low=low, high=high)], {})
     assert text == f"raise hours from 35 to 41; then expect gain {words}"
 
 
 def test_the_range_of_one_person_is_told_where_it_is_another_one():
-    whole = Feature("gain", Kind.NUMERIC, precision=0)
+    whole = replace(GAIN, precision=0)
     mean = {"low": 200.0, "high": 400.0}
     wide = follows(whole, 0, 307, **mean, low_one=-20.0, high_one=700.0)
     assert (
@@ -76,6 +76,20 @@ def test_the_range_of_one_person_is_told_where_it_is_another_one():
     assert not same.is_open
 
 
+def test_a_range_that_is_wider_than_the_usual_one_is_not_told():
+    """Of 69 transactions: "to fall by up to 69 or rise by up to 68"."""
+    count = Feature("count", Kind.NUMERIC, (0.0, 139.0), precision=0, central=(10.0, 110.0))
+    count = replace(count, scale=100.0)
+    wide = follows(count, 69, 40, low=-69.0, high=68.0, low_one=-69.0, high_one=70.0)
+    assert infinitive(wide) == "to change (how far is not known)"
+    assert in_short(wide) == "69 → 40 (how far is not known)"
+    assert wide.is_open
+    one = wide._replace(low=-35.0, high=-20.0)
+    assert infinitive(one) == (
+        "to fall by 20 to 35 for people like this (one person: how far is not known)"
+    )
+
+
 @pytest.mark.parametrize(
     ("low", "high", "told"),
     [
@@ -85,7 +99,7 @@ def test_the_range_of_one_person_is_told_where_it_is_another_one():
 )
 def test_the_range_of_one_person_has_no_sign(low, high, told):
     """ "to fall by 23 to 25 (a single person: -31 to -24)" has two forms of one thing."""
-    days = Feature("days", Kind.NUMERIC, precision=0)
+    days = Feature("days", Kind.NUMERIC, bounds=(0.0, 90.0), precision=0)
     one = {"low_one": -31.0, "high_one": -24.0}
     assert infinitive(follows(days, 40, 17, low=low, high=high, **one)) == told
 
@@ -132,6 +146,11 @@ def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
         (
             {"musts": None, "sure": False},
             "The action is enough by itself, but what is expected to follow may undo it.",
+        ),
+        (
+            {"alone": None},
+            "The action alone cannot be; it is enough together with what is expected to follow:"
+            " term at 59 to 65, job being nurse and gain at 0.8 to 3.2.",
         ),
         (
             {"alone": True},

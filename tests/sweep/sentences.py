@@ -230,7 +230,7 @@ class Reader:
         )
         is_so = re.search(r"with it(?: alone)?, (.*?)(?:; |\. |\.$)", text)
         forced = told(IS_SO, is_so[1], frame) if is_so else {}
-        needs = re.search(r"it is with what is expected to follow: (.*?)\.(?: |$)", text)
+        needs = re.search(r"with what is expected to follow: (.*?)\.(?: |$)", text)
         needed = told(MUST, needs[1], frame) if needs else {}
         alone = self.accepted(self.direct)
         yield "an action is not told", set(acts) != self.acted
@@ -249,6 +249,8 @@ class Reader:
                 changes = self.direct, self.forced, some
                 yield "what must follow is refused", not self.accepted(*changes)
             yield "it needs nothing", not needed
+        if "The action alone cannot be" in text:
+            yield "it cannot be, and is refused", not self.accepted(self.direct, self.forced)
         for name, verb in self.expected().items():
             up = float(self.after[name]) > float(self.before[name])
             yield "a direction is wrong", verb != ("rise" if up else "fall")
@@ -276,11 +278,12 @@ class Reader:
         forced = told(r"{name} to (?P<new>{number})", is_so[1], frame) if is_so else {}
         bounds = told(BOUND, letter, frame)
         forced |= bounds
-        only = re.search(r"alone is not enough, but it is with (.*?)\.(?: |$)", letter)
+        only = re.search(r"enough only together with (.*?)\.(?: |$)", letter)
         needed = told(MUST, only[1], frame) if only else {}
         for some in self.inside(only[1] if only else ""):
             yield "what the letter says is refused", not self.accepted(acts, forced, some)
-        yield "alone is not enough, and accepted", only and self.accepted(acts, forced)
+        alone = only and "cannot be" not in self.text and self.accepted(acts, forced)
+        yield "alone is not enough, and accepted", alone
         if "Nothing else has to change" in letter:
             yield "something else has to change", bool(forced or needed)
             yield "nothing else, and refused", not self.accepted(acts)
