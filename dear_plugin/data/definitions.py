@@ -148,10 +148,13 @@ def _functions(
 
 
 def _by_fit(found: Iterable[Relation]) -> list[Relation]:
-    """The definitions first, and of the logarithms those that leave the smallest errors."""
-    return sorted(
-        found, key=lambda each: (not each.is_definition, each.error * (each.shift is not None))
-    )
+    """The definitions first, and of the logarithms those without a constant, which fit best."""
+
+    def key(each: Relation) -> tuple[bool, bool, float]:
+        is_log = each.shift is not None
+        return not each.is_definition, is_log and each.constant != 0.0, is_log * each.error
+
+    return sorted(found, key=key)
 
 
 def _apart(near: Iterable[Fit], exact: Iterable[Relation]) -> list[Relation]:
@@ -499,8 +502,8 @@ def paired(numbers: Numbers) -> Iterator[Relation]:
     for text in PAIRED:
         of, _ = expression(text.format("a", "b"), ("a", "b"))
         values = of({"a": few[:, :, None], "b": few[:, None]})
-        fit = np.triu(flag[:, None] != flag if text == SWITCHED else ~(flag[:, None] | flag), 1)
-        for y in np.flatnonzero(~flag).tolist():
+        fit = np.triu((flag[:, None] | flag) == (text == SWITCHED), 1)
+        for y in np.flatnonzero(~flag | (text == SWITCHED)).tolist():
             on = few[:, y] != 0.0
             same = (np.abs(values[on] - few[on][:, [[y]]]) <= numbers.errors[y]).sum(0) * fit
             same[:, y], same[y] = 0, 0
