@@ -155,7 +155,9 @@ def near(names: Iterable[object], known: Iterable[object]) -> str:
             parts.append(f"{name!r} (a {kinds[0]}; did you mean {meant!r}, of type {kinds[1]}?)")
         else:
             parts.append(shown(name) + (f" (did you mean {meant!r}?)" if close else ""))
-    first = difflib.get_close_matches(" ".join(map(str, names)), choices, MOST_KNOWN, 0.0)
-    first = first if len(choices) > MOST_KNOWN else [*choices]
+    given, first = " ".join(map(str, names)), [*choices]
+    if len(choices) > MOST_KNOWN:
+        match = difflib.SequenceMatcher
+        first = sorted(first, key=lambda c: -match(None, c, given).ratio())[:MOST_KNOWN]
     more = f", ... ({len(choices)} in all)" * (len(choices) > MOST_KNOWN)
     return f"{', '.join(parts)}; known are: {', '.join(first) or 'none'}{more}"

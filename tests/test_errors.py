@@ -36,7 +36,7 @@ def test_a_not_fitted_error_is_also_that_of_scikit_learn(copied):
 def test_a_long_list_of_known_names_is_cut():
     assert errors.unknown("features", ["?"], range(100)).endswith(", ... (100 in all)")
     assert errors.unknown("features", ["amout"], [*"abcdefgh", "amount", "amounts"]).endswith(
-        "'amount'?); known are: amount, amounts, a, h, g, ... (10 in all)"
+        "'amount'?); known are: amount, amounts, a, b, c, ... (10 in all)"
     )
 
 

@@ -498,11 +498,13 @@ def paired(numbers: Numbers) -> Iterator[Relation]:
     A number is switched that is another one, or 0 where a flag is.
     """
     table, names, flag = numbers.values, numbers.names, numbers.flags
+    named = np.array(names, dtype=bool)
     few = table[(np.abs(table) > 0.0).sum(1).argsort(kind="stable")[::-1][:FEW_ROWS]]
     for text in PAIRED:
         of, _ = expression(text.format("a", "b"), ("a", "b"))
         values = of({"a": few[:, :, None], "b": few[:, None]})
         fit = np.triu((flag[:, None] | flag) == (text == SWITCHED), 1)
+        fit &= named[:, None] & named
         for y in np.flatnonzero(~flag | (text == SWITCHED)).tolist():
             on = few[:, y] != 0.0
             same = (np.abs(values[on] - few[on][:, [[y]]]) <= numbers.errors[y]).sum(0) * fit

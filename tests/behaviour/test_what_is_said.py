@@ -78,7 +78,7 @@ class TestWhatAnActionForces:
             side = result.direct["side"][label]
             assert f"with it, area is {side**2} by definition" in text
             assert "The action is enough, with what it changes by definition." in text
-            told = int(re.search(r"side from \d+ to (\d+)\.", letter)[1])
+            told = int(re.search(r"side from \d+ to (\d+)[. ]", letter)[1])
             assert f"By definition, this sets area to {told**2}." in letter
             assert "Nothing else" not in letter and "usually" not in letter
 

@@ -29,7 +29,7 @@ class TestAmounts:
         assert LetterTemplate.of("en")._ends(price, old, new) == tuple(told.split(" → "))
 
     def test_its_range_is_in_the_same_form(self):
-        price = Feature("price", Kind.NUMERIC)
+        price = Feature("price", Kind.NUMERIC, bounds=(0.0, 20_000.0))
         follows = line(price, 9000, 9900, kind="indirect")
         told = change_of(follows._replace(low=500.0, high=1200.0))
         assert told == "9,000 → 9,900 (9,500 to 10,200)"

@@ -97,7 +97,7 @@ def test_a_value_that_is_no_class_is_refused(given):
         targets_of(given, np.zeros((3, 1)), 2)
 
 
-def test_an_age_that_may_fall_seems_to_count_time(fit, caplog):
+def test_an_age_that_may_fall_is_named(fit, caplog):
     fit(immutable_features=["gender"], ranges={"age": [-0.5, 1]})
-    record, _ = [r for r in caplog.records if r.name == "dear_plugin.data.lint.names"]
-    assert "columns ['age'] seem to count time" in record.getMessage()
+    (record,) = [r for r in caplog.records if r.name == "dear_plugin.data.lint.names"]
+    assert "columns ['age'] have names of attributes" in record.getMessage()
