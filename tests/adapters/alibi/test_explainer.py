@@ -135,9 +135,9 @@ class TestArgumentsOfOtherExplainers:
     def test_unknown_arguments_are_refused_with_suggestions(self, explainer, fit, data, refused):
         with pytest.raises(TypeError, match=r"'act_om' \(did you mean 'act_on'\?\); known are"):
             fit(explainer.predictor, act_om=["age"])
-        with pytest.raises(TypeError, match=r"unknown arguments: 'epochs'; known are: X"):
+        with pytest.raises(TypeError, match=r"unknown arguments: 'epochs'; known are: "):
             explainer.fit(data.X, epochs=3)
-        with pytest.raises(TypeError, match=r"'rows'; known are: X, Y_t, C, batch_size"):
+        with pytest.raises(TypeError, match=r"'rows'; known are: .* in all\)"):
             explainer.explain(refused, 1, rows=3)
 
 

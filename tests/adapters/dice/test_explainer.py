@@ -356,7 +356,7 @@ class TestArgumentsOfOtherMethods:
         ("name", "near"), [("total_cfs", "total_CFs"), ("sample_sise", "sample_size")]
     )
     def test_an_unknown_argument_is_refused_with_suggestions(self, name, near, explainer, refused):
-        words = rf"'{name}' \(did you mean '{near}'\?\); known are: total_CFs, desired_class"
+        words = rf"'{name}' \(did you mean '{near}'\?\); known are: {near}, "
         for call in (explainer.generate_counterfactuals, explainer._generate_counterfactuals):
             with pytest.raises(TypeError, match=words):
                 call(refused.iloc[:1], 1, **{name: 1})
