@@ -401,6 +401,8 @@ GONE |= {"ColumnKind", "Codes", "SpecialLevels", "NewLabels"}
 GONE |= {"is_special"}
 # What follows an action is known to `Trained`, not to private functions of a method.
 GONE |= {"_flip_probabilities", "Neighbourhood", "Store"}
+# A category, or a number, does as well.
+GONE |= {"Cyclic", "cyclic"}
 
 
 def test_removed_classes_do_not_come_back():

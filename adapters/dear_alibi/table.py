@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 # What `Schema.infer` takes of features, but what Alibi has other arguments for.
 OF_FEATURES = {*inspect.signature(Schema.infer).parameters} - {
     *("frame", "target", "immutable", "increasing", "decreasing", "categorical", "numeric"),
-    *("ranges", "ordered", "tiers", "cyclic"),
+    *("ranges", "ordered", "tiers"),
 }
 # Of these what the category map does not say.
 MARKS = ("immutable", "special", "excluded", "actionable", "identifier", "label", "cost")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,7 +50,6 @@ class Layout:
         missing: (p,) double, the row value of a missing cell; NaN of features that have none.
         enter: (p,) bool, the features that an action may set to what is missing or special.
         leave: (p,) bool, the features whose missing or special values an action may change.
-        period: (p,) double, the number of labels in a circle; NaN of features without one.
         shares: (p,) what a change counts: 0 of an identifier.
         compared: (d,) bool, the encoded columns of what is no identifier.
         grid: the decimals of the features.
@@ -71,8 +69,6 @@ class Layout:
         self.low, self.high = ends.T.contiguous().unbind()
         numbers = _each(features, NUMBERS, torch.float64)
         self.width, self.unit, self.step, self.costs, self.missing = numbers
-        self.period = torch.tensor([float(len(f.circle)) or math.nan for f in features]).double()
-        self._is_round = not bool(self.period.isnan().all())
         self.shares = torch.tensor([0.0 if f.identifier else 1.0 for f in features])
         self.compared = self.shares[self.feature_of] > 0.0
         places = (0 if f.categories else f.precision for f in features)
@@ -221,8 +217,7 @@ class Layout:
     def distance(self, a: Tensor, b: Tensor) -> Tensor:
         """The absolute change of each feature, (..., p), in units of cost.
 
-        A changed category counts 1, or its share of half a circle; a change into or out of a
-        special level counts 1.
+        A changed category counts 1, as does a change into or out of a special level.
         """
         unit, shares = (each.to(a.device) for each in (self.unit, self.shares))
         difference = (a - b).abs_().div_(unit).mul_(shares)
@@ -231,22 +226,7 @@ class Layout:
         discrete = self.blocks.to(a.device)
         if self._coded or self._unknown:
             discrete = discrete | self.special(a) | self.special(b)
-        return torch.where(discrete, self.between(a, b) * shares, difference)
-
-    def between(self, a: Tensor, b: Tensor, at: Any = slice(None)) -> Tensor:
-        """(...) double, what changes between labels count: 1, or a share of half a circle.
-
-        Args:
-            a: (..., p) rows, or a shape that fits that of `at`.
-            b: likewise.
-            at: the features, as an index of (p,).
-        """
-        differs = (a != b).double()
-        if not self._is_round:
-            return differs
-        period, gap = self.period[at].to(a.device), (a - b).abs()
-        shorter = torch.minimum(gap, period - gap) / (period / 2.0).floor()
-        return torch.where(torch.maximum(a, b) < period, shorter, differs)
+        return torch.where(discrete, (a != b).double() * shares, difference)
 
 
 class Encoder(Layout):

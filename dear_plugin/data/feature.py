@@ -100,11 +100,6 @@ class Column:
         return ()
 
     @property
-    def circle(self) -> tuple[Hashable, ...]:
-        """The labels at its first row values that go around; () where none do."""
-        return ()
-
-    @property
     def is_flag(self) -> bool:
         """Whether it is 0 or 1: as two values, words of a host, or a number of two values."""
         return False
@@ -219,7 +214,6 @@ class Feature(Named, Column):
         cost: what a change by `scale`, or to another category, costs an applicant.
         dummies: of a category whose cells are spread over several columns of frames, these: the
             i-th one is 1 where the row has the i-th category.
-        cyclic: of a category, whether its levels go around: after the last comes the first.
 
     Raises:
         SchemaError: an attribute has an invalid value.
@@ -258,7 +252,6 @@ class Feature(Named, Column):
     step: float | None = None
     cost: float = 1.0
     dummies: tuple[Feature, ...] = ()
-    cyclic: bool = False
 
     # The last one that is defined comes first where attributes are taken.
     kinds: ClassVar[list[type[Feature]]] = []
@@ -447,6 +440,12 @@ class Feature(Named, Column):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Feature:
         """The inverse of `to_dict`."""
+        values = dict(values)
+        if values.pop("cyclic", False):  # of 0.5
+            raise SchemaError(
+                f"{values['name']!r} was saved as cyclic, which 0.6 does not have: infer the"
+                " schema, fit and save again"
+            )
         ends = values["limits"]
         limits = None if ends is None else with_infinity(*ends)
         dummies = tuple(map(cls.from_dict, values["dummies"]))
@@ -789,5 +788,4 @@ RULES: dict[str, Rule] = {
     "scale": number(),
     "step": optional(number()),
     "cost": COST,
-    "cyclic": boolean,
 }

@@ -19,7 +19,6 @@ from dear_plugin.data.causes import StatedCauses, tell_causes
 from dear_plugin.data.definitions import infer_relations
 from dear_plugin.data.feature import Feature, as_numbers, complaint, line, with_infinity
 from dear_plugin.data.labels import (
-    Cyclic,
     Labels,
     Levels,
     as_stored,
@@ -64,7 +63,6 @@ class Inferred:
         units: Mapping[str, str] | None = None,
         costs: Mapping[str, float] | None = None,
         steps: Mapping[str, float | None] | None = None,
-        cyclic: Mapping[str, int | Sequence[Any]] | None = None,
         central: float = 0.98,
     ) -> Self:
         """Infer a schema from a frame, (n, p), with or without the target.
@@ -111,9 +109,6 @@ class Inferred:
                 for all.
             steps: `{feature: step}`, of which actions set multiples, `{"loan_amount": 500}`; None
                 for any value. By default 1, 2 or 5 times 10^k, at most 1 % of the unit of cost.
-            cyclic: `{feature: period}` of categories that go around, or all their levels in order,
-                `{"hour": 24, "month": range(1, 13), "day": ["Mon", "Tue", ...]}`: 23 to 1 are 2
-                hours. The way to the opposite level costs 1.
             central: the share of the training values of a number that are central. Their range is
                 the unit of cost: a change by it costs 1. Actions do not leave it. The standard
                 deviation is the unit where the range is zero, and the range of all of few, even
@@ -260,8 +255,6 @@ def _infer(column: pd.Series, name: str, given: Given) -> Feature:
     is_amount = name in given.names("numeric")
     special = given.of("special", name, () if is_amount else None)
     codes = None if special is None else tuple(special)
-    if name in given.names("cyclic"):
-        return Cyclic.stated(column, name, given.of("cyclic", name), codes)
     as_category, order = name in given.names("categorical"), given.of("ordered", name)
     if order is None and codes is None and not as_category:
         order = order_of_ranges(column)

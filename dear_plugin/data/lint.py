@@ -202,8 +202,6 @@ def _category(column: pd.Series, feature: Feature, given: Given) -> Feature:
     if not_known(feature.special) and name not in given.names("special"):
         _tell_of_not_known(feature)
     _tell_of_spellings(feature, [*given.of("excluded", name, ())])
-    if feature.circle:
-        return feature
     if name not in given.names("categorical"):
         _tell_of_order(feature)
         _tells_of_text(column, f"a category of {levels} levels")
@@ -338,11 +336,9 @@ ARGUMENTS = {
     "labels": Argument("label", None, "a text or {level: text}", _are_texts, of_whole=True),
     "costs": Argument("cost", of_whole=True),
     "steps": Argument("step"),
-    "cyclic": Argument("cyclic", says_what=True),
 }
 CONTRARY = (
     *(("categorical", "numeric"), ("identifiers", "numeric"), ("increasing", "decreasing")),
-    *(("cyclic", "numeric"), ("cyclic", "ordered")),
 )
 
 

@@ -61,7 +61,6 @@ FEATURE = """
 # direction = "increasing" or "decreasing", kind = "category" or "number",
 # special = [codes that are no amounts], ordered = [levels, the least first],
 # excluded = [levels that nothing changes to], identifier = true,
-# cyclic = [levels that go around] (or their number, 24 for hours),
 # levels = { "0" = "no", "1" = "yes" } (what texts call them).
 # Where the log says immutable=['a'], special={'a': [1]} or categorical=['a'], write below
 # [features.a] what is "immutable = true", "special = [1]" or 'kind = "category"' here.
@@ -251,7 +250,6 @@ def stated(feature: Feature) -> dict[str, Any]:
         "special": [*feature.special],
         "ordered": [*(feature.ranked or feature.levels * stated_order)],
         "excluded": [*feature.excluded],
-        "cyclic": [*feature.circle],
         "enter_special": feature.enter_special,
         "leave_special": feature.leave_special,
     }
@@ -285,7 +283,6 @@ def in_a_line(
         "decreasing": [f.name for f in features if f.direction < 0],
         "costs": [f"{f.name} {f.cost:g}" for f in features if f.cost != 1.0],
         "levels in order": [f.name for f in features if f.ranked],
-        "levels in a circle": [f.name for f in features if f.circle],
         "only some values": [f.name for f in features if f.observed and not f.ranked],
         "ranges": [f"{f.name} {_values(f)}" for f in features if f.limits],
         "steps": [f"{f.name} {f.action_step:g}" for f in features if _is_coarse(f)],

@@ -366,8 +366,7 @@ def direct_cost(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tens
     own = problem.x[rows[:, None], positions][:, None]
     number = problem.classifier.encoder.amounts(values, own, at=positions[:, None])
     scaled = (values - own).abs().div_(problem.classifier.encoder.unit[positions][:, None])
-    labels = problem.classifier.encoder.between(values, own, at=positions[:, None])
-    change = torch.where(number, scaled, labels)
+    change = torch.where(number, scaled, (values != own).double())
     change *= weights(problem, rows[:, None], positions)[:, None]
     change[..., 1:] *= positions[:, None, 1:] != positions[:, None, :1]
     cost: Tensor = change.sum(2).float()

@@ -301,13 +301,12 @@ def test_the_line_names_kinds_and_restrictions():
     )
 
 
-def test_the_line_names_the_levels_of_a_range_and_circles():
-    """All levels were named, whatever the range, and no circle was."""
+def test_the_line_names_the_levels_of_a_range():
+    """All levels were named, whatever the range."""
     frame = pd.DataFrame({"size": list("SMLX") * 6, "hour": range(24)})
     order, ranges = {"size": list("SMLX")}, {"size": (None, "M")}
-    line = repr(Schema.infer(frame, ordered=order, ranges=ranges, cyclic={"hour": 24}))
+    line = repr(Schema.infer(frame, ordered=order, ranges=ranges))
     assert "ranges: size S, M;" in f"{line[:-1]};"
-    assert "levels in a circle: hour" in line
 
 
 def test_the_table_has_a_line_for_each_feature_in_which_all_text_is_escaped():
@@ -327,3 +326,12 @@ def test_in_text_leaves_numbers_text_and_missing_values():
     assert text["flag"].tolist() == ["36", "60", "36", "60"]
     assert text["b"].tolist() == ["True", "False"] * 2
     assert text[["n", "t", "other"]].equals(frame[["n", "t", "other"]])
+
+
+def test_a_save_of_0_5_is_read_unless_it_has_a_cyclic_feature():
+    saved = schema().to_dict()
+    old = {**saved, "features": [{**each, "cyclic": False} for each in saved["features"]]}
+    assert Schema.from_dict(old) == schema()
+    old["features"][0]["cyclic"] = True
+    with pytest.raises(SchemaError, match="was saved as cyclic"):
+        Schema.from_dict(old)
