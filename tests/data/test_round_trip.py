@@ -70,7 +70,6 @@ def test_columns_of_which_one_is_1_whatever_their_names_share(columns, tmp_path)
         ({"x": AMOUNT, "flag": FLAG}, {"central": 0.9}),
         ({"x": AMOUNT, "flag": FLAG}, {"causes": {"x": ["flag"]}}),
         ({"x": AMOUNT, "two": RNG.choice([1.0, 2.0, np.nan], ROWS)}, {"ordered": {"two": [2, 1]}}),
-        ({"x": -AMOUNT, "hour": RNG.integers(0, 24, ROWS)}, {"cyclic": {"hour": 24}}),
         (
             {"x": AMOUNT, "any": AMOUNT / 7},
             {"steps": {"x": 5, "any": None}, "units": {"x": "# €"}},
