@@ -161,8 +161,7 @@ def _members(schema: Schema, names: tuple[str, ...]) -> tuple[int, ...]:
 def why_fixed(features: Sequence[Feature]) -> str:
     """Why immutable features are, with the names of those that the data decide."""
     named = [f.name for f in features if f.identifier]
-    bare = [f for f in features if len(f.categories) < 2 and f.bounds[0] == f.bounds[1]]
-    constant = [f.name for f in bare if f.name not in named]
+    constant = [f.name for f in features if f.ends[0] == f.ends[1] and not f.identifier]
     text = "immutable" + f", {constant[:MOST_NAMED]} as constant in the data" * bool(constant)
     if not named:
         return text

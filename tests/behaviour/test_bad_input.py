@@ -66,7 +66,7 @@ INVALID_FRAMES = {
     "a duplicate column": (lambda f: pd.concat([f, f[["debt"]]], axis=1), r"columns: \['debt'\]"),
     "numbers for names": (
         lambda f: f.set_axis(range(f.shape[1]), axis=1),
-        r"missing columns: .*'age'.*known are: 0, 1",
+        r"missing columns: .*'age'.*known are: \d, \d",
     ),
     "a series": (lambda f: f.iloc[0], r"DataFrame, got pandas.Series: a row is rows.loc\[\[label"),
     "a dict": (

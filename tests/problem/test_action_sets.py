@@ -1,8 +1,10 @@
 """ActionSets: the sets of features S that a search may act on."""
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from dear_plugin import ActionSets
+from dear_plugin import ActionSets, Schema
 from dear_plugin.errors import ConstraintError, SchemaError
 
 
@@ -47,3 +49,12 @@ class TestAsTensors:
 def test_what_is_no_set_is_refused(mixed, act_on, match, error):
     with pytest.raises(error, match=match):
         ActionSets.of(mixed.schema, act_on)
+
+
+def test_the_error_says_which_features_are_constant_and_which_are_stated():
+    frame = pd.DataFrame({"one": 1.0, "age": np.arange(60) % 7.0, "debt": np.arange(60) % 9.0})
+    schema = Schema.infer(frame, immutable=["age"])
+    with pytest.raises(ConstraintError, match=r"acted on: immutable, \['one'\] as constant in"):
+        ActionSets.of(schema, ["one"])
+    with pytest.raises(ConstraintError, match=r"\['age'\] cannot be acted on: immutable$"):
+        ActionSets.of(schema, ["age"])
