@@ -111,13 +111,40 @@ def lookup(n, rng):
     return {"city": [f"city {k}" for k in city], "index": index[city]}, 4 * index[city]
 
 
+def off_grid(n, rng):
+    """A count that is scaled to mean 0 and deviation 1, and one scaled to [0, 1]."""
+    calls, trips = rng.poisson(3, n), rng.integers(0, 8, n)
+    columns = {"calls_z": (calls - calls.mean()) / calls.std(), "trips_scaled": trips / 7}
+    return columns, calls / 2 + trips / 5
+
+
+def date_number(n, rng):
+    """A date as a whole number, YYYYMMDD."""
+    days = pd.to_datetime("2012-01-01") + pd.to_timedelta(rng.integers(0, 3000, n), "D")
+    return {"opened": days.strftime("%Y%m%d").astype(int)}, rng.normal(0, 0.3, n)
+
+
+def shares(n, rng):
+    """Three shares of a whole, each rounded, so that they add up to nearly 100."""
+    whole = (100 * rng.dirichlet([4, 2, 2], n)).round(1)
+    return {f"share_{name}": whole[:, k] for k, name in enumerate("abc")}, whole[:, 0] / 15
+
+
+def states(n, rng):
+    """A state without which there is no number of shifts."""
+    works = rng.random(n) < 0.7
+    shifts = np.where(works, rng.integers(1, 12, n), 0)
+    return {"work": np.where(works, "yes", "none"), "shifts": shifts}, shifts / 4
+
+
 LATER = {"object cells": object_cells, "limits": limits, "labels": labels, "parts": parts}
 LATER |= {"product": product, "ratio": ratio, "square": square, "units": units, "grids": grids}
 LATER |= {"typing errors": typing_errors, "ordered text": ordered_text, "lookup": lookup}
 LATER |= {"sparse number": sparse_number, "group number": group_number}
-LATER |= {"text identifier": text_identifier}
-EVIDENT = ("grids", "sparse number", "group number", "text identifier", "typing errors")
-TEXTS = ("token", "experience", "size", "city")
+LATER |= {"text identifier": text_identifier, "off grid": off_grid, "states": states}
+LATER |= {"date number": date_number, "shares": shares}
+EVIDENT = ("grids", "sparse number", "group number", "text identifier", "typing errors", "states")
+TEXTS = ("token", "experience", "size", "city", "work")
 IDENTIFIERS = ("customer_id", "client", "branch_id", "token")
 STEPS = {"term": 12, "rate": 0.5}
 # Of a frame, and the training rows: whether each row keeps what is true by definition.
@@ -131,6 +158,18 @@ DEFINITIONS = {
         f["index"]
         == f["city"].map(dict(zip(rows["city"], rows["index"], strict=True))).astype(float)
     ),
+    "off grid": lambda f, rows: (
+        f["calls_z"].isin(rows["calls_z"]) & f["trips_scaled"].isin(rows["trips_scaled"])
+    ),
+    "date number": lambda f, _: pd.to_datetime(
+        f["opened"].astype(str), format="%Y%m%d", errors="coerce"
+    ).notna(),
+    "shares": lambda f, rows: (
+        f.filter(like="share_")
+        .sum(axis=1)
+        .between(*rows.filter(like="share_").sum(axis=1).agg(["min", "max"]).add([-1e-6, 1e-6]))
+    ),
+    "states": lambda f, _: (f["work"].astype(str) == "none") == (f["shifts"] == 0),
 }
 
 
