@@ -66,7 +66,7 @@ def random_table(seed, kinds, without):
     table.limit = limit_of(table.query, seed) if "limits" in traits else None
     group = [name for name in frame if name.startswith("job_")]
     table.groups = [group] if group else []
-    free = [n for n in frame if n not in ("age", "brand", *IDENTIFIERS, *group)]
+    free = [n for n in frame if n not in ("age", "brand", "opened", *IDENTIFIERS, *group)]
     table.frozen = [str(rng.choice(free))]
     table.act_on = [n for n in free if n not in table.frozen] if rng.random() < 0.3 else None
     if "brand" in frame:
