@@ -234,9 +234,9 @@ def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, 
     found = [_kind(letter, reason, words) for letter, reason in both]
     kinds = pd.DataFrame(found, cases, ["letter", "reason"])
     ranks = ["; ".join(str(way[0].rank) for way in given[i]) for i in every]
-    said = {"letter": kinds["letter"], "letter_ranks": ranks, "letter_reason": kinds["reason"]}
+    told = {"letter": kinds["letter"], "letter_ranks": ranks, "letter_reason": kinds["reason"]}
     changes = frame(lines).rename(columns={"row": CASE}).set_index(CASE)
-    tables = {"changes": changes, "kinds": kinds, "actions": with_cells(answers.actions, said)}
+    tables = {"changes": changes, "kinds": kinds, "actions": with_cells(answers.actions, told)}
     for name in TABLES:
         draft = out / PARTS / "draft"
         tables[name].to_csv(draft, index_label=CASE)

@@ -142,7 +142,7 @@ def _functions(
         exact, near = [*exact, *(fit.relation for fit in found)], [*near, *close]
         near += shares(scale)
     defined = {each.name for each in exact}
-    exact += {each.name: each for each in paired(numbers) if each.name not in defined}.values()
+    exact += {each.name: each for each in of_two(numbers) if each.name not in defined}.values()
     exact = [*{frozenset(each.members): each for each in _by_fit(exact)[::-1]}.values()][::-1]
     return [*lookups(frame, features, exact), *exact, *_apart(near, exact)]
 
@@ -193,13 +193,13 @@ def _stated(
         SchemaError: no form fits.
     """
     if isinstance(others, str):
-        return formula(numbers, name, others, within)
+        return stated_formula(numbers, name, others, within)
     are_numbers = {name, *others} <= {*numbers.names}
     if are_numbers:
         y, *x = (numbers.names.index(each) for each in (name, *others))
         forms = [each for scale in Scale.all(numbers) for each in stated_forms(scale, y, x)]
         forms += [
-            each for each in paired(numbers) if each.name == name and {*each.others} == {*others}
+            each for each in of_two(numbers) if each.name == name and {*each.others} == {*others}
         ]
         if found := _by_fit(forms):
             return found[0]
@@ -216,7 +216,7 @@ def _stated(
 NEARLY, LOOSE = 0.9, 0.25
 
 
-def formula(numbers: Numbers, name: str, text: str, within: float | None) -> Relation:
+def stated_formula(numbers: Numbers, name: str, text: str, within: float | None) -> Relation:
     """The relation that a formula states, times a power of ten where it is one of percent.
 
     Raises:
@@ -225,6 +225,8 @@ def formula(numbers: Numbers, name: str, text: str, within: float | None) -> Rel
     if name not in numbers.names:
         raise SchemaError(f"definitions: {unknown('numeric features', [name], numbers.names)}")
     found, own, value, index = _by_formula(numbers, name, text)
+    if not len(own):
+        raise SchemaError(f"definitions: {found.text} gives no number in any training row")
     ratio = np.median(own[:, 0] / np.where(value, value, np.nan))
     if abs(factor := int(np.round(np.log10(ratio))) if ratio > 0.0 else 0) > 1:
         found, own, value, index = _by_formula(numbers, name, f"{10.0**factor:g} * ({text})")
@@ -492,7 +494,7 @@ def stated_forms(scale: Scale, y: int, others: list[int]) -> Iterator[Relation]:
         yield from (each for each in fits if len(each.others) == len(others))
 
 
-def paired(numbers: Numbers) -> Iterator[Relation]:
+def of_two(numbers: Numbers) -> Iterator[Relation]:
     """The numbers that are the larger, the smaller, or the distance of two others, or switched.
 
     A number is switched that is another one, or 0 where a flag is.

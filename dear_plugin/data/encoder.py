@@ -20,7 +20,15 @@ import torch
 from torch import Tensor
 
 from dear_plugin._threads import lazy, one_thread
-from dear_plugin.data.feature import Array, Feature, Kind, Reading, ends_of, plain_dtype
+from dear_plugin.data.feature import (
+    Array,
+    Feature,
+    Kind,
+    Reading,
+    ends_of,
+    plain_dtype,
+    with_cells,
+)
 from dear_plugin.data.infer import misfit
 from dear_plugin.data.labels import NEW
 from dear_plugin.data.numbers import Grid, in_steps, known
@@ -344,11 +352,9 @@ class Encoder(Layout):
 
         A column whose values such a dtype cannot hold, such as 33.5 for integers, keeps its own.
         """
-        out = frame[list(self.schema.column_names)].copy(deep=False)
-        for f in self.schema.columns:
-            if not f.has_dtype(out[f.name].dtype):
-                out[f.name] = f.cast(out[f.name])
-        return out
+        out = frame[list(self.schema.column_names)]
+        wrong = [f for f in self.schema.columns if not f.has_dtype(out[f.name].dtype)]
+        return with_cells(out, {f.name: f.cast(out[f.name]) for f in wrong})
 
     def check_columns(self, frame: pd.DataFrame) -> None:
         """Check that a frame has every feature once.

@@ -465,14 +465,14 @@ DAY = [
 ]
 DAY += ["dmY", "mdY", "Ymd", "d b Y", "b d, Y", "d B Y", "B d, Y", "d-b-Y", "d-b-y", "B Y", "b Y"]
 DAY += ["b-Y", "b-y", "Y-m", "Y/m", "m/Y", "m-Y", "Ym"]
-TIMES = ["", *(f"{s}{t}" for s in " T" for t in ("H:M", "H:M:S", "H:M:S.f", "HMS", "H:M:Sz"))]
-FORMS = [re.sub("([a-zA-SU-Z])", r"%\1", day + time) for day in DAY for time in TIMES]
+TIME_FORMS = ["", *(f"{s}{t}" for s in " T" for t in ("H:M", "H:M:S", "H:M:S.f", "HMS", "H:M:Sz"))]
+DATE_FORMS = [re.sub("([a-zA-SU-Z])", r"%\1", day + time) for day in DAY for time in TIME_FORMS]
 # A number with a unit, and what separates its thousands and its decimals.
-NUMBER = (
+NUMERAL = (
     r"\s*[(+-]?\s*{0}\s*[+-]?(0|[1-9]\d*|[1-9]\d{{0,2}}({1}\d{{3}})+)({2}\d+)?\s*{0}\s*[)-]?\s*"
 )
 DOTTED = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"
-SEPARATED = {
+GROUPED = {
     (",", r"\."): '.str.replace(",", "", regex=False)',
     (r"\.", ","): '.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)',
     (r"[\s']", "[.,]"): '.str.replace(",", ".", regex=False)',
@@ -538,7 +538,7 @@ def as_days(column: pd.Series) -> str:
     """
     text, coerce, lost = _with_digits(column)
     spans: dict[str, pd.Timedelta] = {}
-    for form in FORMS if len(text) else ():
+    for form in DATE_FORMS if len(text) else ():
         try:
             datetime.datetime.strptime(text.iloc[0], form)
             spans[form] = np.ptp(pd.to_datetime(text.unique(), format=form, utc=True))
@@ -581,8 +581,8 @@ def _as_numbers(levels: pd.Series) -> str:
     unit, *others = plain.str.replace(r"[\d\s.,'()+-]", "", regex=True).unique()
     if others or (unit.isalpha() and plain.str.match(r"\s*[^\W\d]").any() and not unit.isupper()):
         return ""
-    for (thousands, point), code in [*SEPARATED.items()][bool(grouped) :]:
-        if plain.str.fullmatch(NUMBER.format(f"({re.escape(unit)})?", thousands, point)).all():
+    for (thousands, point), code in [*GROUPED.items()][bool(grouped) :]:
+        if plain.str.fullmatch(NUMERAL.format(f"({re.escape(unit)})?", thousands, point)).all():
             cleaned = (do for what, do in CLEANED.items() if levels.str.contains(what).any())
             return "".join(["{0}", *cleaned, code * bool(levels.str.contains("[,.]").any())])
     return ""

@@ -499,9 +499,9 @@ def _spikes(distinct: Array, counts: Array) -> list[float]:
 # Dates and times as whole numbers: their forms, and what each part may be, and its digits.
 FORMS = ["Ymd", "Ym", "Yj", "YW", "YQ", "dmY", "mdY", "ymd", "dmy", "mdy", "YmdHMS", "YmdHM"]
 FORMS += ["YmdH", "HM", "HMS"]
-PARTS = {"Y": r"(19|20)\d\d", "y": r"\d\d", "m": "(0[1-9]|1[0-2])", "d": r"(0[1-9]|[12]\d|3[01])"}
-PARTS |= {"j": r"([0-2]\d\d|3[0-6]\d)", "W": r"([0-4]\d|5[0-3])", "Q": "[1-4]"}
-PARTS |= {"H": r"([01]\d|2[0-4])", "M": r"[0-5]\d", "S": r"[0-5]\d"}
+PART = {"Y": r"(19|20)\d\d", "y": r"\d\d", "m": "(0[1-9]|1[0-2])", "d": r"(0[1-9]|[12]\d|3[01])"}
+PART |= {"j": r"([0-2]\d\d|3[0-6]\d)", "W": r"([0-4]\d|5[0-3])", "Q": "[1-4]"}
+PART |= {"H": r"([01]\d|2[0-4])", "M": r"[0-5]\d", "S": r"[0-5]\d"}
 DIGITS = {"Y": 4, "j": 3, "Q": 1}
 # So many values are looked at; by chance they are dates at most this often. A value that is none
 # counts as much as so many dates.
@@ -522,7 +522,7 @@ def form_of_dates(values: Array) -> str:
     even = count * step + known[0]
     some = [each[:: 1 + len(each) // LOOKED_AT].tolist() for each in (known, even)]
     for form in FORMS:
-        digits, pattern = sum(DIGITS.get(c, 2) for c in form), "".join(PARTS[c] for c in form)
+        digits, pattern = sum(DIGITS.get(c, 2) for c in form), "".join(PART[c] for c in form)
         fits, chance = ([bool(re.fullmatch(pattern, f"{v:0{digits}}")) for v in s] for s in some)
         dates = sum(fits) - A_MISS * fits.count(False)
         if dates > 0 and (sum(chance) / len(chance)) ** dates <= CHANCE:

@@ -211,11 +211,15 @@ def expression(text: str, names: Sequence[str]) -> tuple[Callable[[Any], Any], t
 
     try:
         tree = ast.parse(plain, mode="eval")
-        nodes = (node for node in ast.walk(tree) if not isinstance(node, NODES))
-        if not used or any(type(getattr(n, "value", "")) not in (int, float) for n in nodes):
-            raise TypeError("not arithmetic")
+        for node in ast.walk(tree):
+            value: Any = getattr(node, "value", None)
+            is_number = isinstance(node, ast.Constant) and type(value) in (int, float)
+            if not (used and (is_number or isinstance(node, NODES))):
+                raise TypeError("not arithmetic")
+            if isinstance(node, ast.Constant):
+                node.value = float(value)  # a power of whole numbers may have no end
         of(dict.fromkeys(used, torch.ones(1)))
-    except (SyntaxError, TypeError) as error:
+    except (SyntaxError, TypeError, ArithmeticError) as error:
         raise SchemaError(
             f"formula {text!r}: expected columns, numbers, brackets, + - * / **, and"
             f" {', '.join(FUNCTIONS)}, such as 'rent / (wage + other)'"

@@ -51,7 +51,7 @@ class Reached:
 
 
 # Training rows by whose margins targets are told apart.
-PROBES = 8
+TARGET_PROBES = 8
 R = TypeVar("R", bound=Reached)
 # Of m counterfactuals: (m,) the measured values, from 0 to 1; (m,) or a number, how much more
 # margin may be expected to suffice; and what else is measured. A measure gives that, or asks the
@@ -177,7 +177,7 @@ def accepted_beyond(case: Case, trained: Trained) -> Tensor:
     """
     (rows, scores), (low, high) = trained.scored, trained.classifier.encoder.central
     beyond = ((or_nan(rows) < low) | (or_nan(rows) > high)).double()
-    some = [case.goal.margin(each.expand(len(case), -1)) for each in scores[:PROBES]]
+    some = [case.goal.margin(each.expand(len(case), -1)) for each in scores[:TARGET_PROBES]]
     targets, which = torch.stack(some, 1).unique(dim=0, return_inverse=True)
     first = [(which == i).nonzero()[:1, 0].expand(len(scores)) for i in range(len(targets))]
     accepted = torch.stack([case.goal.accepts(scores, at) for at in first]).double()

@@ -147,14 +147,19 @@ class TestWhatAnActionForces:
         assert len(told) > 3
         assert not told.str.contains("rest").any()
 
-    def test_a_relation_that_nearly_always_holds_forces_nothing(self):
-        """The limit follows the income closely, and the model asks for both."""
+    @staticmethod
+    def limits():
+        """Limits that follow incomes closely, and the schema that says so."""
         rng = np.random.default_rng(0)
         income = rng.integers(20, 200, 2000)
         limit = 30 * income + rng.normal(0, 100, 2000).round()
         frame = pd.DataFrame({"income": income, "limit": limit, "age": rng.permutation(income)})
         near = Relation("limit", ("income",), 0.0, (30.0,), low=-400.0, high=400.0)
-        schema = Schema(Schema.infer(frame, immutable=["age"]).features, None, (near,))
+        return frame, Schema(Schema.infer(frame, immutable=["age"]).features, None, (near,))
+
+    def test_a_relation_that_nearly_always_holds_forces_nothing(self):
+        """The limit follows the income closely, and the model asks for both."""
+        frame, schema = self.limits()
         model = lambda rows: logistic((rows["limit"] - 3000 + rows["income"]) / 100)  # noqa: E731
         dear = DEAR(model, schema, act_on=["income"], search=Search.cheapest()).fit(frame)
         result = dear.generate(frame[model(frame) < 0.2].head(20))
@@ -166,12 +171,7 @@ class TestWhatAnActionForces:
 
     def test_an_action_alone_is_not_enough_where_it_breaks_such_a_relation(self):
         """The limit follows the income closely, and the model asks for the income."""
-        rng = np.random.default_rng(0)
-        income = rng.integers(20, 200, 2000)
-        limit = 30 * income + rng.normal(0, 100, 2000).round()
-        frame = pd.DataFrame({"income": income, "limit": limit, "age": rng.permutation(income)})
-        near = Relation("limit", ("income",), 0.0, (30.0,), low=-400.0, high=400.0)
-        schema = Schema(Schema.infer(frame, immutable=["age"]).features, None, (near,))
+        frame, schema = self.limits()
         model = lambda rows: logistic((rows["income"] - 100) / 4)  # noqa: E731
         dear = DEAR(model, schema, act_on=["income"]).fit(frame)
         result = dear.generate(frame[model(frame) < 0.001].head(20))

@@ -266,6 +266,19 @@ def loans(rng) -> pd.DataFrame:
 
 
 class TestFormulas:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *("9 ** 9 ** 9 ** 9 * rent", "1e400 ** 9 ** 9 - rent", "rent / 0 * 1 / 0"),
+            *("rent.real", "rent[0]", "rent * True", "'a' * rent", "(lambda: rent)()"),
+            "abs(rent, key=1)",
+        ],
+    )
+    def test_what_is_no_arithmetic_is_refused(self, loans, text):
+        """A file may state it: no name but the columns' and the functions' is reached."""
+        with pytest.raises(SchemaError, match=r"formula|definitions"):
+            Schema.infer(loans, definitions={"share": text}, orders=[])
+
     def test_a_ratio_over_a_sum_is_stated(self, loans):
         (own,) = Schema.infer(
             loans, definitions={"share": "100 * rent / (income + co income)"}, orders=[]
