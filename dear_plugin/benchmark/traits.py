@@ -111,6 +111,8 @@ OLDER: Mapping[str, Mapping[str, Equation]] = {
 }
 # What the twelve towns add.
 TOWNS = np.array([1.5, -1.2, 0.8, -0.6, 1.1, -0.9, 0.3, -0.3, 0.7, -1.4, 1.3, -0.8])
+# What sixty cities add.
+CITIES = np.random.default_rng(60).normal(size=60)
 # As they are.
 NEWER: Mapping[str, Mapping[str, Equation]] = {
     "effect by crossing": {
@@ -166,6 +168,17 @@ NEWER: Mapping[str, Mapping[str, Equation]] = {
         "x2": lambda x, u: 0.4 * x["x"] + 0.5 * x["h"] + u,
         "y": lambda x, u: 0.7 * x["x"] * x["x2"] + 0.5 * x["h"] + u,
         "z": lambda x, u: _count(np.exp(0.3 + 0.2 * x["x"] + 0.2 * x["x2"]), u),
+    },
+    "a count of three": {
+        **HALF,
+        "x2": lambda x, u: 0.4 * x["h"] + u,
+        "x3": lambda x, u: 0.3 * x["x"] + u,
+        "y": lambda x, u: _count(np.exp(0.4 + 0.2 * (x["h"] + x["x"] + x["x2"] + x["x3"])), u),
+    },
+    "a count beside sixty levels": {
+        "t": lambda x, u: np.floor(60 * ndtr(u)),
+        "x": lambda x, u: of_codes(x["t"], *CITIES) + u,
+        "y": lambda x, u: _count(np.exp(0.5 + 0.3 * x["x"] + 0.2 * of_codes(x["t"], *CITIES)), u),
     },
     "edge": {**LINEAR, "y": lambda x, u: 3 * np.maximum(x["x"] - 1.8, 0) + 0.7 * x["h"] + u},
     "grades": {
@@ -237,7 +250,11 @@ UNKNOWABLE: Mapping[str, Mapping[str, Equation]] = {
 }
 ROWS = {"few rows": 300, "a flag acts, few rows": 300, "small effect, few rows": 500}
 GRAINS = {"smooth": 0.0001, "rounded": 0.2}
-LEVELS = {"level": ("low", "middle", "high"), "c": tuple("abcdefghijkl")}
+LEVELS = {
+    "level": ("low", "middle", "high"),
+    "c": tuple("abcdefghijkl"),
+    "t": tuple(f"city {i}" for i in range(60)),
+}
 # How results name the systems of which no estimate can be right.
 UNKNOWABLE_COLUMNS = "unknowable"
 # A flag is set; other steps are standard deviations.

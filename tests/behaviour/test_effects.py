@@ -95,6 +95,23 @@ def test_missing_values_and_many_levels_hide_no_effect(trait, most):
     assert errors(lines[lines["step"] < TAIL])["mean error"].item() <= most
 
 
+@pytest.mark.parametrize(
+    ("trait", "most", "most_in_tail"),
+    [
+        ("a count of three, as it is", 0.06, 0.25),
+        ("a count beside sixty levels, as it is", 0.01, 0.04),
+        ("counts, smooth", 0.03, 0.09),
+        ("whole numbers, afterwards", 0.04, 0.07),
+    ],
+)
+def test_a_count_follows_all_that_acts_and_nothing_else(trait, most, most_in_tail):
+    """True at one standard deviation: about .9, .6, .4 and .7; in the tail up to 1.9."""
+    found = errors(changes(WITH_TRAITS[trait], seed=0)).set_index("step")
+    assert found["mean error"][1.0] <= most
+    assert found["mean error"][TAIL] <= most_in_tail
+    assert found["strictly"][1.0] == 1.0
+
+
 HELD = (
     *("spread by group", "crossed confounding", "product confounding", "curved confounding"),
     *("effect by group", "effect by number", "many held numbers"),

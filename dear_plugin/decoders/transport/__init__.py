@@ -12,7 +12,7 @@ Its nine steps, each with its file and function:
 4. A counted feature may move only if a test within cells rejects independence:
    `links.linked`; of a smooth one, see 6.
 5. A counted feature has a distribution for each cell and node: `ratios.fit_ratios`; how far it
-   varies along x_S: by a trend, `trends.Trend`, and beside it, `shrinkage.shrunk`.
+   varies along x_S: by a trend, `counted.trend`, and beside it, `shrinkage.shrunk`.
 6. A smooth feature has a location and a scale, on the columns of x_S and of the held features,
    `columns.Columns`; those of x_S are taken where they fit significantly better:
    `least_squares.LeastSquares.lines`.

@@ -25,10 +25,11 @@ statistic: its excess over the mean that equal distributions would give is the v
 the parts, as the concentration A of a Dirichlet distribution; where it is not significant, parts
 are equal.
 
-Trends (step 5): ratios whose logarithms are linear in the ranks of x_S and of the values.
+Trends (step 5): ratios whose logarithms are linear in the ranks of x_S and the places of values.
 
-It is one degree of freedom of a whole feature (Agresti 2010, 6.2), which few rows show, and holds
-beyond the outer bins; what rows show besides is for `ratios`.
+It is one degree of freedom for each of S (Agresti 2010, 6.2), which few rows show, and holds
+beyond the outer bins; what rows show besides is for `ratios`. The mean of a count is
+log-linear (`places_of`). It is found within cells, together with their bases.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ from dear_plugin.decoders.transport.values import (
     complete,
     counted_features,
     normal_places,
+    places_of,
+    squares,
 )
 
 # The family-wise error rate over all features that are independent of x_S; the l-th level has
@@ -108,6 +111,8 @@ def _tails_of(counts: Counts, seen: Tensor, expected: Tensor, within: Tensor) ->
 def _trend(counts: Counts, beyond: Tensor, within: Tensor) -> Tensor:
     """(r, f) the probability of such a linear association within cells (Mantel 1963).
 
+    Of several features of S it is one along the mean of their places.
+
     Args:
         counts: of the rows.
         beyond: (g, r, f, b) observed rows of g groups of values in bins, without those expected.
@@ -115,18 +120,12 @@ def _trend(counts: Counts, beyond: Tensor, within: Tensor) -> Tensor:
     """
     from scipy.special import chdtrc
 
-    def _spread(rows: Tensor, score: Tensor) -> Tensor:
-        """(..., k) the squares of a score in each cell, of rows, (..., k, b), about its mean."""
-        n = rows.sum(-1).clamp_min(LEAST)
-        mean = (rows * score).sum(-1) / n
-        return (rows * score.square()).sum(-1) - n * mean.square()
-
-    x = counts.axis.place
+    x = counts.axis.place.mean(1)
     y = normal_places(within.sum(3).movedim(0, -1))
     score = (beyond * y.movedim(-1, 0)[..., None] * x).sum((0, 3))
-    spread = _spread(within.movedim(0, -1), y[:, :, None])
+    spread = squares(within.movedim(0, -1), y[:, :, None])
     n = counts.rows.sum(2)[:, None]
-    variance = (_spread(counts.rows, x)[:, None] * spread / (n - 1.0).clamp_min(1.0)).sum(2)
+    variance = (squares(counts.rows, x)[:, None] * spread / (n - 1.0).clamp_min(1.0)).sum(2)
     statistic = score.square() / variance.clamp_min(LEAST) - 2.0 * counts.drawn
     tail = torch.from_numpy(chdtrc(1.0, statistic.clamp_min(0.0).numpy()))
     return torch.where(variance > LEAST, tail, 1.0)
@@ -240,13 +239,15 @@ class Ratios(NamedTuple):
 
     Attributes:
         base: (r, k, t).
-        bins: (r, b, t), the ratios in bins.
         nodes: (r, g, t), the ratios at nodes.
+        tilt: (r, w, t), the logarithms of the trend's ratios at place 1 of each of S.
+        bins: (r, b, t), the ratios in bins.
     """
 
     base: Tensor
-    bins: Tensor
     nodes: Tensor
+    tilt: Tensor
+    bins: Tensor
 
 
 def fit_ratios(counts: Counts, features: list[int]) -> dict[int, Ratios]:
@@ -254,32 +255,34 @@ def fit_ratios(counts: Counts, features: list[int]) -> dict[int, Ratios]:
     if not features:
         return {}
     rows, axis = counts.rows, counts.axis
-    bins, wanted = [counts.of_bins(j) for j in features], _wanted(counts, features)
-    base, ratio = [_shares(each) for each in wanted], [torch.ones_like(each) for each in bins]
+    bins, wanted = ([of(j) for j in features] for of in (counts.of_bins, counts.of_cells))
     values = [counts.values(j) for j in features]
+    fits = [trend(counts, *each) for each in zip(values, bins, wanted, strict=True)]
+    tilts, base = ([*each] for each in zip(*fits, strict=True))
+    ratio = trends = [_tilted(each, axis.place) for each in tilts]
     splits = [each.splits for each in values]
     observed, concentration = _by_side(bins, splits), None
     for _ in range(_rounds(rows)):
         factors = zip(base, ratio, strict=True)
-        if_equal = [_weights(rows, b, q).transpose(1, 2) @ b for b, q in factors]
-        known = zip(bins, if_equal, (each.place for each in values), strict=True)
-        trends = [Trend.of(seen, own, axis.place, v, drawn=counts.drawn) for seen, own, v in known]
-        expected = _by_side(
-            [t.at(axis.place) * b for t, b in zip(trends, if_equal, strict=True)], splits
-        )
+        if_equal = [torch.bmm(_weights(rows, b, q).mT, b) for b, q in factors]
+        expected = _by_side([t * b for t, b in zip(trends, if_equal, strict=True)], splits)
         # The rows that reach a split are as they are: only the share of each side is estimated.
         expected = expected * (observed.sum(0) / expected.sum(0).clamp_min(LEAST))
         found = shrunk(
             observed, expected, axis.levels, drawn=counts.drawn, concentration=concentration
         )
         beyond, concentration = _by_value(found.ratio, splits), found.concentration
-        ratio = [t.at(axis.place) * q for t, q in zip(trends, beyond, strict=True)]
+        ratio = [t * q for t, q in zip(trends, beyond, strict=True)]
         base = [_rescaled(rows, *each) for each in zip(wanted, base, ratio, strict=True)]
+    # A cell without rows has the shares of all rows. Others are not shrunk towards these: what is
+    # wider would move too far.
+    n = rows.sum(2, keepdim=True)
+    base = [torch.where(n > 0.0, b, _shares((n * b).sum(1, keepdim=True))) for b in base]
     # Beyond the outer bins a ratio may fall below 0; a cell keeps the only value that it has.
     mixed = [axis.mix @ each for each in beyond]
     mixed = [torch.where(each < 0.0, LEAST, each) for each in mixed]
-    nodes = [t.at(axis.nodes) * q for t, q in zip(trends, mixed, strict=True)]
-    return dict(zip(features, map(Ratios, base, ratio, nodes), strict=True))
+    nodes = [_tilted(t, axis.nodes) * q for t, q in zip(tilts, mixed, strict=True)]
+    return dict(zip(features, map(Ratios, base, nodes, tilts, ratio), strict=True))
 
 
 def fit_bases(counts: Counts, features: list[int], ratio: list[Tensor]) -> list[Tensor]:
@@ -289,13 +292,6 @@ def fit_bases(counts: Counts, features: list[int], ratio: list[Tensor]) -> list[
     for _ in range(_rounds(counts.rows)):
         base = [_rescaled(counts.rows, *each) for each in zip(wanted, base, ratio, strict=True)]
     return base
-
-
-def _wanted(counts: Counts, features: list[int]) -> list[Tensor]:
-    """F tensors, (r, k, t), the rows of each cell and value, shrunk to those of all rows."""
-    # A cell without rows has the shares of all rows.
-    total = counts.rows.sum(2, keepdim=True).clamp_min(1.0)
-    return [_cell_shares(counts.of_cells(j)) * total for j in features]
 
 
 def _rounds(rows: Tensor) -> int:
@@ -317,36 +313,17 @@ def _by_value(ratio: Tensor, splits: list[Tensor]) -> list[Tensor]:
 
 def _rescaled(rows: Tensor, wanted: Tensor, base: Tensor, ratio: Tensor) -> Tensor:
     """(r, k, t) the base with which the mean over the rows of a cell is that of the cell."""
-    reach = _weights(rows, base, ratio) @ ratio
-    return _shares(torch.where(wanted > 0, wanted / reach.clamp_min(LEAST), 0.0))
+    return _shares(wanted / torch.bmm(_weights(rows, base, ratio), ratio).clamp_min(LEAST))
 
 
 def _weights(rows: Tensor, base: Tensor, ratio: Tensor) -> Tensor:
     """(r, k, b) rows over the normalisation Z of their cell and bin."""
-    return rows / (base @ ratio.transpose(1, 2)).clamp_min(LEAST)
+    return rows / torch.bmm(base, ratio.mT).clamp_min(LEAST)
 
 
 def _shares(x: Tensor) -> Tensor:
     """X over its sums along the last dimension."""
     return x / x.sum(-1, keepdim=True).clamp_min(LEAST)
-
-
-def _cell_shares(cells: Tensor) -> Tensor:
-    """(r, k, t) the shares of values in cells, shrunk to those of all rows by moments."""
-    if cells.shape[1] == 1:
-        return _shares(cells)
-    n, share = cells.sum(2, keepdim=True), _shares(cells.sum(1, keepdim=True))
-    statistic, freedom, _, growth = pearson(*(x.permute(2, 0, 1) for x in (cells, n * share)))
-    excess = ((statistic - freedom) / growth).clamp_min(LEAST)
-    strength = (1.0 / excess - 1.0).clamp_min(0.0)[:, None, None]
-    own = (cells + strength * share) / (n + strength).clamp_min(LEAST)
-    # A value that a cell with rows has never seen stays impossible there.
-    own = torch.where(cells > 0, own, torch.where(n > 0, 0.0, share))
-    # Of many rare values most are in no cell: those that are stand for them, not frequent ones.
-    for _ in range(ROUNDS):
-        if_equal = (n * own).sum(1, keepdim=True)
-        own = _shares(own * (cells.sum(1, keepdim=True) / if_equal.clamp_min(LEAST)))
-    return own
 
 
 # Fewer expected rows are left out of a statistic.
@@ -459,56 +436,53 @@ def _tail(statistic: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
 
 
 LEAST = 1e-12
-# The least statistic of a trend, at an error rate of .01; the steps that its slope is found in,
-# their largest size, and the largest slope.
-TREND, STEPS, MOST_STEP, MOST_SLOPE = 6.63, 4, 1.0, 3.0
+# The least statistic of a trend for each of S, at an error rate of .01; Newton's steps, by how
+# much they are too short, as bases change with slopes; the largest slope, and log of a ratio; the
+# rows that are added where features of S are copies of each other.
+TREND, STEPS, FURTHER, MOST_SLOPE, MOST_TILT, RIDGE = 6.63, 3, 1.25, 3.0, 60.0, 1e-3
 
 
-class Trend(NamedTuple):
-    """The trend of one feature in r samples.
+def trend(counts: Counts, values: Values, seen: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """(r, w, t) the trend of one feature, 0 where it is not significant, and (r, k, t) its base.
 
-    Attributes:
-        slope: (r, 1, 1).
-        value: (t,) the places of its values, 0 without one.
+    Args:
+        counts: of the rows.
+        values: those of the feature.
+        seen: (r, b, t) its rows in bins.
+        wanted: (r, k, t) its rows in cells.
     """
+    place, rows, value = counts.axis.place, counts.rows, values.place
+    if place.shape[1] > 1 and bool(value.any()):
+        # What several features explain makes all rows wider than any cell.
+        value = places_of(values.levels, seen.sum(0))
+    slope, base = place.new_zeros(len(rows), place.shape[1], 1), _shares(wanted)
+    if not bool(place.any() and value.any()):
+        return slope * value, base
+    freedom, kept, total = place.shape[1], torch.ones(()), seen @ value
+    powers = torch.stack([value**k for k in range(3)])[:, None, None]
+    ridge = RIDGE * torch.eye(freedom)
+    for step in range(STEPS):
+        shares = (powers * base) @ _tilted(slope * value, place).mT
+        _, mean, spread = shares / shares[0].clamp_min(LEAST)
+        size = rows * (spread - mean.square()).clamp_min(0.0)
+        # Places are about their means in cells: their bases move with the slope.
+        sums = size @ place
+        inner = (size.sum(1)[..., None] * place).mT @ place
+        middle = sums / size.sum(2, keepdim=True).clamp_min(LEAST)
+        score = (total - (rows * mean).sum(1)) @ place
+        more = torch.linalg.solve(inner - torch.bmm(sums.mT, middle) + ridge, score)
+        if step == 0:
+            # Shrunk by the noise that is in it.
+            statistic = (score * more).sum(1)[:, None, None] - 2.0 * freedom * counts.drawn
+            least = TREND * freedom
+            kept = (1.0 - freedom / statistic.clamp_min(least)) * (statistic > least)
+        further = FURTHER * more[..., None] * (kept > 0.0)
+        further = (slope + further).clamp(-MOST_SLOPE, MOST_SLOPE)
+        base, slope = base * (torch.bmm(middle, slope - further) * value).exp(), further
+        base = _rescaled(rows, wanted, base, _tilted(slope * value, place))
+    return kept * slope * value, base
 
-    slope: Tensor
-    value: Tensor
 
-    @classmethod
-    def of(
-        cls, observed: Tensor, expected: Tensor, place: Tensor, value: Tensor, *, drawn: bool
-    ) -> Trend:
-        """The trend of rows; none where it is not significant.
-
-        Args:
-            observed: (r, b, t) rows.
-            expected: (r, b, t) rows if the distributions were equal, up to a factor of each bin.
-            place: (b,) the places of the bins; all 0 without an order.
-            value: (t,) the places of the values, NaN without one.
-            drawn: see `shrinkage.shrunk`.
-        """
-        known, value, z = ~value.isnan(), value.nan_to_num(), place[:, None]
-        observed, expected = observed * known, expected * known
-        n = observed.sum(2, keepdim=True)
-        slope, statistic = torch.zeros(len(n), 1, 1).double(), torch.zeros(())
-        if not bool(place.any() and value.any()):
-            return cls(slope, value)
-        for step in range(STEPS):
-            share = expected * (slope * z * value).exp()
-            share = share / share.sum(2, keepdim=True).clamp_min(LEAST)
-            mean = (share * value).sum(2, keepdim=True)
-            spread = (share * value.square()).sum(2, keepdim=True) - mean.square()
-            score = (z * ((observed @ value)[..., None] - n * mean)).sum(1, keepdim=True)
-            size = (z.square() * n * spread).sum(1, keepdim=True).clamp_min(LEAST)
-            if step == 0:
-                statistic = score.square() / size - 2.0 * drawn
-            slope = slope + (score / size).clamp(-MOST_STEP, MOST_STEP)
-            slope = slope.clamp(-MOST_SLOPE, MOST_SLOPE)
-        # Shrunk by the noise that is in it.
-        kept = torch.where(statistic > TREND, 1.0 - 1.0 / statistic.clamp_min(TREND), 0.0)
-        return cls(slope * kept, value)
-
-    def at(self, place: Tensor) -> Tensor:
-        """(r, q, t) the ratios at some places, (q,)."""
-        return (self.slope * place[:, None] * self.value).exp()
+def _tilted(tilt: Tensor, place: Tensor) -> Tensor:
+    """(r, q, t) the ratios of a trend, (r, w, t), at some places, (q, w)."""
+    return (place @ tilt).clamp(-MOST_TILT, MOST_TILT).exp()

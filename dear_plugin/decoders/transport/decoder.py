@@ -330,19 +330,21 @@ class Estimate:
         if len(weights) == 1:  # the sample itself
             some = may_move[0]
             features, may_move, by_group = (e[..., some] for e in (features, may_move, by_group))
-        base, ratio = {}, {}
+        base, ratio, tilt = {}, {}, {}
         for of_group, by, times in ((False, None, self._count), (True, self._own, 1)):
             each = features[by_group == of_group].tolist()
             found = known if by is None and known else fit_ratios(self._counts(weights, by), each)
             for j in each:
-                both = found[j].base, found[j].nodes
-                base[j], ratio[j] = (e.repeat_interleave(times, 0).float() for e in both)
+                parts = (e.repeat_interleave(times, 0).float() for e in found[j][:3])
+                base[j], ratio[j], tilt[j] = parts
         may_move = may_move.repeat_interleave(self._count, 0)[..., None, None]
         own = features.tolist()
         levels = [sample.shared(Values.of, j).levels for j in own]
         at_nodes = [torch.where(may_move[:, i], ratio[j], 1.0) for i, j in enumerate(own)]
+        tilts = [tilt[j] * may_move[:, i] for i, j in enumerate(own)]
         ordered = int((~sample.encoder.blocks[features]).sum())
-        return Tables(features, levels, ordered, [base[j] for j in own], at_nodes)
+        factors = [base[j] for j in own], at_nodes, tilts, self.axis.fine
+        return Tables(features, levels, ordered, *factors)
 
     def encode(
         self, x: Tensor, draws: Tensor | None = None, generator: torch.Generator | None = None
@@ -359,7 +361,7 @@ class Estimate:
                 each sample another place, since a row's own is unknown.
         """
         wanted, ((tables, lines, _), draws) = draws, self._of(draws)
-        at = self._cell(x, draws) * len(self.axis.mix)
+        at = self._cell(x, draws) * len(self.axis)
         at = at + self.axis.node(x.index_select(1, self.acted))
         v = torch.cat([x.expand(len(draws), -1, -1), at[..., None].to(x.dtype)], 2)
         if len(features := tables.features):
@@ -392,7 +394,7 @@ class Estimate:
         out = x[:, None].repeat(len(draws), 1, c, 1)
         if len(features := tables.features):
             start, node = v[..., -1].long(), self.axis.node(values.flatten(0, 1)).view(m, c)
-            end = (start - start % len(self.axis.mix))[..., None] + node
+            end = (start - start % len(self.axis))[..., None] + node
             moved = tables.move(x, v.index_select(2, features), start, end, luck)
             out.index_copy_(3, features, moved)
         if len(features := lines.features):
@@ -420,7 +422,7 @@ class Estimate:
 
     def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:
         """See `Decoder.flip_probabilities`: by the maximal coupling, at most the ratio is kept."""
-        at = self._cell(x, torch.zeros(1).long())[0] * len(self.axis.mix) + self.axis.node(values)
+        at = self._cell(x, torch.zeros(1).long())[0] * len(self.axis) + self.axis.node(values)
         return self.point[0].flips(x, at)
 
     def _cell(self, x: Tensor, draws: Tensor) -> Tensor:

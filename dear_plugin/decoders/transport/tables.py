@@ -9,6 +9,7 @@ at once where they fit into memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from torch.nn.utils.rnn import pad_sequence
 from dear_plugin._threads import lazy
 from dear_plugin.data.numbers import known
 from dear_plugin.decoders.protocol import maximal_coupling
+from dear_plugin.decoders.transport.counted import MOST_TILT
 
 # Rows are moved in numpy: with few of them, its operations take a third of the time of torch's.
 Array = NDArray[Any]
@@ -42,6 +44,8 @@ class Tables:
         ordered: the number of those with an order.
         base: f tensors, (r, k, t), of r samples and k cells, see `ratios`.
         ratio: f tensors, (r, g, t), of r samples and g nodes, likewise.
+        tilt: f tensors, (r, w, t), the logarithms of ratios at places 1 within nodes.
+        fine: w tensors, (q,), such places of each feature of S; none if nodes are all there is.
     """
 
     features: Tensor
@@ -49,9 +53,14 @@ class Tables:
     ordered: int
     base: list[Tensor]
     ratio: list[Tensor]
+    tilt: list[Tensor]
+    fine: tuple[Tensor, ...]
 
     def lines(self, at: Tensor) -> tuple[Array, Array]:
-        """Lines, (u, slots), and that of each index: `(sample * k + cell) * g + node`."""
+        """Lines, (u, slots), and that of each index: `(sample * k + cell) * g + node`.
+
+        Where there are places within nodes, they are its last digits, see `Axis`.
+        """
         if self._every is not None:
             return self._every, at.numpy()
         wanted, where = at.unique(return_inverse=True)
@@ -60,31 +69,36 @@ class Tables:
     @property
     def entries(self) -> int:
         """The number of entries of the factors, and of all lines where they are kept."""
-        factors = sum(each.numel() for each in (*self.base, *self.ratio))
+        factors = sum(each.numel() for each in (*self.base, *self.ratio, *self.tilt))
         lines = self._count * int(self.starts[-1])
         return factors + lines * (lines <= ENTRIES)
 
     @property
     def _count(self) -> int:
-        """The number of lines, r * k * g."""
-        if not self.base:
-            return 0
+        """The number of lines, r * k * g; 0 if there are places within nodes: those are many."""
+        return 0 if self.fine or not self.base else prod(self._shape)
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        """The numbers of samples, cells, nodes, and places within these of each feature of S."""
         r, k, _ = self.base[0].shape
-        return r * k * self.ratio[0].shape[1]
+        return r, k, self.ratio[0].shape[1], *map(len, self.fine)
 
     @lazy
     def _every(self) -> Array | None:
-        few = self._count * int(self.starts[-1]) <= ENTRIES
+        few = 0 < self._count * int(self.starts[-1]) <= ENTRIES
         return self._lines(torch.arange(self._count)) if few else None
 
     def _lines(self, at: Tensor) -> Array:
         """(u, slots) the lines with some indices."""
-        k, g = self.base[0].shape[1], self.ratio[0].shape[1]
-        cell = at.div(g, rounding_mode="floor")
-        node = cell.div(k, rounding_mode="floor") * g + at % g
+        sample, cell, node, *within = torch.unravel_index(at, self._shape)
+        places = [own[i, None] for own, i in zip(self.fine, within, strict=True)]
         out = torch.zeros(len(at), int(self.starts[-1]))
         for f, (base, ratio) in enumerate(zip(self.base, self.ratio, strict=True)):
-            product = base.flatten(0, 1)[cell] * ratio.flatten(0, 1)[node]
+            product = base[sample, cell] * ratio[sample, node]
+            if places:
+                tilt = sum(self.tilt[f][sample, i] * place for i, place in enumerate(places))
+                product *= torch.as_tensor(tilt).clamp(-MOST_TILT, MOST_TILT).exp()
             total = product.sum(1, keepdim=True).clamp_min(1e-30)
             line = product.cumsum(1) if f < self.ordered else product
             out[:, self._segment(f)] = line / total

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import NamedTuple
 from zlib import crc32
 
@@ -58,8 +59,7 @@ class Values(NamedTuple):
         codes: (n,) int64, the nearest of these for every training row.
         groups: (t,) int64, the group of each value; about equally many rows a group.
         splits: (2, q, t) the binary splits of the values, see `splits_of`.
-        place: (t,) the normal quantiles of their ranks; NaN for special ones and without an
-            order.
+        place: (t,) those in a trend; 0 for special ones and without an order, see `places_of`.
     """
 
     levels: Tensor
@@ -83,9 +83,7 @@ class Values(NamedTuple):
         middle = (ordered.cumsum(0) - ordered / 2.0) / ordered.sum()
         groups[order] = (middle * GROUPS).long().clamp_max(GROUPS - 1)
         special = int((~known(levels)).sum())
-        place = torch.full_like(size, torch.nan)
-        if not sample.encoder.blocks[j]:
-            place[special:] = normal_places(size[special:])
+        place = 0.0 * size if sample.encoder.blocks[j] else places_of(levels, size[None])
         return cls(levels, codes, groups, splits_of(size, order, special), place)
 
 
@@ -104,6 +102,36 @@ def normal_places(rows: Tensor) -> Tensor:
     place = (rows.cumsum(-1) - rows / 2.0) / total
     out: Tensor = torch.special.ndtri(place.clamp(NEAR_END, 1.0 - NEAR_END))
     return out
+
+
+def places_of(levels: Tensor, rows: Tensor) -> Tensor:
+    """(t,) the places along which the mean is log-linear, of sorted values with rows, (b, t).
+
+    It is along the ranks' normal quantiles for a lognormal amount, and along the values for a
+    Poisson count: the spread of places within bins stays if rows are weighted by their values. If
+    no value is below 0, places are as much between the two as makes it stay. Special values have
+    the place 0.
+    """
+    amount = known(levels)
+    levels, rows = torch.where(amount, levels.double(), 0.0), rows * amount
+    total = rows.sum(0)
+    n = total.sum().clamp_min(1.0)
+    ranks = torch.where(amount, normal_places(total), 0.0)
+    deviation = (squares(total, levels) / n).sqrt()
+    if float(levels.min()) < 0.0 or float(deviation) == 0.0:
+        return ranks
+    both = torch.stack([ranks, (levels - total @ levels / n) / deviation * amount])
+    weighted = rows * levels * (rows.sum(1) / (rows @ levels).clamp_min(NEAR_END))[:, None]
+    bend, other = (float((squares(weighted, each) - squares(rows, each)).sum()) for each in both)
+    share = min(bend, 0.0) / (min(bend, 0.0) - max(other, NEAR_END))
+    return torch.lerp(both[0], both[1], share)
+
+
+def squares(rows: Tensor, score: Tensor) -> Tensor:
+    """(..., k) the squares of a score in each cell, of rows, (..., k, b), about its mean."""
+    n = rows.sum(-1).clamp_min(NEAR_END)
+    mean = (rows * score).sum(-1) / n
+    return (rows * score.square()).sum(-1) - n * mean.square()
 
 
 def splits_of(size: Tensor, order: Tensor, special: int = 0) -> Tensor:
@@ -284,9 +312,11 @@ class Axis:
         levels: the divisions of the bins into parts, from coarse to fine.
         bins: (n,) int64, the bin of each training row.
         mix: (g, b) double, the weight of each bin at each node.
-        place: (b,) the mean normal quantile of the rows of each bin; all 0 without an order.
-        nodes: (g,) that of each node.
-        node: from values of x_S, (q, w), to their nodes, (q,) int64.
+        place: (b, w) the mean normal quantiles of the rows of each bin; 0 without an order.
+        nodes: (g, w) those of each node; of several features 0, and
+        fine: w tensors, (f,), those of each feature's own nodes.
+        node: from values of x_S, (q, w), to their nodes, (q,) int64: of several features a leaf
+            and the own nodes, as digits of one number.
     """
 
     levels: list[Level]
@@ -295,6 +325,11 @@ class Axis:
     place: Tensor
     nodes: Tensor
     node: Callable[[Tensor], Tensor]
+    fine: tuple[Tensor, ...] = ()
+
+    def __len__(self) -> int:
+        """The number of nodes, and of places within them."""
+        return len(self.mix) * prod(map(len, self.fine))
 
 
 def axis_of(sample: Sample, acted: Members) -> Axis:
@@ -333,17 +368,23 @@ def _of_amounts(column: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, bool
 def _places(
     column: Tensor, bins: Tensor, of: tuple[Tensor, int], ordered: bool
 ) -> tuple[Tensor, Tensor]:
-    """(b,) and (g,) normal quantiles in bins and at nodes; 0 without an order and if special.
+    """(b, 1) and (g, 1) normal quantiles in bins and at nodes; 0 without order and if special.
 
     A category that no training row has is a bin without rows.
     """
     nodes, count = of
     values, counts = value_counts(column)
-    own = torch.where(known(values), normal_places(counts.double()), 0.0) * ordered
+    own = torch.where(known(values), normal_places(counts.double()), 0.0)[:, None] * ordered
     rows = own[torch.searchsorted(values, column)]
-    sums = torch.zeros(count).double().index_add_(0, bins, rows)
+    means = _means(rows, bins, count)
     at = torch.searchsorted(values, nodes.to(values)).clamp_max(len(values) - 1)
-    return sums / torch.bincount(bins, minlength=count).clamp_min(1), own[at]
+    return means, own[at]
+
+
+def _means(rows: Tensor, bins: Tensor, count: int) -> Tensor:
+    """(b, w) the means in bins of rows, (n, w)."""
+    sums = rows.new_zeros(count, rows.shape[1]).index_add_(0, bins, rows)
+    return sums / torch.bincount(bins, minlength=count).clamp_min(1)[:, None]
 
 
 def _mixed(nodes: Tensor, centres: Tensor, apart: dict[float, int], beyond: float) -> Tensor:
@@ -364,18 +405,32 @@ def _nearest(middles: Tensor, values: Tensor) -> Tensor:
 
 
 def _of_several(sample: Sample, acted: list[int]) -> Axis:
-    """The leaves of a regression tree from the columns of some features to all others."""
+    """The leaves of a tree of some features: it cuts where their own columns differ most.
+
+    Not where others do: rows of leaves that were chosen by these differ from them by chance, too.
+    """
     encoder, n = sample.encoder, len(sample)
-    x, own = encoder.expand(sample.rows), torch.isin(encoder.feature_of, torch.tensor(acted))
-    others = ~own & encoder.compared
-    target = x[:, others] if bool(others.any()) else x
+    own = torch.isin(encoder.feature_of, torch.tensor(acted))
+    x = encoder.expand(sample.rows)[:, own]
     # One row has no deviation.
-    deviation = target.std(0, correction=min(1, n - 1)).clamp_min(1e-6)
-    leaves = Leaves(x[:, own], target / deviation, min(max(MIN_LEAF, n // 200), n // 2))
+    deviation = x.std(0, correction=min(1, n - 1)).clamp_min(1e-6)
+    leaves = Leaves(x, x / deviation, min(max(MIN_LEAF, n // 200), n // 2))
     mix = torch.eye(len(leaves)).double()
     leaf = partial(_leaf, leaves, encoder, acted)
-    none = torch.zeros(len(mix)).double()
-    return Axis(levels_of(len(mix), False), leaf(sample.rows[:, acted]), mix, none, none, leaf)
+    each = [sample.shared(_of_one, j) for j in acted]
+    columns, bins = sample.rows[:, acted], leaf(sample.rows[:, acted])
+    scores = torch.cat([one.nodes[one.node(columns[:, [i]])] for i, one in enumerate(each)], 1)
+    place = _means(scores, bins, len(mix))
+    node, fine = partial(_finer, leaf, each), tuple(one.nodes[:, 0] for one in each)
+    return Axis(levels_of(len(mix), False), bins, mix, place, 0.0 * place, node, fine)
+
+
+def _finer(leaf: Callable[[Tensor], Tensor], each: list[Axis], values: Tensor) -> Tensor:
+    """(q,) the leaves of values, (q, w), and the nodes of each feature, as one number."""
+    at = leaf(values)
+    for i, one in enumerate(each):
+        at = at * len(one.nodes) + one.node(values[:, [i]])
+    return at
 
 
 def _leaf(leaves: Leaves, encoder: Encoder, acted: list[int], values: Tensor) -> Tensor:

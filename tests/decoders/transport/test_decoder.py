@@ -10,6 +10,7 @@ from dear_plugin.data.labels import NEW
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.decoders.transport.held import Terms
 from dear_plugin.decoders.transport.smooth import Columns, LeastSquares
+from dear_plugin.decoders.transport.values import Values, normal_places
 from dear_plugin.errors import ConstraintError, NotFittedError
 
 EVERY = torch.arange(1, 17)
@@ -338,6 +339,58 @@ class TestWhatFollowsIsTheEffect:
         case = Case(frame)
         reached = case.reached("savings", savings[~none].min(), case.rows[none])
         assert bool((reached[:, 1] == 1.0).all())
+
+    def test_a_count_of_three_that_act_has_the_mean_that_each_of_them_adds(self):
+        """One row in 250 has all three as high."""
+        rng, n = np.random.default_rng(0), 6000
+        x = rng.normal(size=(n, 3)).round(3)
+        effect = np.array([0.2, 0.15, 0.25])
+        frame = pd.DataFrame(x, columns=["a", "b", "c"])
+        frame["count"] = rng.poisson(np.exp(0.3 + x @ effect))
+        case = Case(frame, tiers=[["a", "b", "c"], ["count"]])
+        decoder, rows = case.of("a", "b", "c"), case.rows[:2000]
+        values = torch.tensor([-1.0, 0.0, 1.0]).double()[:, None].expand(2000, 3, 3)
+        reached = decoder.decode(rows, decoder.encode(rows, ties()), values)[..., 3].mean(0)
+        true = np.exp(0.3 + np.array([-1.0, 0.0, 1.0]) * effect.sum())
+        assert reached.numpy() == pytest.approx(true, rel=0.08)
+
+    def test_what_a_held_category_of_many_levels_explains_is_not_told_of_what_acts(self):
+        """Forty towns of unequal size, of 100 rows on average, move both."""
+        rng, n = np.random.default_rng(0), 4000
+        town = np.minimum(rng.geometric(0.05, n) - 1, 39)
+        adds = rng.normal(size=40)
+        frame = pd.DataFrame({"town": np.array([f"t{i}" for i in range(40)])[town]})
+        frame["x"] = adds[town] + rng.normal(size=n)
+        frame["count"] = rng.poisson(np.exp(0.5 + 0.6 * adds[town]))
+        case = Case(frame, tiers=[["town"], ["x"], ["count"]])
+        reached, x = case.moved(["x"], 1.0 / case.encoder.schema.features[1].width, n, ties())
+        change = float((reached - x)[:, 2].mean()) / frame["count"].std()
+        assert change == pytest.approx(0.0, abs=0.03)
+
+
+class TestPlaces:
+    """Along them the mean of a count is log-linear."""
+
+    @staticmethod
+    def of(column):
+        case = Case(pd.DataFrame({"a": np.arange(len(column)) % 7, "b": column}))
+        values = Values.of(case.decoders.sample, 1)
+        rows = torch.bincount(values.codes, minlength=len(values.levels)).double()
+        return values.place, normal_places(rows * ~values.levels.isnan())
+
+    def test_those_of_a_poisson_count_are_its_values(self):
+        place, _ = self.of(np.random.default_rng(0).poisson(2.0, 5000).astype(float))
+        assert place.diff()[:6].numpy() == pytest.approx(float(place.diff()[0]), rel=0.08)
+
+    def test_those_of_a_lognormal_amount_are_its_ranks(self):
+        amounts = np.exp(torch.special.ndtri((torch.arange(3000) + 0.5) / 3000).double().numpy())
+        place, ranks = self.of(np.r_[amounts, np.ones(60)])
+        middle = slice(3, -3)
+        assert torch.allclose(place[middle], ranks[middle], atol=0.15)
+
+    def test_those_of_a_number_below_zero_are_its_ranks(self):
+        place, ranks = self.of(np.arange(3000) % 9 - 4.0)
+        assert torch.equal(place, ranks)
 
 
 class TestOddTables:
