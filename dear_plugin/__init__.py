@@ -11,7 +11,6 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.relations import Rule
 from dear_plugin.data.schema import Feature, Kind, Schema
 from dear_plugin.decoders import Decoder, Transport
-from dear_plugin.evaluation.report import Report
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.models.copies import bootstrap_copies
@@ -20,14 +19,15 @@ from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.feasible import Case
 from dear_plugin.problem.goals import ClassGoal, RangeGoal, Target
-from dear_plugin.results.letter import LetterTemplate
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import DescentSchedule, Search
 
 if TYPE_CHECKING:
+    from dear_plugin.check.report import Report
     from dear_plugin.paper import Autoencoder, Design, History, Training
     from dear_plugin.rivals import Comparison, Vetted, Wrapped, compare
+    from dear_plugin.tell.letter import LetterTemplate
 
 __all__ = [
     "DEAR",
@@ -67,8 +67,10 @@ __all__ = [
     "logits_of",
 ]
 
-# What lies beside the engine, by its folder: imported at its first use.
+# What lies beside the kernel, by its module: imported at its first use.
 _BESIDE = {
+    "LetterTemplate": "tell.letter",
+    "Report": "check.report",
     **dict.fromkeys(("Autoencoder", "Design", "History", "Training"), "paper"),
     **dict.fromkeys(("Comparison", "Vetted", "Wrapped", "compare"), "rivals"),
 }

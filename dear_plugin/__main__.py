@@ -52,15 +52,15 @@ def _explore(options: dict[str, Any]) -> None:
 
 
 def _schema(options: dict[str, Any]) -> None:
-    from dear_plugin import command
+    from dear_plugin.tell import files
 
-    command.write_schema(command.SchemaFile(**options))
+    files.write_schema(files.SchemaFile(**options))
 
 
 def _letters(options: dict[str, Any]) -> int:
-    from dear_plugin import command
+    from dear_plugin.tell import run
 
-    return command.write_letters(command.Letters(**options))
+    return run.write_letters(run.Letters(**options))
 
 
 def _parser() -> argparse.ArgumentParser:

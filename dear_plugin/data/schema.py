@@ -7,10 +7,10 @@ same, so that what was fitted holds for such frames, too.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,6 @@ from torch import Tensor
 from dear_plugin._threads import lazy
 from dear_plugin.data import (
     dummies,
-    toml,
 )
 from dear_plugin.data.causes import CausalOrder, Causes, Tiers, checked_causes, checked_tiers
 from dear_plugin.data.feature import Feature, Kind, with_cells
@@ -34,7 +33,6 @@ from dear_plugin.data.relations import (
     checked,
     from_dict,
 )
-from dear_plugin.data.toml import as_table, in_a_line
 from dear_plugin.errors import DearError, SchemaError, unknown
 
 __all__ = ["Feature", "Kind", "Schema"]
@@ -93,12 +91,16 @@ class Schema(Inferred):
 
     def __repr__(self) -> str:
         """The features in a line; a notebook shows them as a table."""
+        from dear_plugin.tell import schemas
+
         order = self.tiers, self.causes
-        return f"Schema({in_a_line(self.features, *order, self.relations)})"
+        return f"Schema({schemas.in_a_line(self.features, *order, self.relations)})"
 
     def _repr_html_(self) -> str:
         """The features as a table, for notebooks."""
-        return as_table(self.features, self.tiers, self.causes)
+        from dear_plugin.tell import schemas
+
+        return schemas.as_table(self.features, self.tiers, self.causes)
 
     def __iter__(self) -> Iterator[Feature]:
         """The features in frame order."""
@@ -222,7 +224,9 @@ class Schema(Inferred):
         Raises:
             SchemaError: no such lines, or an unknown feature.
         """
-        return dataclasses.replace(self, features=without(self.features, kinds))
+        from dear_plugin.tell import schemas
+
+        return dataclasses.replace(self, features=schemas.without(self.features, kinds))
 
     def in_text(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame, (n, p), with categories that are numbers or booleans as text."""
@@ -245,9 +249,11 @@ class Schema(Inferred):
         Raises:
             SchemaError: the file cannot be read, or does not fit the frame.
         """
-        tables = toml.read(path)
+        from dear_plugin.tell import schemas
+
+        tables = schemas.read(path)
         try:
-            given, more = toml.arguments(tables, frame)
+            given, more = schemas.arguments(tables, frame)
             schema = cls.infer(frame, **given, rules=rules)
             schema.index(tables.get("features", ()), "[features]")
             for name, attributes in more.items():
@@ -262,9 +268,11 @@ class Schema(Inferred):
         Args:
             path: of the file, which `from_toml` reads.
         """
+        from dear_plugin.tell import schemas
+
         causes = {name: [*causes] for name, causes in self.causes}
         order = {"causes": causes} if causes else {"tiers": [[*tier] for tier in self.tiers]}
-        text = toml.written(
+        text = schemas.written(
             [each for f in self for each in (*f.members, *[f] * bool(f.dummies))],
             self.relations,
             {"central": self.central, **order},
@@ -300,87 +308,6 @@ class Schema(Inferred):
         order = values["tiers"], values["causes"], tuple(values["column_names"])
         whole = *order, values.get("central", 0.98)
         return cls(features, values["target"], relations, tuple(rules), *whole)
-
-
-# What `change` says of a number.
-UP, DOWN = "up", "down"
-
-
-@dataclass(frozen=True)
-class Exclusion:
-    """An argument of `Schema.infer` for one feature.
-
-    Attributes:
-        name: the feature.
-        argument: its name; "excluded" names a level that nothing changes to.
-        level: the level.
-    """
-
-    name: str
-    argument: Literal["increasing", "decreasing", "immutable", "excluded"]
-    level: Hashable = None
-
-    @classmethod
-    def of(cls, feature: Feature, change: str, new: Hashable) -> Exclusion:
-        """What excludes a change of a feature.
-
-        A number or two-valued feature may go the other way only, and is immutable if it may not
-        go there either; of more categories, nothing changes to the new one.
-
-        Args:
-            feature: as it is.
-            change: "up", "down", or anything else.
-            new: the new value, of a category.
-        """
-        if feature.dummies:
-            column = feature.dummies[feature.categories.index(str(new))]
-            return cls(column.name, "decreasing", new)
-        if feature.kind is Kind.CATEGORICAL:
-            return cls(feature.name, "excluded", new)
-        rises = change == UP
-        if feature.kind is Kind.BINARY:
-            rises = new == feature.categories[-1]
-        elif change not in (UP, DOWN):
-            return cls(feature.name, "immutable")
-        if feature.direction == (1 if rises else -1):
-            return cls(feature.name, "immutable")
-        return cls(feature.name, "decreasing" if rises else "increasing")
-
-    def __str__(self) -> str:
-        """The argument as it is written."""
-        if self.argument == "excluded":
-            return f"excluded={{{self.name!r}: [{self.level!r}]}}"
-        return f"{self.argument}=[{self.name!r}]"
-
-    def applied(self, feature: Feature) -> Feature:
-        """The feature with the argument."""
-        if self.argument == "immutable":
-            return dataclasses.replace(feature, immutable=True)
-        if self.argument == "excluded" or feature.dummies:
-            kept = [each for each in feature.excluded if each != self.level]
-            dummies = tuple(
-                dataclasses.replace(each, direction=-1) if each.name == self.name else each
-                for each in feature.dummies
-            )
-            return dataclasses.replace(feature, excluded=(*kept, self.level), dummies=dummies)
-        direction = 1 if self.argument == "increasing" else -1
-        return dataclasses.replace(feature, direction=direction)
-
-
-def without(features: Sequence[Feature], kinds: Any) -> tuple[Feature, ...]:
-    """Features that exclude kinds of advice, one after another: see `Schema.excluding`.
-
-    Raises:
-        SchemaError: no lines of `recourses.advice()`, or an unknown feature.
-    """
-    if not {"feature", "change", "new"} <= set(getattr(kinds, "columns", ())):
-        raise SchemaError("expected lines of recourses.advice(), such as advice.loc[[0, 2]]")
-    out = {feature.name: feature for feature in features}
-    for name, change, new in kinds[["feature", "change", "new"]].itertuples(index=False):
-        if name not in out:
-            raise SchemaError(unknown("features", [name], out))
-        out[name] = Exclusion.of(out[name], change, new).applied(out[name])
-    return tuple(out.values())
 
 
 def renamed(

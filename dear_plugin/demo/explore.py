@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 
 from dear_plugin import DEAR, Constraints
-from dear_plugin.command.files import model_of, on_its_columns, read_cases, wanted_class
 from dear_plugin.demo.experiment import Demo, make_experiment
 from dear_plugin.errors import InputError
+from dear_plugin.tell.files import model_of, on_its_columns, read_cases, wanted_class
 
 
 @dataclass(frozen=True)

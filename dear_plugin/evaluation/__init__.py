@@ -1,1 +1,1 @@
-"""What is measured of counterfactuals and of decoders."""
+"""The facts of the training rows that answers are compared with."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from typing import Any
 
@@ -23,7 +23,6 @@ from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.numbers import amounts_of
 from dear_plugin.decoders import Decoders
-from dear_plugin.evaluation.report import Report
 from dear_plugin.models.checks import warn_of_labels
 from dear_plugin.models.classifier import Classifier, cutoffs
 from dear_plugin.problem.goals import Goal
@@ -151,14 +150,14 @@ class Trained:
         classifier: the model.
         copies: of the model, trained again.
         decoders: fitted on these rows; None for a method without any.
-        report: what held-out rows say of the decoders; None before they were diagnosed.
+        contradicted: what held-out rows contradict of what follows, `{set: {feature: text}}`.
     """
 
     rows: Tensor
     classifier: Classifier
     copies: Sequence[Classifier] = ()
     decoders: Decoders | None = None
-    report: Report | None = None
+    contradicted: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is computed on first access is computed again."""

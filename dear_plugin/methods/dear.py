@@ -22,7 +22,6 @@ from dear_plugin.data.infer import misfit
 from dear_plugin.data.relations import Condition, Rule
 from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.errors import ConstraintError, InputError
-from dear_plugin.evaluation.report import Report, diagnose, readable_rows
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods import saving
 from dear_plugin.methods.base import question_of
@@ -34,14 +33,15 @@ from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.feasible import Case, Limits, Reason
 from dear_plugin.problem.goals import Label, Target
 from dear_plugin.results.changes import join, number, one
-from dear_plugin.results.letter import Template
 from dear_plugin.results.proposal import Proposal, identity_proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.writing import write
 from dear_plugin.search import Search, SearchProblem
 
 if TYPE_CHECKING:
+    from dear_plugin.check.report import Report
     from dear_plugin.page import Explorer
+    from dear_plugin.tell.letter import Template
 
 
 class DEAR(DecoderMethod):
@@ -203,10 +203,13 @@ class DEAR(DecoderMethod):
             NotFittedError: `fit` was not called.
             InputError: rows that do not fit the schema.
         """
+        from dear_plugin.check import report
+
         with showing(progress):
-            report = diagnose(self.decoders, self.sets, readable_rows(frame, self.encoder), seed)
-        self.trained.report = report
-        return report
+            rows = report.readable_rows(frame, self.encoder)
+            found = report.diagnose(self.decoders, self.sets, rows, seed)
+        self.trained.contradicted = found.contradictions
+        return found
 
     def save(self, folder: str | Path) -> None:
         """Write a fitted DEAR to a folder, as safetensors, without the model.

@@ -15,8 +15,8 @@ from dear_plugin.page.choices import ACT, FOLLOWS, STAYS, Choices, read
 from dear_plugin.problem.constraints import Constraints, admissible
 from dear_plugin.problem.feasible import Limits
 from dear_plugin.problem.goals import Target
-from dear_plugin.results.letter import LetterTemplate, advisable, in_the_way
 from dear_plugin.results.recourses import Recourses
+from dear_plugin.tell.letter import LetterTemplate, advisable, in_the_way
 
 # The ways that are shown.
 MOST_WAYS = 4

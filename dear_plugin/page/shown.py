@@ -11,12 +11,12 @@ from typing import Any
 import pandas as pd
 
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.schema import DOWN, UP
 from dear_plugin.page.choices import ACT, STAYS, Choices
 from dear_plugin.page.session import Answer, Session, Way
 from dear_plugin.results.changes import Line, in_short, is_amount, one, unit_of
-from dear_plugin.results.letter import LONG, LONG_AMOUNT
 from dear_plugin.results.recourses import Recourses
+from dear_plugin.tell.letter import LONG, LONG_AMOUNT
+from dear_plugin.tell.schemas import DOWN, UP
 
 ACCEPTED = "This applicant has the wanted decision already."
 NONE = "No way was found with what may change. Allow more, or look at another applicant."

@@ -1,1 +1,1 @@
-"""What a call answers: frames, texts, letters and HTML."""
+"""What a call answers: frames, and the text of each answer for an analyst."""

@@ -211,8 +211,8 @@ def _certainty(result: Result, at: int) -> list[str]:
 
 def _contradicted(result: Result, at: int) -> list[str]:
     """What held-out rows contradict of the indirect changes, where they were diagnosed."""
-    report = result.question.method.trained.report
-    known = report.contradictions(result.outcome["acted_on"].iloc[at]) if report else {}
+    acted_on = result.outcome["acted_on"].iloc[at]
+    known = result.question.method.trained.contradicted.get(acted_on, {})
     names = [line.feature for line in result.lines[at] if line.kind == "indirect"]
     return [f"Held-out rows contradict {known[f]}." for f in names if f in known]
 

@@ -15,17 +15,14 @@ from pandas.api.types import is_list_like
 
 from dear_plugin._threads import one_thread
 from dear_plugin.errors import InputError
-from dear_plugin.results import html
-from dear_plugin.results.advice import advice
 from dear_plugin.results.changes import heading, note
 from dear_plugin.results.describe import describe, drawn, evidence, head
-from dear_plugin.results.letter import Field, Template, letters, ways_of
-from dear_plugin.results.record import record
 from dear_plugin.results.result import Result
 from dear_plugin.results.writing import settled
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes
+    from dear_plugin.tell.letter import Field, Template
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,9 @@ class Recourses(Result):
     @one_thread()
     def _repr_html_(self) -> str:
         """The first rows as a table, for notebooks."""
-        return html.table(self)
+        from dear_plugin.tell import cards
+
+        return cards.table(self)
 
     @one_thread()
     def to_html(
@@ -84,7 +83,9 @@ class Recourses(Result):
             title: of the page.
             template: as in `letter`.
         """
-        Path(path).write_text(html.page(self, title, self.letter(template=template)), "utf8")
+        from dear_plugin.tell import cards
+
+        Path(path).write_text(cards.page(self, title, self.letter(template=template)), "utf8")
 
     @one_thread()
     def plot(self, index: Hashable = ..., *, ax: Axes | None = None) -> Axes:
@@ -206,9 +207,12 @@ class Recourses(Result):
             InputError: a label that is not in the index, or that several rows share.
             SettingError: no such template, or another number of ways.
         """
+        from dear_plugin.tell import letter
+
         one = index is not ...
         at = [only_position(self.factuals.index, index)] if one else range(len(self))
-        texts = letters(self, at, template, ways=ways_of(self, at, ways), above=above)
+        given = letter.ways_of(self, at, ways)
+        texts = letter.letters(self, at, template, ways=given, above=above)
         return texts[0] if one else pd.Series(texts, self.factuals.index, object, "letter")
 
     @one_thread()
@@ -229,8 +233,10 @@ class Recourses(Result):
         Raises:
             InputError: a label that is not in the index, or that several rows share.
         """
+        from dear_plugin.tell import record
+
         at = only_position(self.factuals.index, index)
-        return record(self.select(torch.tensor([at])))
+        return record.record(self.select(torch.tensor([at])))
 
     @one_thread()
     def advice(self) -> pd.DataFrame:
@@ -250,7 +256,9 @@ class Recourses(Result):
         - `excludes`, the argument of `Schema.infer` without that kind of advice.
           `schema.excluding(advice.loc[[0, 2]])` has the chosen lines excluded.
         """
-        return advice(self)
+        from dear_plugin.tell import advice
+
+        return advice.advice(self)
 
     @one_thread()
     def alternatives(self, k: int = 4) -> pd.DataFrame:

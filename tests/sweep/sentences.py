@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from dear_plugin import DEAR, Schema
-from dear_plugin.results.letter import LOOKED_AT
+from dear_plugin.tell.letter import LOOKED_AT
 
 NUMBER = r"-?[\d,]*\.?\d+(?:e-?\d+)?"
 ACTS = r"(?:increase|reduce|change) {name} from \S+ to (?P<new>{number}|\w+)"

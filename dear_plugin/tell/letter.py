@@ -64,7 +64,7 @@ class LetterTemplate:
     """The sentences of a letter, by name; what they have in braces is filled in.
 
     `LetterTemplate.of("de")` is in German. The file of a language says what each sentence is for:
-    `dear_plugin/results/letters/en.toml` is the one to copy for another.
+    `dear_plugin/tell/letters/en.toml` is the one to copy for another.
 
     Attributes:
         sentences: all of them.

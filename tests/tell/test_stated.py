@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Feature, Kind, Schema
-from dear_plugin.results.letter import _determining, _farther, far_of, rare_values, rounded
+from dear_plugin.tell.letter import _determining, _farther, far_of, rare_values, rounded
 from tests.results.lines import line
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dear_plugin.__main__ import main
-from dear_plugin.command import letters as command
+from dear_plugin.tell import run as command
 
 RNG = np.random.default_rng(0)
 TRAIN = pd.DataFrame({"debt": RNG.gamma(2, 30, 400).round(), "income": RNG.gamma(4, 9, 400)})

@@ -8,8 +8,8 @@ from dear_plugin import DEAR, Schema
 from dear_plugin.benchmark.fits import reject_all
 from dear_plugin.benchmark.systems import SYSTEMS
 from dear_plugin.benchmark.traits import WITH_TRAITS
+from dear_plugin.check.report import misfits
 from dear_plugin.decoders import Decoder, Transport
-from dear_plugin.evaluation.report import misfits
 
 
 class Straight(Decoder):

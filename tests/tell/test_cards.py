@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from dear_plugin import DEAR, Constraints, Schema
-from dear_plugin.results import html
+from dear_plugin.tell import cards
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ class Parsed(HTMLParser):
 
 
 def page(result, title):
-    return html.page(result, title, result.letter())
+    return cards.page(result, title, result.letter())
 
 
 SCRIPT = "<script>alert('&')</script>"
@@ -64,13 +64,13 @@ def hostile(mixed):
 class TestTable:
     def test_it_has_the_first_rows_and_says_how_many_more_there_are(self, result):
         table = result._repr_html_()
-        assert table.count("<tr>") == 1 + html.MOST_ROWS
+        assert table.count("<tr>") == 1 + cards.MOST_ROWS
         assert "and 5 more rows" in table
 
     def test_direct_and_indirect_changes_are_marked_apart(self, result):
         table = result._repr_html_()
-        acts = (result.changed & result.proposal.direct)[: html.MOST_ROWS].sum()
-        follows = (result.changed & ~result.proposal.direct)[: html.MOST_ROWS].sum()
+        acts = (result.changed & result.proposal.direct)[: cards.MOST_ROWS].sum()
+        follows = (result.changed & ~result.proposal.direct)[: cards.MOST_ROWS].sum()
         assert table.count('class="direct"') == int(acts) > 0
         assert table.count('class="expected"') == int(follows) > 0
 

@@ -26,13 +26,13 @@ from torch.nn.functional import one_hot
 
 from dear_plugin import _html
 from dear_plugin._threads import bar
+from dear_plugin.check import fidelity
+from dear_plugin.check.fidelity import bins_of
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.numbers import known
 from dear_plugin.decoders import Decoder, Decoders, DifferentiableDecoder
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.transport.values import cut
-from dear_plugin.evaluation import fidelity
-from dear_plugin.evaluation.fidelity import bins_of
 from dear_plugin.problem.action_sets import ActionSets
 
 logger = logging.getLogger(__name__)
@@ -124,10 +124,13 @@ class Report:
             for row in self.misfits.to_dict("records")
         )
 
-    def contradictions(self, of: str) -> dict[str, str]:
-        """The misfits of a set in words, by feature."""
-        named = zip(self.misfits.to_dict("records"), self.contradicted, strict=True)
-        return {row["feature"]: text for row, text in named if row["set"] == of}
+    @property
+    def contradictions(self) -> dict[str, dict[str, str]]:
+        """The misfits in words, by set and by feature."""
+        out: dict[str, dict[str, str]] = {name: {} for name in self.misfits["set"]}
+        for row, text in zip(self.misfits.to_dict("records"), self.contradicted, strict=True):
+            out[row["set"]][row["feature"]] = text
+        return out
 
     @property
     def _overall(self) -> str:

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Schema
-from dear_plugin.data.schema import DOWN, UP
 from dear_plugin.errors import SchemaError
-from dear_plugin.results.advice import COLUMNS
+from dear_plugin.tell.advice import COLUMNS
+from dear_plugin.tell.schemas import DOWN, UP
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from dear_plugin.command.letters import BROWSERS, page, print_page
+from dear_plugin.tell.run import BROWSERS, page, print_page
 
 
 def test_each_letter_is_an_article_with_its_case_as_text():

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from dear_plugin import ActionSets, Encoder, Schema
+from dear_plugin.check import fidelity
 from dear_plugin.decoders import Decoders, Sample, Transport
-from dear_plugin.evaluation import fidelity
 from tests.still import Still
 
 ROWS = 6000

@@ -12,9 +12,9 @@ import pandas as pd
 import torch
 
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.schema import DOWN, UP, Exclusion
 from dear_plugin.results.changes import Line, amount_of, is_amount, rises
 from dear_plugin.results.result import Result
+from dear_plugin.tell.schemas import DOWN, UP, Exclusion
 
 COLUMNS = (
     *("feature", "change", "rows", "share", "old", "new", "goes", "at_edge"),

@@ -9,9 +9,8 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from dear_plugin import DEAR, Schema
-from dear_plugin.command import model_of
-from dear_plugin.command.files import on_its_columns, wanted_class
 from dear_plugin.errors import InputError
+from dear_plugin.tell.files import model_of, on_its_columns, wanted_class
 
 NEEDS_SKOPS = pytest.mark.skipif(find_spec("skops") is None, reason="skops is not installed")
 

@@ -9,7 +9,7 @@ import pytest
 
 from dear_plugin import DEAR, Constraints, Feature, Kind, LetterTemplate, Schema, Search
 from dear_plugin.errors import InputError, SettingError
-from dear_plugin.results.letter import FOLDER, LOOKED_AT, MOST_WORDS, advisable, stated
+from dear_plugin.tell.letter import FOLDER, LOOKED_AT, MOST_WORDS, advisable, stated
 from tests.labelled import DATA, TEXTS, loan_schema
 from tests.results.lines import line
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Schema
-from dear_plugin.command.files import read_cases, read_table
 from dear_plugin.errors import InputError
+from dear_plugin.tell.files import read_cases, read_table
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from dear_plugin.evaluation import fidelity as joint
+from dear_plugin.check import fidelity as joint
 
 N = 300
 

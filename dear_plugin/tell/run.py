@@ -21,7 +21,15 @@ import torch
 
 from dear_plugin._threads import bar
 from dear_plugin._version import __version__
-from dear_plugin.command.files import (
+from dear_plugin.data.feature import with_cells
+from dear_plugin.data.schema import Schema
+from dear_plugin.errors import InputError, unknown
+from dear_plugin.methods.dear import DEAR
+from dear_plugin.methods.saving import FILE
+from dear_plugin.results.changes import Line, frame
+from dear_plugin.results.recourses import Recourses
+from dear_plugin.tell import schemas
+from dear_plugin.tell.files import (
     model_of,
     on_its_columns,
     read_cases,
@@ -29,16 +37,8 @@ from dear_plugin.command.files import (
     said,
     wanted_class,
 )
-from dear_plugin.data import toml
-from dear_plugin.data.feature import with_cells
-from dear_plugin.data.schema import Schema
-from dear_plugin.errors import InputError, unknown
-from dear_plugin.methods.dear import DEAR
-from dear_plugin.methods.saving import FILE
-from dear_plugin.results.changes import Line, frame
-from dear_plugin.results.letter import LetterTemplate, letters, ways_of
-from dear_plugin.results.record import plain
-from dear_plugin.results.recourses import Recourses
+from dear_plugin.tell.letter import LetterTemplate, letters, ways_of
+from dear_plugin.tell.record import plain
 
 # Rows that are answered and written at once: an interrupted run continues after them.
 ROWS_AT_ONCE = 50
@@ -112,9 +112,9 @@ class Letters:
         Raises:
             InputError: it states something else.
         """
-        tables = toml.read(self.schema).get(toml.OWN, {}) if self.schema else {}
+        tables = schemas.read(self.schema).get(schemas.OWN, {}) if self.schema else {}
         if wrong := [key for key in tables if key not in STATED]:
-            raise InputError(f"{self.schema}: [{toml.OWN}]: {unknown('keys', wrong, STATED)}")
+            raise InputError(f"{self.schema}: [{schemas.OWN}]: {unknown('keys', wrong, STATED)}")
         return replace(self, **{k: v for k, v in tables.items() if not getattr(self, k)})
 
     @property

@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from dear_plugin import DEAR, Schema
 from dear_plugin.__main__ import main
-from dear_plugin.command import letters as command
+from dear_plugin.tell import run as command
 
 PEOPLE = 12
 

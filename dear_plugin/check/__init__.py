@@ -1,0 +1,1 @@
+"""What `diagnose` measures: how well what follows an action agrees with held-out rows."""
