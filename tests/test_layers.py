@@ -51,13 +51,15 @@ BESIDE = (
 ORDER = (*CORE, *ROOMS, *BESIDE, "__main__")
 # The only imports of what is beside the kernel: inside of these methods, and for their types.
 ON_CALL = {
-    "dear_plugin/data/schema.py": dict.fromkeys(
-        ("__repr__", "_repr_html_", "excluding", "from_toml", "to_toml"), "tell"
-    ),
-    "dear_plugin/methods/dear.py": {"explore": "page", "diagnose": "check"},
+    "dear_plugin/data/schema.py": {
+        "tell": {"__repr__", "_repr_html_", "excluding", "from_toml", "to_toml"}
+    },
+    "dear_plugin/methods/dear.py": {"page": {"explore"}, "check": {"diagnose"}},
+    # The text for an analyst is made from the answers, as are those for others.
     "dear_plugin/results/recourses.py": {
-        "plot": "plots",
-        **dict.fromkeys(("_repr_html_", "advice", "letter", "record", "to_html"), "tell"),
+        "plots": {"plot"},
+        "results": {"describe", "describe_row", "evidence", "plot"},
+        "tell": {"_repr_html_", "advice", "letter", "record", "to_html"},
     },
 }
 # Narrower than the order.
@@ -93,7 +95,7 @@ def allowed(folder: str) -> set[str]:
 def on_call(path: Path) -> set[str]:
     """What a file of the kernel may import beside it: inside of methods, and for types."""
     own = ON_CALL.get(name(path), {})
-    return {*own.values(), *ROOMS} if own else set()
+    return {*own, *ROOMS} if own else set()
 
 
 @cache
@@ -107,9 +109,9 @@ def package(path: Path) -> list[str]:
     return list(path.relative_to(base).parent.parts)
 
 
-def imports(path: Path) -> Iterator[tuple[str, str | None]]:
+def imports(path: Path, part: ast.Module | None = None) -> Iterator[tuple[str, str | None]]:
     """Every import of a source file as (module, name), the name None for a plain `import`."""
-    for node in ast.walk(tree(path)):
+    for node in ast.walk(part or tree(path)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -135,10 +137,13 @@ def folders_imported(path: Path) -> set[str]:
 
 
 def modules_imported(path: Path) -> set[str]:
-    """The files that a source file imports from, as dotted names."""
+    """The files that a source file imports from, as dotted names; without those of `ON_CALL`."""
     base = ADAPTERS if path.is_relative_to(ADAPTERS) else ROOT
     found = set()
-    for module, member in imports(path):
+    whole = tree(path)
+    if name(path) in ON_CALL:
+        whole = ast.Module([each for each in whole.body if isinstance(each, ast.ImportFrom)], [])
+    for module, member in imports(path, whole):
         for dotted in (f"{module}.{member}", module):
             file = base.joinpath(*dotted.split("."))
             if file.with_suffix(".py").is_file() or (file / "__init__.py").is_file():
@@ -196,14 +201,12 @@ def test_a_folder_imports_only_from_folders_before_it(path):
 
 @pytest.mark.parametrize("path", [ROOT / file for file in ON_CALL], ids=name)
 def test_what_is_beside_the_engine_is_imported_inside_of_a_call(path):
-    found = {
-        node.name: (each.module or "").split(".")[1:] + [alias.name for alias in each.names]
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.FunctionDef)
-        for each in ast.walk(node)
-        if isinstance(each, ast.ImportFrom)
-    }
-    assert {method: names[0] for method, names in found.items()} == ON_CALL[name(path)]
+    found = {}
+    for node in (node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef)):
+        for each in (each for each in ast.walk(node) if isinstance(each, ast.ImportFrom)):
+            folder, *_ = [*(each.module or "").split(".")[1:], each.names[0].name]
+            found.setdefault(folder, set()).add(node.name)
+    assert found == ON_CALL[name(path)]
     typed = [each for each in ast.walk(tree(path)) if isinstance(each, ast.If)]
     assert {ast.unparse(each.test) for each in typed if each.col_offset == 0} <= {"TYPE_CHECKING"}
 
@@ -246,7 +249,7 @@ def test_the_engine_s_calls_import_nothing_beside_it():
 
 
 def test_no_file_imports_itself_through_others():
-    """Imports inside of functions count, as do those for types alone."""
+    """Imports inside of functions count, as do those for types alone; but for `ON_CALL`."""
     files = sources(ENGINE) + sources(ADAPTERS)
     graph = {}
     for path in files:
@@ -416,6 +419,32 @@ GONE |= {"is_special"}
 GONE |= {"_flip_probabilities", "Neighbourhood", "Store"}
 # A category, or a number, does as well.
 GONE |= {"Cyclic", "cyclic"}
+
+
+# An answer is two frames, complete when `generate` returns it.
+COMPLETE = {
+    *("Batch", "Joinable", "Attempt", "Spread", "Ranges", "Shares", "Credibility", "Method"),
+    *("Result", "of_ranks", "ranked", "ranks", "ways", "settled"),
+}
+ROOM_FILES = {
+    "": {"command"},
+    "results": {"advice", "html", "letter", "record", "result", "stated", "writing"},
+    "data": {"toml", "exclusion", "summary"},
+    "evaluation": {"excess", "fidelity", "joint", "misfit", "report", "usual"},
+}
+
+
+def test_answers_are_data():
+    kernel = [path for path in sources(ENGINE) if folder_of(path) not in BESIDE]
+    defined = {
+        each.name
+        for path in kernel
+        for each in ast.walk(tree(path))
+        if isinstance(each, ast.ClassDef | ast.FunctionDef)
+    }
+    assert COMPLETE & defined <= {"ranked", "ranks"}  # of a search, and of tables
+    for folder, names in ROOM_FILES.items():
+        assert not names & {path.stem for path in (ENGINE / folder).iterdir()}
 
 
 def test_removed_classes_do_not_come_back():

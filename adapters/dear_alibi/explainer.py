@@ -279,9 +279,7 @@ class DEAR(Explainer, FitMixin):
         how: Any = {"within": within, "on_error": "raise", "n_jobs": self._n_jobs}
         with errors.naming(**NAMES):
             request = frame, Target.of_class(wanted, target_proba)
-            if k == 1:
-                return engine.generate(*request, **how), before, target
-            return Recourses.of_ranks(engine.ways(*request, k=k, **how)), before, target
+            return engine.generate(*request, k=k, **how), before, target
 
 
 def _no_predictor(frame: pd.DataFrame) -> Array:

@@ -212,16 +212,18 @@ class DiceDEAR(Importances):
             query = self._query(frame, vary, permitted, request)
             how: dict[str, Any] = {"on_error": "raise", "n_jobs": self._n_jobs, "within": within}
             k = int(request.total_CFs)
-            ranks = query.dear.ways(query.numeric, query.target, k=k, **how)
-        last = [each.scores[-1, 0].item() for each in ranks if each.success[-1]]
+            found = query.dear.generate(query.numeric, query.target, k=k, **how)
+        # Those of the last row.
+        start = int(np.flatnonzero(found.starts)[-1])
+        last = found.scores[start:, 0][found.success[start:]].tolist()
         wanted = query.wanted[-1:].repeat(len(last))
         self.cfs_preds = np.array(last) if self._host.regression else wanted
-        if unchanged := int(ranks[0].proposal.accepted.sum()):
+        if unchanged := int(found.proposal.accepted.sum()):
             logger.warning(
                 "%d of %d rows have the wanted outcome already and are returned unchanged",
                 *(unchanged, len(frame)),
             )
-        examples = examples_of(ranks, query, request, self._host, self.data_interface)
+        examples = examples_of(found, query, request, self._host, self.data_interface)
         for index, example in zip(frame.index, examples, strict=True) if request.verbose else ():
             texts = example.describe() or [f"no counterfactual found: {example.reason}"]
             # A level that is shown unless it is switched off, for it was requested.

@@ -129,29 +129,28 @@ class Explanations(CounterfactualExplanations):
 
 
 def examples_of(
-    ranks: Sequence[Recourses], query: Query, request: Request, host: Host, data: Any
+    every: Recourses, query: Query, request: Request, host: Host, data: Any
 ) -> list[Examples]:
     """DiCE's object for each row of a query; a row without a counterfactual has no frames.
 
     Args:
-        ranks: the engine's results over the n rows, one per rank.
+        every: the engine's answers to the n rows.
         query: the rows.
         request: the arguments of the call.
         host: the model.
         data: DiCE's data interface.
     """
-    every = Recourses.of_ranks(ranks)
-    rows = ((every.ranking == 0).cumsum(0) - 1)[every.success].numpy()  # of the query
+    rows = (every.starts.cumsum() - 1)[every.success.numpy()]  # of the query
     found = every.select(every.success.nonzero()[:, 0])
     outcomes = found.scores[:, 0].numpy() if host.regression else query.wanted[rows]
     before, after = query.rows.copy(), query.written(found.counterfactuals).copy()
     before[data.outcome_name] = host.labels(query.outcomes)
     after[data.outcome_name] = host.labels(outcomes)
-    actions = found.actions.drop(columns="success")
-    actions["kind"] = actions["kind"].mask((found.ranking == 0).numpy(), FIRST)
+    actions = found.actions.drop(columns=["success", "rank"], errors="ignore")
+    actions["kind"] = np.where(found.rank == 0, FIRST, found.kinds)
     wanted = host.labels(query.wanted).tolist() or [request.desired_class] * len(before)
     frames = after, actions, _acted(found, list(query.rows))
-    reasons, examples = ranks[0].outcome["reason"].tolist(), []
+    reasons, examples = every.reasons[every.starts].tolist(), []
     ends = np.searchsorted(rows, np.arange(len(before) + 1)).tolist()
     for row, (start, end) in enumerate(pairwise(ends)):
         own, *more = (each.iloc[start:end].reset_index(drop=True) for each in frames)

@@ -63,7 +63,7 @@ def measure(
     measured = {
         "meets": mask & compared.table["plausible"].to_numpy(),
         "changed": where(mask, answers.changed.sum(1).numpy()),
-        "zero_action": where(mask, answers.outcome["direct_cost"] == 0.0),
+        "zero_action": where(mask, answers.actions["direct_cost"] == 0.0),
         "still_accepted": metrics.still_accepted(answers, model.retrained),
         "alone": metrics.alone(answers, model.accepts),
         **reference.of_answers(answers),

@@ -129,7 +129,7 @@ def _real(data: DataSplit, model: ScoredModel, rows: int) -> pd.DataFrame:
 def _noise(dear: DEAR, answers: Recourses) -> Floats:
     """(n,) 1 where a method that was fitted with noise reports a change of it, else 0."""
     # Answers on pairs are left out: the decoder would have to be fitted on all pairs.
-    single = (solved(answers) & answers.outcome["acted_on"].isin(dear.sets.labels)).to_numpy()
+    single = (solved(answers) & answers.actions["acted_on"].isin(dear.sets.labels)).to_numpy()
     found = np.full(len(single), np.nan)
     if single.any():
         noisy = metrics.with_noise(answers.factuals[single], seed=1)

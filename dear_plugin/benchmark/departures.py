@@ -38,7 +38,7 @@ def measure(folder: Path, *, way: str, rows: int) -> pd.DataFrame:
     case, (decoder, search) = _experiment(rows), WAYS[way]
     fitted, fit_cpu_s = _fitted(rows, decoder)
     dear, start = fitted.with_search(search), time.process_time()
-    actions = dear.generate(case.refused).outcome
+    actions = dear.generate(case.refused).actions
     generate_cpu_s = time.process_time() - start
     report, done = dear.diagnose(case.test), actions[actions["success"]]
     found = {

@@ -66,7 +66,7 @@ def of_kind(folder: Path, name: str, rows: int, cell: str) -> Row:
         "data": cell,
         "columns": len(data.schema),
         "acted on": len(data.act_on or data.schema.actionable),
-        "success": float(found.outcome["success"].mean()),
+        "success": float(found.actions["success"].mean()),
         "first call CPU-s": first.cpu_s,
         "CPU-ms a row": 1000.0 * many / rows,
         "one row CPU-ms": one_row_ms(dear, frame.iloc[:SINGLE_ROWS]),

@@ -52,7 +52,7 @@ def decision(model: Any, schema: Schema) -> Accepts:
 
 def solved(recourses: Recourses) -> Truths:
     """(n,) bool, rejected rows with a successful answer."""
-    done: Truths = recourses.outcome["success"].to_numpy(dtype=bool)
+    done: Truths = recourses.actions["success"].to_numpy(dtype=bool)
     return done & ~recourses.proposal.accepted.numpy()
 
 
@@ -72,7 +72,7 @@ def replicated(answers: Recourses, other: DEAR) -> Floats:
         answers: of a method that was fitted on one half of the rows.
         other: the same method, fitted on the other half, with the same model.
     """
-    return where(solved(answers), other.apply(answers.factuals, answers.direct).outcome["success"])
+    return where(solved(answers), other.apply(answers.factuals, answers.direct).actions["success"])
 
 
 def partly(recourses: Recourses, share: float) -> pd.DataFrame:

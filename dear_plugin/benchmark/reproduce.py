@@ -147,7 +147,7 @@ def _measured(data: DataSplit, model: ScoredModel, answers: Recourses) -> pd.Dat
     names, test = list(data.schema.names), data.parts[1]
     x = torch.cat([data.rows, data.encoder.rows(test)])
     ynn = neighbours(answers, x, Classifier(model.model, data.encoder))
-    success = answers.outcome["success"].to_numpy(dtype=bool)
+    success = answers.actions["success"].to_numpy(dtype=bool)
     protected = list(data.schema.index(data.data.protected))
     measured = {
         "zero": success & ~answers.acts.numpy(),
@@ -158,7 +158,7 @@ def _measured(data: DataSplit, model: ScoredModel, answers: Recourses) -> pd.Dat
         "plateau": _plateau(model.model, data.encoder.encode(model.refused)),
     }
     features = answers.factuals[names].add_prefix("before "), answers.counterfactuals[names]
-    lines = answers.outcome[KEPT].assign(**measured)
+    lines = answers.actions[KEPT].assign(**measured)
     lines = lines.join([features[0], features[1].add_prefix("after ")])
     return lines.rename_axis(index="row").reset_index()
 

@@ -136,7 +136,7 @@ def _timed(folder: Path, name: str, rows: int, cell: str) -> Row:
     warm = median_s(lambda: method.generate(frame), repeats)
     evaluated = (getattr(box, "rows", 0) - before) / (repeats + 1)
     return {
-        "success": float(found.outcome["success"].mean()),
+        "success": float(found.actions["success"].mean()),
         "fit CPU-s": fit.cpu_s,
         "fit peak MiB": fit.peak_mib,
         "first call CPU-ms": 1000.0 * first.cpu_s,
@@ -174,7 +174,7 @@ def _sized(folder: Path, name: str, rows: int, cell: str) -> Row:
     # With few rows the memory operations of the meter would dominate.
     cpu_s = median_s(lambda: method.generate(frame), 3) if rows <= SMALL else call.cpu_s
     return {
-        "success": float(found.outcome["success"].mean()),
+        "success": float(found.actions["success"].mean()),
         "CPU-s": cpu_s,
         "CPU-us a row": 1e6 * cpu_s / rows,
         "peak MiB": call.peak_mib,
@@ -208,7 +208,7 @@ def _wide(folder: Path, name: str, rows: int, cell: str) -> Row:
         found = dear.generate(rejected)
     return {
         "sets": len(dear.sets),
-        "success": float(found.outcome["success"].mean()),
+        "success": float(found.actions["success"].mean()),
         "fit CPU-s": fit.cpu_s,
         "fit peak MiB": fit.peak_mib,
         "first call CPU-s": call.cpu_s,

@@ -186,17 +186,6 @@ class Decoder(Named, ABC):
         """The share of training rows compared with rows that differ in some held feature."""
         return 0.0
 
-    def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:
-        """The probability of the second value of each binary feature, by feature.
-
-        It is evaluated at two values of x_S; at the first, the row's own, it is 0 or 1.
-
-        Args:
-            x: (1, p) the factual row.
-            values: (2, w) the values before and after the action.
-        """
-        return {}
-
 
 class DifferentiableDecoder(Decoder):
     """A decoder with exact derivatives, as the paper's search and costs need.

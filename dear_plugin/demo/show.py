@@ -158,7 +158,8 @@ def summary(
             accepted = experiment.model(encoder.expand(rows))[:, 0] > 0
         at = accepted.nonzero()[:, 0]
         cost = pd.Series(encoder.distance(rows, recourses.x).sum(1)[at])
-        support = recourses.question.support(rows[at], at).mean() if len(at) else None
+        goal, trained = recourses.question.case.goal, recourses.question.trained
+        support = trained.support(rows[at], goal, at).mean() if len(at) else None
         same = (frame[names] == first[names]).all(axis=1) | ~(solved | accepted.numpy())
         changed = (frame[frozen] != experiment.refused[frozen]).to_numpy().sum()
         lines.append(

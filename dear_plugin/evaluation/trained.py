@@ -443,8 +443,9 @@ def _gaining(curves: Curves, pairs: tuple[Tensor, Tensor], goal: Goal, idx: Tens
     return out
 
 
-# The training rows that are most alike, and the share of them beyond each end.
-ALIKE, OUTER = 300, 0.01
+# The training rows that are most alike, the share of them beyond each end, and for how many rows
+# they are sought at a time.
+ALIKE, OUTER, AT_A_TIME = 300, 0.01, 512
 
 
 class Usual:
@@ -462,16 +463,19 @@ class Usual:
         self._encoder, self._known = encoder, known
         self._fits: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
 
-    def ends(self, row: Tensor, j: int) -> tuple[float, float]:
-        """The least and the greatest usual value of a number in a row, (p,), and in all rows."""
+    def ends(self, rows: Tensor, j: int) -> tuple[Tensor, Tensor]:
+        """(m,) twice, the least and the greatest usual value of a number in rows, (m, p)."""
         if j not in self._fits:
             self._fits[j] = self._fit(j)
         weights, fitted, values = self._fits[j]
-        far = (fitted - self._others(row[None], j) @ weights).abs()
-        alike = values[far.argsort(stable=True)[:ALIKE]]
-        low, high = alike.quantile(torch.tensor([OUTER, 1.0 - OUTER]).double()).tolist()
+        found = []
+        for part in (self._others(rows, j) @ weights).split(AT_A_TIME):
+            order = (fitted - part[:, None]).abs().argsort(dim=1, stable=True)[:, :ALIKE]
+            outer = torch.tensor([OUTER, 1.0 - OUTER]).double()
+            found.append(values[order].quantile(outer, 1))
+        low, high = torch.cat(found, 1)
         least, most = (float(end[j]) for end in self._encoder.central)
-        return max(low, least), min(high, most)
+        return low.clamp_min(least), high.clamp_max(most)
 
     def _fit(self, j: int) -> tuple[Tensor, Tensor, Tensor]:
         """The weights of a number's regression, (q,), what it predicts, (m,), and its values."""

@@ -12,6 +12,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -30,15 +31,15 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.errors import NotFittedError, SettingError, shown
 from dear_plugin.evaluation.trained import Trained
+from dear_plugin.methods.answering import PAST, Answering, Run
 from dear_plugin.models.checks import check_estimator, check_repeats
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.constraints import Constraints, admissible, held_cells
 from dear_plugin.problem.feasible import Case
 from dear_plugin.problem.goals import Label, Target, goal_of
 from dear_plugin.problem.seen_pairs import SeenPairs
-from dear_plugin.results.proposal import Attempt, Method, Proposal, Question
+from dear_plugin.results.proposal import Proposal, Question, asked_for
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.writing import PAST, settled
 from dear_plugin.search import Search
 
 if TYPE_CHECKING:
@@ -228,6 +229,7 @@ class RecourseMethod(Named, Estimator, ABC):
         target: Target | Label | None = None,
         *,
         within: Constraints | None = None,
+        k: int = 1,
         on_error: Literal["report", "raise"] = "report",
         n_jobs: int = 1,
         progress: bool = True,
@@ -239,6 +241,8 @@ class RecourseMethod(Named, Estimator, ABC):
             target: the wanted decision: a `Target`, or the label of a class; None is class 1. A
                 model that names its classes must then have classes 0 and 1 (or False and True).
             within: constraints of this call only.
+            k: the most answers of a row, which are searched at once: see
+                `Recourses.alternatives`. Letters state the first that can be stated.
             on_error: "report" returns a row that cannot be read unchanged, with success False and
                 the reason; "raise" raises an error. A category that no training row has cannot
                 be read where it may be acted on; elsewhere it is kept, and passed to the model.
@@ -249,46 +253,14 @@ class RecourseMethod(Named, Estimator, ABC):
 
         Raises:
             NotFittedError: `fit` was not called.
-            InputError, TargetError, ConstraintError: an argument does not fit the schema.
+            InputError, TargetError, ConstraintError: an argument does not fit the schema, or k is
+                no whole number from 1.
             ModelError: the model returns no scores.
         """
-        question = question_of(self, frame, target, within, on_error=on_error, n_jobs=n_jobs)
+        k, count = asked_for(k), jobs("n_jobs", n_jobs)
+        question = question_of(self, frame, target, within, on_error=on_error)
         with showing(progress):
-            return Recourses.of(next(settled(question)))
-
-    @suggesting
-    @one_thread()
-    def ways(
-        self,
-        frame: pd.DataFrame,
-        target: Target | Label | None = None,
-        *,
-        within: Constraints | None = None,
-        k: int = 4,
-        on_error: Literal["report", "raise"] = "report",
-        n_jobs: int = 1,
-        progress: bool = True,
-    ) -> list[Recourses]:
-        """Up to k results over the same rows: their first answers, their second ones, ...
-
-        As `generate` and then `alternatives`, in one search.
-
-        Args:
-            frame: see `generate`.
-            target: see `generate`.
-            within: see `generate`.
-            k: the largest number of results.
-            on_error: see `generate`.
-            n_jobs: see `generate`.
-            progress: see `fit`.
-
-        Raises:
-            NotFittedError, InputError, TargetError, ConstraintError, ModelError: see `generate`;
-                k is no whole number from 1.
-        """
-        question = question_of(self, frame, target, within, on_error=on_error, n_jobs=n_jobs)
-        with showing(progress):
-            return [Recourses.of(each, ranked=True) for each in settled(question, k)]
+            return Answering(self, question, count).recourses(k)
 
     @abstractmethod
     def _learn(self, rows: Tensor) -> Decoders | None:
@@ -302,14 +274,13 @@ class RecourseMethod(Named, Estimator, ABC):
     def _propose(self, case: Case) -> Proposal:
         """Propose for m rejected rows; proposals must lie within `case.feasible`."""
 
-    def _alternatives(
-        self, case: Case, k: int, attempt: Attempt | None = None
-    ) -> Sequence[Proposal]:
-        """Up to k proposals for all m rows, cheapest first; by default that of `_propose`.
-
-        An attempt holds what a search of the same rows has tried, if the method keeps it.
-        """
+    def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
+        """Up to k proposals for all m rows, cheapest first; by default that of `_propose`."""
         return [self._propose(case)]
+
+    def _searching(self, case: Case) -> Run:
+        """What gives the first k proposals for all m rows, and may continue where it ended."""
+        return partial(self._alternatives, case)
 
     @property
     def _acts(self) -> Tensor:
@@ -332,14 +303,13 @@ logger = logging.getLogger(__name__)
 
 
 def question_of(
-    method: Method,
+    method: RecourseMethod,
     frame: pd.DataFrame,
     target: Target | Label | None,
     within: Constraints | None,
     *,
     acts: Tensor | None = None,
     on_error: str = "report",
-    n_jobs: int = 1,
 ) -> Question:
     """A call: the rows of a frame, their constraints and targets, and the model's scores.
 
@@ -350,9 +320,8 @@ def question_of(
         within: see there.
         acts: (n, p) bool, the features that may be acted on; None for those of the method.
         on_error: see there.
-        n_jobs: see there.
     """
-    trained, n_jobs = method.trained, jobs("n_jobs", n_jobs)
+    trained = method.trained
     encoder, classifier = method.encoder, trained.classifier
     one_of("report", "raise")("on_error", on_error)
     within = Constraints() if within is None else within
@@ -390,8 +359,15 @@ def question_of(
     goal = goal.bind(scores, lambda: trained.cutoffs)
     accepted = torch.zeros(len(x), dtype=torch.bool)
     accepted[at] = goal.select(at).succeeds(known, lambda: classifier.decisions(part))
-    case = Case(x, goal, feasible, goal.aim(PAST[0]))
-    return Question(method, case, frame, scores, accepted, unreadable, n_jobs)
+    return Question(
+        *(encoder, trained, method.search, method.settings),
+        case=Case(x, goal, feasible, goal.aim(PAST[0])),
+        frame=frame,
+        scores=scores,
+        accepted=accepted,
+        may_act=acts & ~feasible.limits.not_actionable,
+        unreadable=unreadable,
+    )
 
 
 def _seen_pairs(sample: Sample) -> SeenPairs | None:

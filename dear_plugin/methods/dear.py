@@ -24,6 +24,7 @@ from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.errors import ConstraintError, InputError
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods import saving
+from dear_plugin.methods.answering import Answering, Scored, write
 from dear_plugin.methods.base import question_of
 from dear_plugin.methods.decoder_method import DecoderMethod, decoded
 from dear_plugin.models.classifier import Classifier, Output
@@ -33,9 +34,9 @@ from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.feasible import Case, Limits, Reason
 from dear_plugin.problem.goals import Label, Target
 from dear_plugin.results.changes import join, number, one
-from dear_plugin.results.proposal import Proposal, identity_proposal
+from dear_plugin.results.complete import completed
+from dear_plugin.results.proposal import Proposal, Question, identity_proposal, merged
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.writing import write
 from dear_plugin.search import Search, SearchProblem
 
 if TYPE_CHECKING:
@@ -108,11 +109,27 @@ class DEAR(DecoderMethod):
             ConstraintError: an action on an unknown or immutable feature.
             InputError: another index, or values that a feature cannot have.
         """
+        question, written = self._outcome(frame, actions, within, target)
+        return completed(
+            *(question, *vars(written).values()),
+            rank=np.zeros(len(written.success), dtype=np.int64),
+            asked=1,
+            search=Answering(self, question),
+        )
+
+    def _outcome(
+        self,
+        frame: pd.DataFrame,
+        actions: Actions,
+        within: Constraints | None,
+        target: Target | Label | None,
+    ) -> tuple[Question, Scored]:
+        """The rows that act, and their scores; see `apply`."""
         wanted = named_values(actions, frame, self.encoder)
         question = question_of(self, frame, target, within, acts=self._acts | ~wanted.isnan())
         at, case = question.readable, question.case
         part = outcome(case.select(at), wanted[at], question.accepted[at], trained=self.trained)
-        return Recourses.of(write(question, question.over_all(part), at))
+        return question, write(question, [question.over_all(part)], at)[0]
 
     @one_thread()
     def curve(
@@ -155,9 +172,9 @@ class DEAR(DecoderMethod):
         alone = replace(within or Constraints(), frozen=still)
         out = pd.DataFrame({"value": values})
         for name, limits in (("with_what_follows", within), ("all_else_frozen", alone)):
-            result = self.apply(frame, table, limits, target=target)
-            known = result.acts.numpy() | np.array([value == own for value in values])
-            out[name] = result.outcome["score_after"].where(known)
+            question, found = self._outcome(frame, table, limits, target)
+            known = found.acts(question.case.x).numpy() | np.array([v == own for v in values])
+            out[name] = np.where(known, question.score(found.scores), np.nan)
         return out
 
     def explore(
@@ -412,7 +429,7 @@ def outcome(case: Case, values: Tensor, accepted: Tensor, *, trained: Trained) -
         with torch.inference_mode():
             wanted = _on_grid(problem, which, wanted)
             part = decoded(problem, torch.arange(len(rows)), which, wanted).clone()
-        proposal = proposal.merged(part, rows)
+        proposal = merged(proposal, part, rows)
     return proposal
 
 

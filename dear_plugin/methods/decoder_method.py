@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pkgutil import resolve_name
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from dear_plugin._validation import require_instance
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
 from dear_plugin.evaluation.trained import Trained
+from dear_plugin.methods.answering import Run
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.models.classifier import Output
 from dear_plugin.models.copies import as_classifiers
@@ -27,9 +28,10 @@ from dear_plugin.results.proposal import (
     ANOTHER,
     SAME,
     SEVERAL,
-    Attempt,
     Proposal,
     identity_proposal,
+    joined,
+    merged,
 )
 from dear_plugin.search import Search, SearchProblem, SearchRun
 from dear_plugin.search.criteria import accepted_beyond, margins
@@ -93,14 +95,20 @@ class DecoderMethod(RecourseMethod):
     def _propose(self, case: Case) -> Proposal:
         return self._alternatives(case, 1)[0]
 
-    def _alternatives(
-        self, case: Case, k: int, attempt: Attempt | None = None
-    ) -> Sequence[Proposal]:
+    def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
+        return self._searching(case)(k)
+
+    def _searching(self, case: Case) -> Run:
         problem = SearchProblem.of(case, self.sets, self.trained)
         start = partial(searching, search=self.search, trained=self.trained)
-        first, *others = proposals(problem, case, start=start, k=min(k, MOST), attempt=attempt)
-        # Ranks that no row has are dropped.
-        return [first, *(other for other in others if not bool(other.failed.all()))]
+        run = proposals(problem, case, start)
+
+        def ranks(k: int) -> Sequence[Proposal]:
+            first, *others = run(min(k, MOST))
+            # Ranks that no row has are dropped.
+            return [first, *(other for other in others if not bool(other.failed.all()))]
+
+        return ranks
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -126,43 +134,36 @@ class DecoderMethod(RecourseMethod):
 ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 25, 128
 # Solvers, which are imported at their first use.
 SOLVERS = {"line": "dear_plugin.search.values:Line", "paper": "dear_plugin.paper.descent:Descent"}
-Start: TypeAlias = Callable[[SearchProblem, Case], Callable[[int], list[Proposal]]]
 
 
 def proposals(
-    problem: SearchProblem, case: Case, *, start: Start, k: int = 1, attempt: Attempt | None
-) -> list[Proposal]:
-    """The first k answers of every row, one proposal per rank.
+    problem: SearchProblem, case: Case, start: Callable[[SearchProblem, Case], Run]
+) -> Run:
+    """What gives the first k answers of every row, one proposal per rank.
 
     A row without an answer has the nearest miss in the first rank, with the reason; rows with
-    fewer than k answers fail in later ones.
+    fewer than k answers fail in later ones. A search of few rows is continued; of many it begins
+    anew, chunk by chunk.
 
     Args:
         problem: the rows, the sets and the model.
         case: the same rows.
         start: `searching` with its settings.
-        k: the number of ranks.
-        attempt: a search of these rows that is continued, if they are few; None for none.
     """
     width = problem.sets.positions.shape[1] + 16
     size = max(1, min(ROWS_A_CHUNK, CELLS_A_CHUNK // (len(problem.sets) * TRIED * width)))
-    if len(case) > size:
+    if len(case) <= size:
+        return start(problem, case)
+
+    def ranks(k: int) -> list[Proposal]:
         chunks = bar(torch.arange(len(case)).split(size), "searching, chunks of rows")
         parts = [start(problem.select(rows), case.select(rows))(k) for rows in chunks]
-        return [Proposal.joined(ranks) for ranks in zip(*parts, strict=True)]
-    kept = [] if attempt is None else attempt.more
-    try:
-        more = kept.pop()  # Two threads may not continue the same search.
-    except IndexError:
-        more = start(problem, case)
-    found = more(k)
-    kept[:] = [more]
-    return found
+        return [joined(rank) for rank in zip(*parts, strict=True)]
+
+    return ranks
 
 
-def searching(
-    problem: SearchProblem, case: Case, *, search: Search, trained: Trained
-) -> Callable[[int], list[Proposal]]:
+def searching(problem: SearchProblem, case: Case, *, search: Search, trained: Trained) -> Run:
     """What gives the first k answers of every row, one proposal per rank; it can be continued.
 
     Args:
@@ -238,7 +239,7 @@ def _proposal(
         "tried": proposal.tried[rows],
         "least": least[rows],
     }
-    return proposal.merged(replace(_explained(table, at), **kept), rows)
+    return merged(proposal, replace(_explained(table, at), **kept), rows)
 
 
 def _why_nothing(problem: SearchProblem, excluded: Tensor, ranked: Tensor) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
+import torch
 
 from dear_plugin.data.encoder import column_limits
 from dear_plugin.data.feature import Feature
@@ -16,7 +17,7 @@ from dear_plugin.problem.constraints import Constraints, admissible
 from dear_plugin.problem.feasible import Limits
 from dear_plugin.problem.goals import Target
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.tell.letter import LetterTemplate, advisable, in_the_way
+from dear_plugin.tell.letter import LetterTemplate, in_the_way
 
 # The ways that are shown.
 MOST_WAYS = 4
@@ -146,7 +147,8 @@ class Session:
             if choices.everyone:
                 every = dear.generate(self.rows, target, within=within)
                 return replace(out, advice=every.advice())
-            out = replace(out, ways=out.ways or self._ways(dear.ways(row, k=MOST_WAYS, **given)))
+            if not out.ways:
+                out = replace(out, ways=self._ways(dear.generate(row, k=MOST_WAYS, **given)))
             feature = choices.feature or self._first(out)
             curve = self.dear.curve(row, feature, choices.hand, **given)
             out = replace(out, feature=feature, curve=curve)
@@ -156,9 +158,9 @@ class Session:
             out = replace(out, error=str(problem))
         return out
 
-    def _ways(self, found: Sequence[Recourses]) -> Sequence[Way]:
+    def _ways(self, found: Recourses) -> Sequence[Way]:
         """Those that a letter can tell first; of several only those that change something."""
-        first, *others = found
+        first, *others = (found.select(torch.tensor([rank])) for rank in range(len(found)))
         ways = [_way(way, self.template) for way in (first, *filter(_found, others))]
         ways.sort(key=lambda way: bool(way.why))
         # Where none can be told, the letter says so.
@@ -193,12 +195,12 @@ class Session:
 
 def _way(result: Recourses, template: LetterTemplate) -> Way:
     """A way with its letter, or why there is none: the only place that asks what may be told."""
-    accepted = bool(result.outcome["success"].all()) and not bool(result.acts.any())
-    if accepted or advisable(result, 0):
+    accepted = bool(result.actions["success"].all()) and not bool(result.acts.any())
+    if accepted or result.sayings[0].lines:
         return Way(result, _letter(result, template), "")
     if result.question.unreadable[0]:
-        return Way(result, "", result.describe().iloc[0])
-    return Way(result, "", in_the_way(result, 0, template))
+        return Way(result, "", result.describe_row(0))
+    return Way(result, "", in_the_way(result.sayings[0], template))
 
 
 def _letter(result: Recourses, template: LetterTemplate) -> str:
@@ -208,7 +210,7 @@ def _letter(result: Recourses, template: LetterTemplate) -> str:
 
 def _found(way: Recourses) -> bool:
     """Whether a result of one row has an answer that changes something."""
-    return bool(way.outcome["success"].all() and way.acts.all())
+    return bool(way.actions["success"].all() and way.acts.all())
 
 
 def _for_all(within: Constraints) -> Constraints:

@@ -167,7 +167,7 @@ def _result(result: Recourses) -> Values:
         for line in result.lines[0]
         if line.old != line.new
     ]
-    scores = [float(s) for s in result.outcome[["score_before", "score_after"]].iloc[0]]
+    scores = [float(s) for s in result.actions[["score_before", "score_after"]].iloc[0]]
     known = result.evidence(result.factuals.index[0])
     return {"lines": lines, "scores": scores, "wanted": _wanted(result), "known": known}
 
@@ -180,8 +180,8 @@ def _wanted(result: Recourses) -> list[float | None]:
 def _tried(result: Recourses) -> Values:
     """What the engine says of the values by hand."""
     if not result.acts.all():
-        return {"error": result.outcome["reason"].iloc[0]}
-    if result.outcome["success"].all():
+        return {"error": result.actions["reason"].iloc[0]}
+    if result.actions["success"].all():
         return {"head": "The decision is the wanted one", **_result(result)}
     return {"head": "The decision is not the wanted one", **_result(result), "known": ""}
 
@@ -192,7 +192,7 @@ def _curve(session: Session, answer: Answer) -> Values:
     feature, own = session.features[name], session.row(answer.choices)[name].iloc[0]
     known = answer.curve.dropna(thresh=2)
     values = (known if len(known) > 1 else answer.curve)["value"].tolist()
-    score = None if answer.tried is None else answer.tried.outcome["score_after"].iloc[0]
+    score = None if answer.tried is None else answer.tried.actions["score_after"].iloc[0]
     return {
         "name": name,
         "title": f"{feature.title} ({feature.unit})" if feature.unit else feature.title,

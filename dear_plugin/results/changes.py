@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import torch
 from torch import Tensor
 
-from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.schema import Schema
-from dear_plugin.problem.rules import ROUNDS
-from dear_plugin.results.proposal import ROWS_AT_A_TIME, Proposal, Question, Ranges, Spread
 
 Change: TypeAlias = Literal["direct", "forced", "indirect"]
 Link: TypeAlias = Literal["", "effect", "association"]
 KINDS: tuple[Change, ...] = ("direct", "forced", "indirect")
-REALS = ("low", "high", "low_one", "high_one", "size")
+REALS = ("low", "high", "low_one", "high_one", "size", "in_sd", "consistency")
 DTYPES = {
     **dict.fromkeys(("rank", "agree", "redraws"), "int64"),
     **dict.fromkeys(REALS, "float64"),
@@ -50,7 +46,7 @@ class Line(NamedTuple):
         alone: the value with the action alone, and what it forces; `old` where it does nothing.
         least: from which value on, up to `new`, an indirect change must happen; `new` where other
             values may not do, `old` where it need not happen.
-        low: the least change of a number on average of people like this, see `Ranges`;
+        low: the least change of a number on average of people like this, see `Worth`;
             missing for categories.
         high: the largest one.
         low_one: the least change of one person.
@@ -58,10 +54,14 @@ class Line(NamedTuple):
         agree: the redraws in which it changes.
         redraws: all of them; 0 for methods without any.
         size: the change in units of cost, see `Schema.infer`; 1 for a category.
+        in_sd: its size in standard deviations of the training rows; 1 for a category.
+        consistency: of what is acted on, see `Recourses.actions`; missing elsewhere.
         unit: of a number.
         exact: of what is forced, whether it must be just that value: not where an order only
             bounds it.
         link: of an indirect change, "effect" or "association", see `Schema`; "" of others.
+        said: the rounded new value that a letter says; None where it says none.
+        said_least: the least value that a letter says is enough, likewise.
         of: the feature; the frame has its name.
     """
 
@@ -81,9 +81,13 @@ class Line(NamedTuple):
     agree: int
     redraws: int
     size: float
+    in_sd: float
+    consistency: float
     unit: str
     exact: bool
     link: Link
+    said: Any
+    said_least: Any
     of: Feature
 
     @property
@@ -109,78 +113,35 @@ class Line(NamedTuple):
     @property
     def is_needed(self) -> bool:
         """Whether an indirect change must happen, at least a part of it."""
-        return self.kind == "indirect" and not _same(self.least, self.old)
+        return self.kind == "indirect" and not same(self.least, self.old)
 
     @property
     def goes_on(self) -> bool:
         """Whether what follows moves it from where the action alone leaves it."""
-        return not _same(self.alone, self.new)
+        return not same(self.alone, self.new)
 
     @property
     def is_forced(self) -> bool:
         """Whether the action alone moves what is not acted on."""
-        return self.kind != "direct" and not _same(self.alone, self.old)
+        return self.kind != "direct" and not same(self.alone, self.old)
 
 
 COLUMNS = Line._fields[:-1]
 
 
-def lines(
-    encoder: Encoder,
-    rows: tuple[Tensor, Tensor, Tensor],
-    direct: Tensor,
-    mates: Tensor,
-    *,
-    frames: tuple[pd.DataFrame, pd.DataFrame],
-    spread: Spread,
-    ranges: Ranges,
-    ranking: Tensor,
-) -> list[list[Line]]:
-    """(n,) the lines of each row: what is acted on first, then by the size of the change.
+class Saying(NamedTuple):
+    """What a letter may say of an answer.
 
-    Args:
-        encoder: of the rows.
-        rows: (n, p) each, the factuals, the answers, and the factuals with the action alone.
-        direct: (n, p) bool, what is acted on.
-        mates: (n, p) bool, of what a change is an association.
-        frames: the first two of `rows`, with a column for each feature.
-        spread: of the answers.
-        ranges: of their changes.
-        ranking: (n,) their ranks.
+    Attributes:
+        lines: the changes that it states, rounded: what to do, what must follow, what usually
+            does, and what the action alone forces; none where something stands in the way.
+        hindrance: the name of the letter's sentence that says what does; "" for nothing.
+        features: which features that sentence names, in words.
     """
-    (x, new, alone), schema, count = rows, encoder.schema, spread.count
-    out: list[list[Line]] = [[] for _ in range(len(x))]
-    codes, touched = _kinds(schema, rows, direct), (new != x) | (alone != x)
-    exact = determined(schema, alone != x, direct)
-    four = torch.stack([ranges.low, ranges.high, ranges.low_one, ranges.high_one], 2)
-    for j in touched.any(0).nonzero()[:, 0].tolist():
-        at, feature = touched[:, j].nonzero()[:, 0], schema.features[j]
-        columns = (frame[feature.name].iloc[at.numpy()] for frame in frames)
-        before, after = (column.astype(object).tolist() for column in columns)
-        cells = _cells(feature, (x[at, j], before), (new[at, j], after))
-        table = zip(
-            *(at.tolist(), frames[0].index[at.numpy()], ranking[at].tolist(), before, after),
-            *(cells(alone[at, j]), cells(spread.least[at, j]), four[at, j].tolist()),
-            *(codes[at, j].tolist(), spread.moved[at, j].tolist()),
-            *(exact[at, j].tolist(), mates[at, j].tolist()),
-            ((new - x)[at, j] / encoder.unit[j]).tolist(),
-            strict=True,
-        )
-        for i, row, rank, old, now, only, least, found, code, moved, is_so, is_mate, step in table:
-            kind = KINDS[code]
-            link: Link = "association" if is_mate else "effect"
-            # What follows may move on what is forced.
-            sure = kind == "direct" or (kind == "forced" and _same(only, now))
-            amount = is_amount(feature, old, now)
-            known = [float(now) - float(old)] * 4 if amount and sure else found
-            ends = known if amount else [math.nan] * 4
-            values = old, now, only, least if kind == "indirect" else now
-            size = step if amount else 1.0
-            own = is_so, link if kind == "indirect" else "", feature
-            rest = count if sure else moved, count, size, feature.unit, *own
-            head = row, rank, feature.name, feature.called, kind
-            out[i].append(Line._make([*head, *values, *ends, *rest]))
-    return [sorted(own, key=lambda line: (line.kind != "direct", -abs(line.size))) for own in out]
+
+    lines: Sequence[Line] = ()
+    hindrance: str = ""
+    features: Sequence[str] = ()
 
 
 def frame(lines: Iterable[Line]) -> pd.DataFrame:
@@ -204,25 +165,7 @@ def is_amount(feature: Feature, *values: Any) -> bool:
     return all(map(feature.is_amount, values))
 
 
-def determined(schema: Schema, moved: Tensor, direct: Tensor) -> Tensor:
-    """(n, p) bool, what an action sets to just one value, where an order would only bound it.
-
-    Args:
-        schema: of the features.
-        moved: (n, p) bool, what the action alone changes.
-        direct: (n, p) bool, what is acted on.
-    """
-    bounded = {name for pair in schema.orders for name in pair}
-    known = direct | torch.tensor([feature.name not in bounded for feature in schema])
-    defined = [[*schema.index(each.members)] for each in schema.relations if each.is_definition]
-    for at in defined * ROUNDS:
-        own, others = (moved & ~known)[:, at], (moved & known)[:, at]
-        # What alone of its members is open has the value that they leave it.
-        known[:, at] |= own & ((own.sum(1) == 1) & others.any(1))[:, None]
-    return known
-
-
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
     """Whether two cells are equal; missing ones are."""
     return one is other or bool(one == other) or (one != one and other != other)
 
@@ -232,131 +175,6 @@ def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iub":
         column = column.convert_dtypes()
     return column.where(kept)
-
-
-def _kinds(schema: Schema, rows: tuple[Tensor, Tensor, Tensor], direct: Tensor) -> Tensor:
-    """(n, p) the positions in `KINDS` of the changes; arguments as of `lines`."""
-    x, new, alone = rows
-    changed = new != x
-    # What the action alone sets, or would.
-    forced = (new == alone) | ~changed
-    for each in (r for r in schema.relations if r.is_definition):
-        own, *others = schema.index(each.members)
-        # What follows moves what it defines.
-        forced[:, own] |= changed[:, others].any(1)
-    return torch.where(direct & changed, 0, torch.where(forced, 1, 2))
-
-
-def _cells(
-    feature: Feature, *known: tuple[Tensor, Sequence[Any]]
-) -> Callable[[Tensor], list[Any]]:
-    """A function from row values, (m,), to cells: those of known ones as they are in a frame."""
-
-    def cells(values: Tensor) -> list[Any]:
-        own: list[Any] = feature.cells(values.numpy()).tolist()
-        for rows, frame in known[::-1]:
-            pairs = zip(own, frame, (values == rows).tolist(), strict=True)
-            own = [there if same else here for here, there, same in pairs]
-        return own
-
-    return cells
-
-
-# The rows that the model is asked for between two ends.
-ASKED = 32
-
-
-def needed_ranges(question: Question, proposal: Proposal, spread: Spread) -> Tensor:
-    """(n, p) where the changes that must follow begin; they end in the answer.
-
-    The action is accepted with these changes from `Spread.least` on, see `between`, or else they
-    are the answer's own; where it is accepted, it is refused, by the user's model or a rule, with
-    any one of them left out. What is not needed beside the others has the value before.
-    """
-    x, out = question.case.x, spread.least.clone()
-    left = ((spread.reliance > 0.0) & ~spread.alone).nonzero()[:, 0]
-    for start in (spread.least, proposal.rows):
-        if len(left):
-            some, own = question.select(left), proposal.select(left)
-            told = _told(some, own, start[left])
-            last = own.rows.where(told | own.direct, x[left])
-            first = start[left].where(told, last)
-            out[left] = first
-            left = left[~between(some, own, first, last, told)]
-    return out
-
-
-def between(
-    question: Question, proposal: Proposal, first: Tensor, last: Tensor, told: Tensor
-) -> Tensor:
-    """(n,) bool, whether the model accepts first rows and all it is asked for up to last ones.
-
-    Each number takes `ASKED` values from end to end, and these are combined at random.
-
-    Args:
-        question: of n rows.
-        proposal: of the answers.
-        first: (n, p) rows with the actions and what must follow.
-        last: (n, p) likewise, of which only amounts count.
-        told: (n, p) bool, what must follow.
-    """
-    x, wide = question.case.x, (first != last).any(1).nonzero()[:, 0]
-    some = torch.rand(ASKED, x.shape[1], generator=torch.Generator().manual_seed(0))
-    shares = torch.cat([some.argsort(0) / (ASKED - 1), torch.ones(1, x.shape[1])])
-    low, high = first[wide, None], last[wide, None]
-    rows = question.case.feasible.limits.rounded(x[wide], torch.lerp(low, high, shares.to(low)))
-    rows = rows.where(question.method.encoder.amounts(low, high), low).flatten(0, 1)
-    at = torch.cat([torch.arange(len(x)), wide.repeat_interleave(len(shares))])
-    refused = ~accepted_parts(question, proposal, at, torch.cat([first, rows]), told[at])
-    out = torch.ones(len(x), dtype=torch.bool)
-    out[at[refused]] = False
-    return out
-
-
-def accepted_parts(
-    question: Question, proposal: Proposal, at: Tensor, rows: Tensor, told: Tensor
-) -> Tensor:
-    """(m,) bool, whether the model accepts rows, (m, p), at positions, with what they force."""
-    found, parts = [], (each.split(ROWS_AT_A_TIME) for each in (at, rows, told))
-    for i, part, also in zip(*parts, strict=True):
-        some, own = question.select(i), proposal.select(i)
-        found.append(some.accepts_part(some.repaired(part, own.direct, also), own.rows))
-    return torch.cat(found)
-
-
-def _told(question: Question, proposal: Proposal, start: Tensor) -> Tensor:
-    """(n, p) bool, the indirect changes up to some rows, (n, p), none of which can be left out.
-
-    The smallest are left out first, as many as can be, until no single one can.
-    """
-    x, direct, encoder = question.case.x, proposal.direct, question.method.encoder
-    told = (start != x) & ~direct
-    for each in (relation for relation in encoder.schema.relations if relation.is_definition):
-        own, *others = encoder.schema.index(each.members)
-        # What follows moves what it defines.
-        told[:, own] &= ~(told | direct)[:, others].any(1)
-    sizes = encoder.distance(start, x) / question.method.trained.deviations.clamp_min(1e-9)
-
-    def accepted(at: Tensor, some: Tensor) -> Tensor:
-        rows = torch.where(direct[at], proposal.rows[at], torch.where(some, start[at], x[at]))
-        return accepted_parts(question, proposal, at, rows, some)
-
-    at, j = told.nonzero().T
-    while len(at):
-        fine = accepted(at, told[at].scatter(1, j[:, None], False))
-        free = torch.zeros_like(told)
-        free[at[fine], j[fine]] = True
-        at, place = (torch.arange(told.shape[1]) < free.sum(1)[:, None]).nonzero().T
-        if not len(at):
-            break
-        order = sizes.where(free, torch.inf).argsort(1).argsort(1)
-        fine = accepted(at, told[at] & (order[at] > place[:, None]))
-        # Each single one can be left out, the smallest as well.
-        many = torch.zeros(len(x), dtype=torch.int64)
-        many.scatter_reduce_(0, at, place * fine, "amax")
-        told &= (order > many[:, None]) | ~free
-        at, j = (told & free.any(1)[:, None]).nonzero().T
-    return told
 
 
 # Significant digits of numbers without a precision, the digits of a float64, and the size from

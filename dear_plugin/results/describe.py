@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
-import torch
 
-from dear_plugin.data.feature import Feature
 from dear_plugin.evaluation.trained import CLEAR
 from dear_plugin.problem.feasible import Reason
 from dear_plugin.results.changes import (
@@ -21,11 +19,9 @@ from dear_plugin.results.changes import (
     infinitive,
     join,
     needed,
-    one,
     possible,
 )
-from dear_plugin.results.proposal import flip_probabilities
-from dear_plugin.results.result import Result
+from dear_plugin.results.recourses import Recourses
 
 # The expected changes that a description names; how those of each link begin.
 MOST_EXPECTED, EXPECT = 3, {"effect": "then", "association": "along with it"}
@@ -51,33 +47,32 @@ SURE = 0.9
 FEWEST = 30
 # Shares below one in two hundred would be written as 0%.
 LEAST_SHARE = 0.005
-# Levels of what somebody has not, or has.
-FLAGS = {("0", "1"), ("no", "yes"), ("false", "true")}
+# Of how many categories that do not change is said in how many resamples they do, of so many on.
+MOST_FLIPS, LEAST_FLIPS = 2, 2
 
 
-def describe(result: Result, positions: Sequence[int]) -> list[str]:
-    """The texts of the rows at m positions; what they share is computed once."""
-    every = list(positions) == list(range(len(result)))
-    part = result if every else result.select(torch.tensor(positions, dtype=torch.int64))
-    return [_without_action(part, at) or _answer(part, at) for at in range(len(part))]
+def describe(result: Recourses, at: int) -> str:
+    """The text of the answer at a position."""
+    return _without_action(result, at) or _answer(result, at)
 
 
-def evidence(result: Result, at: int) -> str:
+def evidence(result: Recourses, at: int) -> str:
     """What is known of a row's answer besides its changes, or why there is none."""
-    if not result.acts[at]:
-        return describe(result, [at])[0]
-    if not bool(result.success[at]):
-        return f"Not solved: {result.actions['reason'].iloc[at]}."
-    weak = [] if bool(result.credibility.credible[at]) else [f"Weak answer: {lacks(result, at)}."]
+    if not _acts(result, at):
+        return describe(result, at)
+    action = result.actions.iloc[at]
+    if not action["success"]:
+        return f"Not solved: {action['reason']}."
+    weak = [] if action["credible"] else [f"Weak answer: {lacks(result, at)}."]
     return " ".join([*_certainty(result, at), *weak])
 
 
-def head(result: Result, at: int) -> str:
+def head(result: Recourses, at: int) -> str:
     """The row and its score, before and after where it has an action.
 
     A row that cannot be read has no score.
     """
-    row, acts = result.outcome.iloc[at], bool(result.acts[at])
+    row, acts = result.actions.iloc[at], _acts(result, at)
     name = f"Row {result.factuals.index[at]}"
     if pd.isna(row["score_before"]):
         return name
@@ -91,34 +86,25 @@ def head(result: Result, at: int) -> str:
     return f"{name}: {attempt}{what} {f'{before} → {after}' if acts else before}"
 
 
-def followers(result: Result, at: int) -> list[tuple[float, Line]]:
-    """The indirect changes of a row with their sizes in standard deviations, the largest first.
-
-    A changed category, and a change from or to a special value, counts 1.
-    """
-    names, deviations = result.encoder.schema.names, result.question.method.trained.deviations
-    known = dict(zip(names, deviations.clamp_min(1e-9).tolist(), strict=True))
-    sizes = [
-        (abs(line.size) / known[line.feature] if line.is_amount else 1.0, line)
-        for line in result.lines[at]
-        if line.kind == "indirect"
-    ]
-    return sorted(sizes, key=lambda each: -each[0])
+def followers(lines: Iterable[Line]) -> list[Line]:
+    """The indirect changes of a row, the largest in standard deviations first."""
+    some = (line for line in lines if line.kind == "indirect")
+    return sorted(some, key=lambda line: -line.in_sd)
 
 
-def needs(result: Result, at: int) -> list[Line]:
+def needs(lines: Iterable[Line]) -> list[Line]:
     """The changes that must follow, the largest first."""
-    relies = bool(result.spread.reliance[at] > 0.0)
-    return [line for _, line in followers(result, at) if relies and line.is_needed]
+    return [line for line in followers(lines) if line.is_needed]
 
 
-def unclear_changes(result: Result, at: int) -> dict[str, float]:
-    """What a row acts on that the model does not clearly favour, with the consistency."""
-    if not result.proposal.searched or not bool(result.success[at]):
-        return {}
-    shares = result.question.consistency(result.proposal, torch.tensor([at]))[0].tolist()
-    each = zip(result.encoder.schema, shares, strict=True)
-    return {feature.called: share for feature, share in each if share < CLEAR}
+def unclear_changes(lines: Iterable[Line]) -> dict[str, float]:
+    """What is acted on that the model does not clearly favour, with the consistency."""
+    return {line.label: line.consistency for line in lines if line.consistency < CLEAR}
+
+
+def _acts(result: Recourses, at: int) -> bool:
+    """Whether an answer acts."""
+    return any(line.kind == "direct" for line in result.lines[at])
 
 
 def drawn(lines: Sequence[Line]) -> pd.DataFrame:
@@ -132,87 +118,89 @@ def drawn(lines: Sequence[Line]) -> pd.DataFrame:
     )
 
 
-def lacks(result: Result, at: int) -> str:
+def lacks(result: Recourses, at: int) -> str:
     """What the answer lacks."""
     return str(result.actions["reason"].iloc[at]).removeprefix(Reason.LACKING.start)
 
 
-def _without_action(result: Result, at: int) -> str:
+def _without_action(result: Recourses, at: int) -> str:
     """The text of a row without an action; "" where it has one."""
-    success, reason = bool(result.success[at]), result.outcome["reason"].iloc[at]
-    if not success and result.proposal.searched:
-        return f"no recourse found: {result.actions['reason'].iloc[at]}"
-    if result.acts[at]:
+    action, reason = result.actions.iloc[at], result.reasons[at]
+    if not action["success"] and result.proposal.searched:
+        return f"no recourse found: {action['reason']}"
+    if _acts(result, at):
         return ""
-    moves = bool(result.changed[at].any())
-    explained = bool(reason) and not bool(result.proposal.accepted[at])
-    if success and not explained and not moves:
+    moves = bool(result.lines[at])
+    explained = bool(reason) and reason != Reason.ACCEPTED
+    if action["success"] and not explained and not moves:
         return "nothing to change: the decision is already the wanted one"
     return f"{'no action' if moves else 'nothing changes'}: {reason or Reason.ROUNDED_AWAY}"
 
 
-def outcome_of(feature: Feature) -> str:
-    """The second of two levels: "married = yes", or "a guarantor", the label of a flag."""
-    levels = [one(feature, each) for each in feature.categories]
-    # As letters read labels: "the ..." names a column, not what somebody has.
-    is_had = feature.label and not feature.label.startswith("the ")
-    if is_had and tuple(map(str.lower, levels)) in FLAGS:
-        return feature.label
-    return f"{feature.called} = {levels[-1]}"
-
-
-def _answer(result: Result, at: int) -> str:
+def _answer(result: Recourses, at: int) -> str:
     """The action, what is expected to follow, and what is known of it."""
-    lines, schema, question = result.lines[at], result.encoder.schema, result.question
-    flips = flip_probabilities(question.case, result.proposal, at, question.method.trained)
-    binary = {schema.features[j]: each for j, each in flips.items()}
-    largest = [line for _, line in followers(result, at)]
+    lines, action = result.lines[at], result.actions.iloc[at]
+    largest = followers(lines)
     text = sentence(
         [line for line in lines if line.kind == "direct"],
         largest[:MOST_EXPECTED],
-        {outcome_of(feature): each for feature, each in binary.items()},
+        _chances(result, at),
         len(largest[MOST_EXPECTED:]),
         forced=[line for line in lines if line.is_forced],
     )
-    if not bool(result.success[at]):
-        text, more = f"{text}; {result.outcome['reason'].iloc[at]}", _contradicted(result, at)
+    if not action["success"]:
+        text, more = f"{text}; {result.reasons[at]}", _contradicted(result, at)
     else:
         more = _certainty(result, at)
-        if not bool(result.credibility.credible[at]):
+        if not action["credible"]:
             return " ".join([f"Weak answer: {lacks(result, at)}.", as_sentence(text), *more])
     return " ".join([f"{text}.", *more]) if more else text
 
 
-def _certainty(result: Result, at: int) -> list[str]:
+def _certainty(result: Recourses, at: int) -> list[str]:
     """Whether the action alone is enough, and the confidence; empty without redraws.
 
     The confidence is left out where no redraw changes anything besides the action.
     """
-    spread, trained, lines = result.spread, result.question.method.trained, result.lines[at]
-    share, count = float(result.actions["agreement"].iloc[at]), len(trained.copies)
+    worth, trained, lines = result.worth, result.question.trained, result.lines[at]
+    action, copies = result.actions.iloc[at], len(trained.copies)
     known = []
-    if not math.isnan(share):
-        known = [f"{round(share * count)} of {count} copies of the model accept it, too."]
-    known += filter(None, [unclear(unclear_changes(result, at))])
-    moved = (spread.moved[at] > 0) & ~result.proposal.direct[at]
-    if not bool(moved.any()) and all(line.kind == "direct" for line in lines):
-        return [*[ENOUGH] * bool(spread.count), *known]
-    times = round(float(spread.confidence[at]) * spread.count)
-    alone = enough(
-        needs(result, at) if bool(spread.reliance[at] > 0.0) else None,
+    if not math.isnan(action["agreement"]):
+        accepted = round(action["agreement"] * copies)
+        known = [f"{accepted} of {copies} copies of the model accept it, too."]
+    if result.proposal.searched:
+        known += filter(None, [unclear(unclear_changes(lines))])
+    if not worth.moved[at].any() and all(line.kind == "direct" for line in lines):
+        return [*[ENOUGH] * bool(worth.count), *known]
+    times, relies = round(action["confidence"] * worth.count), action["reliance"] > 0.0
+    alone = bool(worth.alone[at]) if worth.possible[at] else None
+    whole = enough(
+        needs(lines) if relies else None,
         forced=[line for line in lines if line.is_forced],
-        alone=bool(spread.alone[at]) if bool(spread.possible[at]) else None,
-        gain=bool(spread.gain[at]),
-        sure=times >= SURE * spread.count,
+        alone=alone,
+        gain=bool(worth.gain[at]),
+        sure=times >= SURE * worth.count,
     )
-    succeeded = succeeds(times, spread.count, len(trained.rows))
-    return [alone, succeeded, *known, *_contradicted(result, at)]
+    succeeded = succeeds(times, worth.count, len(trained.rows))
+    return [whole, succeeded, *known, *_contradicted(result, at)]
 
 
-def _contradicted(result: Result, at: int) -> list[str]:
+def _chances(result: Recourses, at: int) -> list[str]:
+    """The categories that do not change, and do in most resamples of these, in words."""
+    changed, schema = {line.feature for line in result.lines[at]}, result.encoder.schema
+    each = zip(result.worth.moved[at].tolist(), schema, strict=True)
+    some = [
+        (n, f.called)
+        for n, f in each
+        if n >= LEAST_FLIPS and f.name not in {*changed, *schema.numbers}
+    ]
+    most = sorted(some, key=lambda each: -each[0])[:MOST_FLIPS]
+    return [f"{name} changes in {n} of {result.worth.count} resamples" for n, name in most]
+
+
+def _contradicted(result: Recourses, at: int) -> list[str]:
     """What held-out rows contradict of the indirect changes, where they were diagnosed."""
-    acted_on = result.outcome["acted_on"].iloc[at]
-    known = result.question.method.trained.contradicted.get(acted_on, {})
+    known = result.question.trained.contradicted.get(result.actions["acted_on"].iloc[at], {})
     names = [line.feature for line in result.lines[at] if line.kind == "indirect"]
     return [f"Held-out rows contradict {known[f]}." for f in names if f in known]
 
@@ -220,7 +208,7 @@ def _contradicted(result: Result, at: int) -> list[str]:
 def sentence(
     direct: Sequence[Line],
     indirect: Sequence[Line],
-    shares: Mapping[str, tuple[float, float]],
+    chances: Sequence[str],
     more: int = 0,
     *,
     forced: Sequence[Line] = (),
@@ -230,7 +218,7 @@ def sentence(
     Args:
         direct: what is acted on.
         indirect: what changes indirectly.
-        shares: categories that do not flip, with their expected probability before and after.
+        chances: what does not change, and does in some resamples, in words.
         more: the number of indirect changes besides these.
         forced: what rules between columns set with the action.
     """
@@ -240,9 +228,8 @@ def sentence(
     then = (f"{words} expect {join(some)}" for words, some in each if some)
     follows = "; ".join(filter(None, [*then, others]))
     follows += f" (and {more} more)" if more else ""
-    if shares:
-        chances = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
-        follows = f"{follows or 'no other change is likely'} (chance of {chances})"
+    if chances:
+        follows = f"{follows or 'no other change is likely'} ({', '.join(chances)})"
     is_so = join([definition(line) for line in forced if line.exact])
     bounds = join([definition(line) for line in forced if not line.exact])
     onward = [line for line in forced if line.goes_on]

@@ -1,24 +1,26 @@
-"""`Recourses`, which `generate` returns: the answers with texts, figures and alternatives."""
+"""`Recourses`: the answers to n rows, as frames, and doors to all that is made from them."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
 from pandas.api.types import is_list_like
+from torch import Tensor
 
-from dear_plugin._threads import one_thread
+from dear_plugin._threads import lazy, one_thread
+from dear_plugin.data.encoder import Encoder, patch
 from dear_plugin.errors import InputError
-from dear_plugin.results.changes import heading, note
-from dear_plugin.results.describe import describe, drawn, evidence, head
-from dear_plugin.results.result import Result
-from dear_plugin.results.writing import settled
+from dear_plugin.results.changes import Line, Saying, frame, heading, note, only
+from dear_plugin.results.proposal import Proposal, Question, asked_for, selected
+from dear_plugin.results.worth import Worth
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes
@@ -26,8 +28,50 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Recourses(Result):
-    """The result of `generate`: n rows, every one of them kept; see `Result` for its attributes.
+class Recourses:
+    """The answers of a call, complete: every row is kept, with up to k answers of each.
+
+    All that is said of an answer is in `actions` and `changes`; texts ask neither the model nor a
+    decoder.
+
+    Attributes:
+        question: the call, a row for each of m answers.
+        proposal: what the method proposed, (m, p) rows as the frame can hold them.
+        counterfactuals: the columns, order, dtypes, index and category labels of the query; a
+            failed row is its best attempt within the constraints.
+        scores: (m, c) the scores of the counterfactuals.
+        success: (m,) bool, whether the decision of the user's model is the wanted one.
+        rank: (m,) the rank of each answer, 0 for the first of a row.
+        worth: what the answers are worth, in numbers.
+        alone: (m, p) the factuals with the action alone, and what it forces.
+        in_the_way: (m, p) bool, what stands in the way of a credible answer, see `obstacles`.
+        reasons: (m,) why there is no answer, or none is needed; "" otherwise.
+        lines: (m,) the lines of `changes` of each answer.
+        sayings: (m,) what a letter may say of each answer, or what stands in its way.
+        actions: the actions, their costs and their credibility, with the index of the factuals.
+
+            `rank` and `kind` if more than one answer was asked for; `success`, `reason`,
+            `acted_on`; `direct_cost`, `indirect_cost`, `cost` and `suppressed_cost`, l1 in units
+            of cost: 1 is a changed category, or a change of a number by the range of its central
+            training values (98 %, see `Schema.infer`); .07 is 7 % of it. The direct one is times
+            the `costs` of the features; `score_before` and `score_after`, the wanted class's
+            probability (or the predicted value); and, NaN where a row has no answer:
+
+            - `confidence`, the share of resamples under which the answer still succeeds,
+              of resamples that the search has not seen;
+            - `reliance`, the least share of the indirect change with which it does: 0 where the
+              action alone suffices;
+            - `plausibility`, the share of training rows at least as far from their neighbours;
+            - `consistency`, of the training rows whose score the same kind of change moves, the
+              share that gain, by the model alone: about one half where the model has no clear
+              direction;
+            - `agreement`, the share of the copies of the model that accept the answer, NaN
+              without;
+            - `credible`, bool: whether these meet the criteria of the method (or the defaults of
+              `Search`), and the score has the margin of its search; also of an action that the
+              user gave. False where there is no answer.
+        asked: the number of answers of a row that were asked for.
+        search: the search, which `alternatives` continues; no part of a pickle.
 
     Example:
         >>> from dear_plugin import DEAR, Schema
@@ -36,34 +80,164 @@ class Recourses(Result):
         >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
         >>> dear = DEAR(lambda rows: rows["savings"] / 60, schema, act_on=["savings"]).fit(frame)
         >>> recourses = dear.generate(frame.head(5))
-        >>> recourses.outcome["acted_on"].tolist()
+        >>> recourses.actions["acted_on"].tolist()
         ['', 'savings', 'savings', 'savings', 'savings']
         >>> recourses[1]
         Recourses(1 of 1 rows solved, median cost 0.385)
     """
 
-    @classmethod
-    def of(cls, result: Result, *, ranked: bool = False) -> Self:
-        """A result with texts and figures; `ranked` adds how alternatives differ."""
-        own = cls(**{field.name: getattr(result, field.name) for field in fields(result)})
-        return replace(own, rank=own.ranking) if ranked else own
+    question: Question
+    proposal: Proposal
+    counterfactuals: pd.DataFrame
+    scores: Tensor
+    success: Tensor
+    rank: npt.NDArray[np.int64]
+    worth: Worth
+    alone: Tensor
+    in_the_way: Tensor
+    reasons: npt.NDArray[np.object_]
+    lines: list[list[Line]]
+    sayings: list[Saying]
+    actions: pd.DataFrame
+    asked: int
+    search: Any
+
+    @property
+    def factuals(self) -> pd.DataFrame:
+        """The frame of the query, a row for each answer."""
+        return self.question.frame
+
+    @property
+    def encoder(self) -> Encoder:
+        """That of the method."""
+        return self.question.encoder
+
+    @property
+    def x(self) -> Tensor:
+        """(m, p) the factual rows."""
+        return self.question.case.x
+
+    def __len__(self) -> int:
+        """The number of answers (m)."""
+        return len(self.rank)
 
     def __getitem__(self, index: Hashable | Iterable[Hashable]) -> Recourses:
         """The rows with a label of the frame's index, or with each of several labels.
 
         Args:
-            index: a label, a list or an index of labels, or (n,) bool.
+            index: a label, a list or an index of labels, or (m,) bool.
 
         Raises:
             InputError: a label that is not in the index.
         """
         return self.select(torch.from_numpy(positions(self.factuals.index, index)))
 
+    def select(self, at: Tensor) -> Recourses:
+        """The answers at positions, (q,), as a result of their own."""
+        question = selected(self.question, at)
+        part = replace(selected(self, at), question=question, worth=selected(self.worth, at))
+        first = torch.from_numpy(np.flatnonzero(part.starts))
+        return replace(part, search=self.search.anew(selected(question, first)))
+
     def __repr__(self) -> str:
         """One line: successes and median cost."""
-        done = self.outcome["success"]
-        cost = f", median cost {self.outcome.loc[done, 'cost'].median():.3g}" if done.any() else ""
-        return f"Recourses({int(done.sum())} of {len(self)} rows solved{cost})"
+        first = self.actions[self.starts]
+        cost, done = first["cost"][first["success"].to_numpy()], int(first["success"].sum())
+        text = f", median cost {cost.median():.3g}" if done else ""
+        return f"Recourses({done} of {len(first)} rows solved{text})"
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """What changes, one line for each feature that changes in a row.
+
+        Row by row, what is acted on first, then by the size of the change:
+
+        - `row`, the label; `rank`, 0 for the first answer; `feature`, and its `label` in texts;
+        - `kind`: "direct", what is acted on; "forced", what a rule between columns sets with it;
+          "indirect", what is expected to follow;
+        - `old` and `new`, the values in the factual and the counterfactual; `alone`, the value
+          with the action alone; `least`, from which value on, up to `new`, an indirect change
+          must happen, as far as the model was asked: `new` where other values may not do, `old`
+          where the answer does not need it beside the others;
+        - `low` and `high`, the ends of the change of a number on average of people like this,
+          in its own unit; `low_one` and `high_one`, of the change of one person; texts say of a
+          range that is wider than the unit of cost, the usual range, that it is not known;
+        - `agree`, in how many of the `redraws` it changes;
+        - `said` and `said_least`, the rounded value that a letter says, and from which value on;
+          missing where it says none;
+        - `size`, the change in units of cost, and `in_sd`, in standard deviations; `consistency`,
+          of what is acted on; `unit`, of a number; `exact`, of what is forced,
+          whether it must be just that value, which an order between numbers does not ask for;
+        - `link`, of what is expected to follow: "effect", or "association" within a tier and
+          where no order of causes is stated.
+
+        Everything that texts say of an answer is made of these lines and of `actions`.
+        """
+        return frame(line for own in self.lines for line in own)
+
+    @property
+    def changed(self) -> Tensor:
+        """(m, p) bool: which features differ from the factual."""
+        return self.proposal.rows != self.x
+
+    @property
+    def acts(self) -> Tensor:
+        """(m,) bool: answers in which a feature acted on changes."""
+        return (self.changed & self.proposal.direct).any(1)
+
+    @property
+    def mates(self) -> Tensor:
+        """(m, p) bool, of what an indirect change is an association, see `CausalOrder.mates`."""
+        direct = self.proposal.direct.numpy()
+        return torch.from_numpy(self.encoder.schema.causal_order.mates(direct))
+
+    @property
+    def obstacles(self) -> pd.Series:
+        """The features that stand in the way of a credible answer, and cannot be acted on.
+
+        Joined by " + "; "" where there is a credible answer, or where nothing is found. With the
+        values of a usual accepted training row there, and maybe in what does not move the model's
+        score, the row has an answer.
+        """
+        schema = self.encoder.schema.names
+        names = [
+            " + ".join(dict.fromkeys(compress(schema, row))) for row in self.in_the_way.tolist()
+        ]
+        return pd.Series(names, self.factuals.index, dtype=str, name="obstacles")
+
+    @lazy
+    def support(self) -> pd.Series:
+        """Share of each counterfactual's 5 nearest training rows that get the wanted decision.
+
+        It is computed on first use.
+        """
+        values = pd.Series(np.nan, self.factuals.index, name="support")
+        known, case = self.question.readable, self.question.case
+        found = self.question.trained.support(self.proposal.rows[known], case.goal, known)
+        values.iloc[known.numpy()] = found.double().numpy()
+        return values
+
+    @property
+    def direct(self) -> pd.DataFrame:
+        """The action alone: the new values of the features acted on, missing elsewhere.
+
+        Index and columns are those of `factuals`. Integers and booleans have pandas' nullable
+        dtypes (Int64, boolean), which allow missing values; all other dtypes stay. Of a feature
+        with several columns all are there.
+        `dear.apply(factuals, direct)` gives the counterfactuals again.
+        """
+        return only(self.counterfactuals, self.encoder.schema, self.proposal.direct)
+
+    @property
+    def forced(self) -> pd.DataFrame:
+        """What the action alone forces: the new values, missing elsewhere; dtypes as of `direct`.
+
+        A rule between columns, such as a sum, sets them with the action, whatever else follows.
+        The rows with `direct` and `forced` in place keep every rule that the factuals keep.
+        """
+        encoder, forced = self.encoder, self.alone != self.x
+        after = patch(encoder, self.factuals, self.x, rows=self.alone)[0]
+        return only(after, encoder.schema, forced & ~self.proposal.direct)
 
     @one_thread()
     def _repr_html_(self) -> str:
@@ -108,26 +282,15 @@ class Recourses(Result):
             ExtraError: matplotlib is not installed.
         """
         from dear_plugin import plots
+        from dear_plugin.results.describe import drawn, evidence, head
 
         if index is not ...:
-            at = only_position(self.factuals.index, index)
+            at = self._first(index)
             texts = head(self, at), evidence(self, at), heading(self.lines[at])
             return plots.row(drawn(self.lines[at]), ax, *texts, note=self.note)
         if not len(self):
             raise InputError("got a result without rows, expected at least one to draw")
         return plots.splits(self.actions, ax, note=self.note)
-
-    @one_thread()
-    def evidence(self, index: Hashable) -> str:
-        """What is known of a row's answer besides its changes, in words.
-
-        Args:
-            index: a label of the frame's index.
-
-        Raises:
-            InputError: a label that is not in the index, or that several rows share.
-        """
-        return evidence(self, only_position(self.factuals.index, index))
 
     @property
     def wanted(self) -> pd.DataFrame:
@@ -149,9 +312,8 @@ class Recourses(Result):
     @overload
     def describe(self, index: Hashable) -> str: ...
 
-    @one_thread()
     def describe(self, index: Hashable = ...) -> str | pd.Series:
-        """One row's recourse in plain words, or every row's.
+        """One row's recourse in plain words, or every answer's.
 
         The text has the action; the expected indirect changes, as ranges where resamples of the
         training rows do not agree; whether the action alone is enough, or what must follow; and in
@@ -159,21 +321,37 @@ class Recourses(Result):
         changes are associations, not effects.
 
         Args:
-            index: a label of the frame's index; without one, all rows are described, as a series
-                with the index of the factuals.
+            index: a label of the frame's index; without one, all answers are described, as a
+                series with the index of the factuals.
 
         Raises:
             InputError: a label that is not in the index, or that several rows share.
         """
-        if index is ...:
-            texts = describe(self, range(len(self)))
-            return pd.Series(texts, self.factuals.index, dtype=object, name="describe")
-        return self.describe_row(only_position(self.factuals.index, index))
+        from dear_plugin.results.describe import describe
 
-    @one_thread()
+        if index is ...:
+            texts = [describe(self, at) for at in range(len(self))]
+            return pd.Series(texts, self.factuals.index, dtype=object, name="describe")
+        return describe(self, self._first(index))
+
     def describe_row(self, position: int) -> str:
-        """As `describe`, for the row at a position."""
-        return describe(self, [range(len(self))[position]])[0]
+        """As `describe`, for the answer at a position."""
+        from dear_plugin.results.describe import describe
+
+        return describe(self, range(len(self))[position])
+
+    def evidence(self, index: Hashable) -> str:
+        """What is known of a row's answer besides its changes, in words.
+
+        Args:
+            index: a label of the frame's index.
+
+        Raises:
+            InputError: a label that is not in the index, or that several rows share.
+        """
+        from dear_plugin.results.describe import evidence
+
+        return evidence(self, self._first(index))
 
     @overload
     def letter(
@@ -185,7 +363,6 @@ class Recourses(Result):
         self, index: Hashable, *, template: Template = ..., ways: int = ..., **above: Field
     ) -> str: ...
 
-    @one_thread()
     def letter(
         self, index: Hashable = ..., *, template: Template = "en", ways: int = 1, **above: Field
     ) -> str | pd.Series:
@@ -193,8 +370,9 @@ class Recourses(Result):
 
         What was decided; what to do, what then usually follows and up to where it must; and that
         the decision may change. Amounts are rounded: the model accepts the row that has just what
-        the letter says. Where the first answer cannot be stated, that of a later rank is; without
-        any, what stands in the way. A way has at most 80 words if labels have a few words each.
+        the letter says. Of the answers that were asked for, `generate(rows, k=8)`, the first that
+        can be stated is; without any, what stands in the way. A way has at most 80 words if labels
+        have a few words each.
 
         Args:
             index: a label of the frame's index; without one, all rows, as a series.
@@ -210,10 +388,9 @@ class Recourses(Result):
         from dear_plugin.tell import letter
 
         one = index is not ...
-        at = [only_position(self.factuals.index, index)] if one else range(len(self))
-        given = letter.ways_of(self, at, ways)
-        texts = letter.letters(self, at, template, ways=given, above=above)
-        return texts[0] if one else pd.Series(texts, self.factuals.index, object, "letter")
+        at = [self._first(index)] if one else np.flatnonzero(self.starts).tolist()
+        texts = letter.letters(self, at, template, ways=ways, above=above)
+        return texts[0] if one else pd.Series(texts, self.factuals.index[at], object, "letter")
 
     @one_thread()
     def record(self, index: Hashable) -> dict[str, Any]:
@@ -235,8 +412,8 @@ class Recourses(Result):
         """
         from dear_plugin.tell import record
 
-        at = only_position(self.factuals.index, index)
-        return record.record(self.select(torch.tensor([at])))
+        at = self._first(index)
+        return record.record(self, at)
 
     @one_thread()
     def advice(self) -> pd.DataFrame:
@@ -265,7 +442,8 @@ class Recourses(Result):
         """Up to k recourses per row: one of each set of features, then other ways on these sets.
 
         Another way has another level of a category, or is enough by itself where the first of the
-        set counts on what follows. There are fewer where fewer need each of their changes.
+        set counts on what follows. There are fewer where fewer need each of their changes. Those
+        that `generate(rows, k=k)` was not asked for are searched now.
 
         Args:
             k: the largest number per row, up to 100.
@@ -275,37 +453,58 @@ class Recourses(Result):
             `generate`; the others follow by kind, cheapest first), the columns of `actions`,
             `kind` ("another set", "pair of features" or "same features"), and the features. A
             column that has the name of a feature gets a trailing "_".
+
+        Raises:
+            InputError: k is no whole number from 1.
         """
-        found = self.ranked(k)
-        labels = pd.Series(list(found.factuals.index), dtype=object).infer_objects()
-        table = pd.DataFrame({"index": labels, "rank": found.ranking.numpy()}, labels.index)
-        table = pd.concat([table, found.actions.reset_index(drop=True)], axis=1)
-        features = found.counterfactuals.reset_index(drop=True)
-        while clash := {name: f"{name}_" for name in table if name in features}:
-            table = table.rename(columns=clash)
-        return pd.concat([table, features], axis=1)
+        k = asked_for(k)
+        owner, known = self.starts.cumsum() - 1, self.rank < k
+        places, tables = torch.zeros(0), []
+        if k > self.asked:
+            known = self.starts
+            places, further = self.search.table(k)
+            tables = [further]
+        at = np.flatnonzero(known)
+        own = self.actions.drop(columns=["rank", "kind"], errors="ignore").iloc[at]
+        kinds = [self.kinds[i] for i in at]
+        rank = self.rank[at]
+        tables = [table_of(rank, kinds, own, self.counterfactuals.iloc[at]), *tables]
+        order = np.r_[owner[at], places.numpy()].argsort(kind="stable")
+        some = [table for table in tables if len(table)] or tables[:1]
+        return pd.concat(some, ignore_index=True).iloc[order].reset_index(drop=True)
 
-    @one_thread()
-    def ranked(self, k: int = 4) -> Recourses:
-        """Up to k answers of each row as one result, row by row: see `alternatives`.
+    @property
+    def kinds(self) -> list[str]:
+        """(m,) how each answer differs from the first of its row; "" for that."""
+        return self.proposal.kinds
 
-        Its index has a label once for each of its answers; `changes` has their ranks.
-        """
-        return self.of_ranks(list(self.ranks(k)))
+    @property
+    def starts(self) -> npt.NDArray[np.bool_]:
+        """(m,) bool, where the answers of another row begin."""
+        starts: npt.NDArray[np.bool_] = np.diff(self.rank, prepend=self.rank[:1]) <= 0
+        return starts
 
-    @classmethod
-    def of_ranks(cls, ranks: Sequence[Recourses]) -> Recourses:
-        """Results over the same rows, one for each rank, as one, row by row: see `ranked`."""
-        # Failures and rows without a change are no alternatives; rank 0 keeps every row.
-        valid = [(each.success & each.acts) | (each.ranking == 0) for each in ranks]
-        at = [mask.nonzero()[:, 0] for mask in valid]
-        order = torch.cat(at).argsort(stable=True)
-        return Recourses.gathered(ranks, at).select(order)
+    def _first(self, index: Hashable) -> int:
+        """The position of the first answer of the row with a label; see `only_position`."""
+        at = np.flatnonzero(self.starts)
+        return int(at[only_position(self.factuals.index[at], index)])
 
-    def ranks(self, k: int) -> Iterator[Recourses]:
-        """Up to k results over the same rows: their first answers, their second ones, ..."""
-        every = (Recourses.of(each, ranked=True) for each in settled(self.question, k))
-        return iter(one_thread()(lambda: next(every, None)), None)
+
+def table_of(
+    rank: npt.NDArray[np.int64],
+    kinds: Sequence[str],
+    actions: pd.DataFrame,
+    features: pd.DataFrame,
+) -> pd.DataFrame:
+    """The answers of m rows with their labels and features; see `Recourses.alternatives`."""
+    labels = pd.Series(list(features.index), dtype=object).infer_objects()
+    features = features.reset_index(drop=True)
+    table = pd.DataFrame({"index": labels, "rank": rank}, labels.index)
+    actions = actions.reset_index(drop=True).assign(kind=pd.Series(kinds, dtype=str))
+    table = pd.concat([table, actions], axis=1)
+    while clash := {name: f"{name}_" for name in table if name in features}:
+        table = table.rename(columns=clash)
+    return pd.concat([table, features], axis=1)
 
 
 # The most labels that an error names.

@@ -142,7 +142,7 @@ class FaceKNN(Face):
         >>> frame = load_loan(200).frame
         >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
         >>> method = FaceKNN(lambda rows: rows["savings"] / 60, schema).fit(frame)
-        >>> method.generate(frame.head(5)).outcome["success"].sum()
+        >>> method.generate(frame.head(5)).actions["success"].sum()
         5
     """
 
@@ -164,7 +164,7 @@ class FaceEpsilon(Face):
         >>> frame = load_loan(200).frame
         >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
         >>> method = FaceEpsilon(lambda rows: rows["savings"] / 60, schema).fit(frame)
-        >>> method.generate(frame.head(5)).outcome["success"].sum()
+        >>> method.generate(frame.head(5)).actions["success"].sum()
         4
     """
 

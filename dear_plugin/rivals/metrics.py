@@ -20,7 +20,7 @@ from dear_plugin.results.recourses import Recourses
 
 def success_rate(recourses: Recourses) -> float:
     """The share of all rows whose counterfactual has the target decision of the model."""
-    return float(recourses.outcome["success"].mean())
+    return float(recourses.actions["success"].mean())
 
 
 def zero_actions(recourses: Recourses) -> float:
@@ -28,7 +28,7 @@ def zero_actions(recourses: Recourses) -> float:
 
     The decoder's reconstruction of these rows alone is accepted (`Search(solver="paper")`).
     """
-    done = recourses.outcome["success"].to_numpy(dtype=bool)
+    done = recourses.actions["success"].to_numpy(dtype=bool)
     return float((~recourses.acts.numpy()[done]).mean()) if done.any() else float("nan")
 
 
@@ -42,7 +42,7 @@ def violations(recourses: Recourses, held: Iterable[str]) -> tuple[float, float]
         held: the features that should not change.
     """
     names = list(held)
-    done = recourses.outcome["success"].to_numpy()
+    done = recourses.actions["success"].to_numpy()
     if not names or not done.any():
         return 0.0, 0.0
     before, after = recourses.factuals[names], recourses.counterfactuals[names]
@@ -72,7 +72,7 @@ def neighbours(
         classifier: the model.
         k: the number of neighbours.
     """
-    done = recourses.outcome["success"].to_numpy(dtype=bool)
+    done = recourses.actions["success"].to_numpy(dtype=bool)
     shares = np.full(len(done), np.nan)
     if not done.any():
         return shares

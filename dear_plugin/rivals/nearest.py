@@ -34,7 +34,7 @@ class NearestAccepted(RecourseMethod):
         >>> frame = load_loan(200).frame
         >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
         >>> method = NearestAccepted(lambda rows: rows["savings"] / 60, schema).fit(frame)
-        >>> method.generate(frame.head(5)).outcome["success"].sum()
+        >>> method.generate(frame.head(5)).actions["success"].sum()
         5
     """
 

@@ -15,7 +15,7 @@ from dear_plugin._validation import require_instance
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.feasible import Case, Requirement
-from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.proposal import Proposal, merged, selected
 from dear_plugin.search import Search
 from dear_plugin.search.criteria import RowCriteria
 
@@ -129,11 +129,11 @@ class _Asking:
             rows = missed.nonzero()[:, 0]
             if len(rows):
                 part = self._ask(rows, share, requirement)
-                best, missed[rows] = best.merged(part, rows), self._missed(part, rows, share)
+                best, missed[rows] = merged(best, part, rows), self._missed(part, rows, share)
         met = self._met(best, every)
         if self.vetted.method.follows_margin:
             for rows, part in self._farther(best, met):
-                best, met[rows] = best.merged(part, rows), True
+                best, met[rows] = merged(best, part, rows), True
         # What an answer lacks is evaluated when it is needed.
         return best
 
@@ -171,7 +171,7 @@ class _Asking:
             latest[rows[~part.failed]] = part.rows[~part.failed]
             open_rows[rows[found]] = False
             if bool(found.any()):
-                yield rows[found], part.select(found.nonzero()[:, 0])
+                yield rows[found], selected(part, found.nonzero()[:, 0])
 
     def _ask(self, rows: Tensor, share: float, requirement: Requirement | None) -> Proposal:
         """The method's proposal for rows, (q,), with a margin and a requirement."""

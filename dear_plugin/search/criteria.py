@@ -137,10 +137,10 @@ def measures_of_actions(
 
     def gain(actions: Decoded) -> Asking[Measured]:
         shares = yield from by_share(problem, actions)
-        return shares.gain, 0.0, {"reliance": 1.0 - shares.reliance}
+        return shares["gain"], 0.0, {"reliance": 1.0 - shares["reliance"]}
 
     def reliance(actions: Decoded) -> Asking[Measured]:
-        return 1.0 - (yield from by_share(problem, actions)).reliance, 0.0, {}
+        return 1.0 - (yield from by_share(problem, actions))["reliance"], 0.0, {}
 
     def confident(actions: Decoded) -> Asking[Measured]:
         cells = len(draws) * problem.x.shape[1]
@@ -325,41 +325,20 @@ def unseen(decoder: Decoder) -> Tensor:
     return torch.arange(decoder.draws + 1, 2 * decoder.draws + 1)
 
 
-@dataclass(frozen=True)
-class Shares:
+def by_share(problem: SearchProblem, actions: Decoded) -> Asking[dict[str, Tensor]]:
     """What the model says of m actions where only a share of the indirect change happens.
 
-    Attributes:
-        accepted: (m, 4) bool, whether it accepts the rows with the `SHARES`: the first of them has
-            the action alone, with what it forces.
-        possible: (m, 4) bool, whether these rows are possible, see `Admissible.is_possible`.
-        least: (m, p) the row with the share that is the reliance.
-        gain: (m,) double, 1 where the action itself helps: alone it is accepted; or it does not
-            lower the score, and the row with all that follows but the action is refused. Else 0.
+    Returns:
+        - `reliance`, (m,) double, the least of `SHARES` and 1 from which on all are accepted, and
+          of which the row is possible. At 0 the action alone suffices, and no part of what follows
+          undoes it; at 1 all of the indirect change is needed;
+        - `alone`, (m,) bool, whether the action alone, with what it forces, is accepted, and the
+          row with that is possible, see `Admissible.is_possible`; `possible`, (m,) bool, False
+          where it is accepted, but is not possible;
+        - `gain`, (m,) double, 1 where the action itself helps: alone it is accepted; or it does
+          not lower the score, and the row with all that follows but the action is refused. Else 0;
+        - `least`, (m, p) the row with the share that is the reliance.
     """
-
-    accepted: Tensor
-    possible: Tensor
-    least: Tensor
-    gain: Tensor
-
-    @property
-    def reliance(self) -> Tensor:
-        """(m,) double, the least share of the indirect change from which on all are accepted.
-
-        One of 0, 1/4, 1/2, 3/4, 1, of which the row is possible. At 0 the action alone suffices,
-        and no part of what follows undoes it; at 1 all of the indirect change is needed.
-        """
-        return torch.tensor([*SHARES, 1.0]).double()[_first(self.accepted, self.possible)]
-
-    @property
-    def alone(self) -> Tensor:
-        """(m,) bool, whether the action alone is possible, and accepted."""
-        return (self.accepted & self.possible)[:, 0]
-
-
-def by_share(problem: SearchProblem, actions: Decoded) -> Asking[Shares]:
-    """What the model says of actions of which only a share of the indirect change happens."""
     x, whole, count = problem.x[actions.rows][:, None], actions.reached[:, None], len(SHARES)
     acted, (m, p) = problem.sets.masks[actions.sets][:, None], actions.reached.shape
     rows = _partial(problem, actions)
@@ -375,8 +354,14 @@ def by_share(problem: SearchProblem, actions: Decoded) -> Asking[Shares]:
     owner = actions.rows.repeat_interleave(count)
     before, part, after = (e.expand(-1, count, -1).flatten(0, 1) for e in (x, rows, whole))
     possible = problem.feasible.is_possible(before, part, after, owner).view(m, -1)
-    least = torch.cat([rows, whole], 1)[torch.arange(m), _first(accepted, possible)]
-    return Shares(accepted, possible, least, (accepted[:, 0] | helps).double())
+    first = _first(accepted, possible)
+    return {
+        "reliance": torch.tensor([*SHARES, 1.0]).double()[first],
+        "alone": (accepted & possible)[:, 0],
+        "possible": (possible | ~accepted)[:, 0],
+        "gain": (accepted[:, 0] | helps).double(),
+        "least": torch.cat([rows, whole], 1)[torch.arange(m), first],
+    }
 
 
 def _partial(problem: SearchProblem, actions: Decoded) -> Tensor:

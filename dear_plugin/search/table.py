@@ -180,7 +180,7 @@ class Table:
         unknown = some & self.measured[at, column].isnan()
         if bool(unknown.any()):
             shares = yield from by_share(self.problem, found.part(unknown))
-            self.measured[at[unknown], column] = 1.0 - shares.reliance.float()
+            self.measured[at[unknown], column] = 1.0 - shares["reliance"].float()
         relies = at[some & (self.measured[at, column] < 1.0)]
         self.price[relies] = self.cost[relies]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
 from dear_plugin.data.feature import Feature
 from dear_plugin.results.changes import Line, amount_of, is_amount, rises
-from dear_plugin.results.result import Result
+from dear_plugin.results.recourses import Recourses
 from dear_plugin.tell.schemas import DOWN, UP, Exclusion
 
 COLUMNS = (
@@ -27,17 +27,17 @@ SPECIAL = "from or to a special value"
 CHANGES = {True: UP, False: DOWN, None: SPECIAL}
 
 
-def advice(result: Result) -> pd.DataFrame:
+def advice(result: Recourses) -> pd.DataFrame:
     """The kinds of advice of a result, the most frequent first: `COLUMNS`."""
-    acting = result.select((result.success & result.acts).nonzero()[:, 0])
     places = {name: j for j, name in enumerate(result.encoder.schema.names)}
     found: dict[tuple[int, int, int], list[tuple[int, Line]]] = {}
-    for at, lines in enumerate(acting.lines):
+    counted = (result.actions["success"].to_numpy() & result.starts).tolist()
+    for at, lines in compress(enumerate(result.lines), counted):
         for line in lines:
             if line.kind == "direct":
                 key = places[line.feature], *_key(line)
                 found.setdefault(key, []).append((at, line))
-    table = [_line(acting, j, *zip(*kind, strict=True)) for (j, *_), kind in sorted(found.items())]
+    table = [_line(result, j, *zip(*kind, strict=True)) for (j, *_), kind in sorted(found.items())]
     frame = pd.DataFrame(table, columns=COLUMNS)
     return frame.sort_values("rows", ascending=False, kind="stable", ignore_index=True)
 
@@ -55,17 +55,16 @@ def _labels(line: Line) -> tuple[int, int]:
     return int(line.of.place(line.old)), int(line.of.place(line.new))
 
 
-def _line(result: Result, j: int, at: Sequence[int], lines: Sequence[Line]) -> tuple[Any, ...]:
+def _line(result: Recourses, j: int, at: Sequence[int], lines: Sequence[Line]) -> tuple[Any, ...]:
     """The cells of a kind, in the order of `COLUMNS`, given the positions of its rows."""
     rows, (line, feature) = result.actions.iloc[[*at]], (lines[0], lines[0].of)
     old, new, change = feature.either(_of_amounts, _of_labels, feature, lines)
-    some = torch.tensor(at)
-    consistency = result.question.consistency(result.proposal, some)[:, j]
+    consistency = [each.consistency for each in lines]
     credible = rows["credible"].to_numpy()
     return (
-        *(feature.name, change, len(at), len(at) / len(result), old, new),
+        *(feature.name, change, len(at), len(at) / int(result.starts.sum()), old, new),
         *(_extent(result, j, change, lines) if line.is_amount else ("", math.nan)),
-        *(float(consistency.mean()), float(rows["agreement"].mean())),
+        *(float(np.mean(consistency)), float(rows["agreement"].mean())),
         *(_follows(result, at), rows.index[credible.argmax()]),
         str(Exclusion.of(feature, change, new)),
     )
@@ -83,7 +82,7 @@ def _of_labels(feature: Feature, lines: Sequence[Line]) -> tuple[Any, Any, str]:
     return old, new, " → ".join(str(feature.called_level(each) or each) for each in (old, new))
 
 
-def _extent(result: Result, j: int, change: str, lines: Sequence[Line]) -> tuple[str, float]:
+def _extent(result: Recourses, j: int, change: str, lines: Sequence[Line]) -> tuple[str, float]:
     """How far a kind usually goes, and the share of rows in which it goes to the edge of the data.
 
     Of amounts: the median change, and nine tenths of them; the end of the central training values.
@@ -106,7 +105,7 @@ def _median(feature: Feature, values: Sequence[Any]) -> Any:
     return middle if feature.precision is None else round(middle, feature.precision)
 
 
-def _follows(result: Result, at: Sequence[int]) -> str:
+def _follows(result: Recourses, at: Sequence[int]) -> str:
     """The features that change indirectly in most rows, with the share of these rows."""
     moved = Counter(
         f"{line.label} {how}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import torch
+import numpy as np
 
 from dear_plugin import _html
 from dear_plugin.results.changes import Line, as_sentence, from_to, note, why
 from dear_plugin.results.describe import describe, head, lacks, unclear_changes
-from dear_plugin.results.result import Result
+from dear_plugin.results.recourses import Recourses
 
 MOST_ROWS = 20
 COLUMNS = ("row", "action", "expected to follow", "cost", "action alone", "confidence", "note")
@@ -35,22 +35,22 @@ CARD = (
 )
 
 
-def table(result: Result) -> str:
+def table(result: Recourses) -> str:
     """The first rows of a result: changes, cost and what the answers are worth."""
-    shown = result.select(torch.arange(min(len(result), MOST_ROWS)))
-    rest = len(result) - len(shown)
+    shown = min(len(result), MOST_ROWS)
+    rest = len(result) - shown
     more = [_html.note(f"and {rest:,} more rows")] if rest else []
-    cells = [_cells(shown, at) for at in range(len(shown))]
+    cells = [_cells(result, at) for at in range(shown)]
     body = _html.table(COLUMNS, cells, right=NUMBERS, wide=CHANGES)
     parts = [_html.STYLE, _html.note(repr(result)), body, *more]
     return "".join([*parts, _html.note(note(result.encoder.schema))])
 
 
-def page(result: Result, title: str, letters: Iterable[str]) -> str:
+def page(result: Recourses, title: str, letters: Iterable[str]) -> str:
     """A self-contained page with one card for each row: its letter, and the evidence folded."""
-    texts = zip(letters, describe(result, range(len(result))), strict=True)
     cards = []
-    for at, (letter, text) in enumerate(texts):
+    for at, letter in zip(np.flatnonzero(result.starts).tolist(), letters, strict=True):
+        text = describe(result, at)
         name, scores = f"Row {result.factuals.index[at]}", head(result, at)
         # The text has the note.
         cells = _html.table(COLUMNS[1:-1], [_cells(result, at)[1:-1]], right=NUMBERS, wide=CHANGES)
@@ -64,7 +64,7 @@ def page(result: Result, title: str, letters: Iterable[str]) -> str:
     )
 
 
-def _cells(result: Result, position: int) -> list[object]:
+def _cells(result: Recourses, position: int) -> list[object]:
     """The cells of a row, in the order of `COLUMNS`."""
     row = result.actions.iloc[position]
     moves = [line for line in result.lines[position] if line.old != line.new]
@@ -72,7 +72,7 @@ def _cells(result: Result, position: int) -> list[object]:
     follows = [_change(line) for line in moves if line.kind != "direct"]
     badges = [] if row["credible"] or not row["success"] else [_html.span("weak answer", "no")]
     lacking = lacks(result, position) if badges else row["reason"]
-    vague = [f"not clearly favoured: {name}" for name in unclear_changes(result, position)]
+    vague = [f"not clearly favoured: {name}" for name in unclear_changes(result.lines[position])]
     note = _html.joined([*badges, *[lacking] * bool(lacking), *vague])
     name, cost = result.factuals.index[position], f"{row['cost']:.2f}"
     cells: list[object] = [name, _html.joined(acts), _html.joined(follows), cost]
@@ -80,7 +80,7 @@ def _cells(result: Result, position: int) -> list[object]:
         return [*cells, _html.span("not solved", "no"), "", note]
     if not acts:
         return [*cells, "", "", row["reason"] or "nothing to change"]
-    needs = "depends on" if bool(result.spread.alone[position]) else "needs"
+    needs = "depends on" if bool(result.worth.alone[position]) else "needs"
     alone = _html.span("is enough", "yes")
     if row["reliance"] != 0.0:
         alone = _html.span(f"{needs} what follows", "no")

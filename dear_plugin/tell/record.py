@@ -11,34 +11,37 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from torch import Tensor
 
 from dear_plugin._version import __version__
+from dear_plugin.results.changes import frame
 from dear_plugin.results.describe import describe
-from dear_plugin.results.result import Result
+from dear_plugin.results.recourses import Recourses
+from dear_plugin.search.criteria import ROUNDING, TOLERANCE
 from dear_plugin.search.settings import CRITERIA
 
 
-def record(result: Result) -> dict[str, Any]:
-    """The record of a result of one row, in values that JSON has; see `Recourses.record`."""
+def record(result: Recourses, at: int) -> dict[str, Any]:
+    """The record of the answer at a position, in values that JSON has; see `Recourses.record`."""
     question, schema = result.question, result.encoder.schema
-    settings, goal = plain(question.method.settings), question.case.goal
+    settings, goal = plain(question.settings), question.case.goal.select(torch.tensor([at]))
     public = {n: e for n, e in vars(goal).items() if not (n.startswith("_") or callable(e))}
     digest = sha256(json.dumps(settings).encode()).hexdigest()
     found = {
         "version": __version__,
-        "hashes": {**question.method.trained.digests, "settings": digest},
-        "row": result.factuals.iloc[0].to_dict(),
+        "hashes": {**question.trained.digests, "settings": digest},
+        "row": result.factuals.iloc[at].to_dict(),
         "target": {"kind": type(goal).__name__, **public},
-        "limits": _limits(result),
+        "limits": _limits(result, at),
         "answer": {
-            "label": result.factuals.index[0],
-            "counterfactual": result.counterfactuals.iloc[0].to_dict(),
-            "actions": result.actions.to_dict("records")[0],
-            "changes": result.changes.drop(columns="row").to_dict("records"),
-            "text": describe(result, [0])[0],
+            "label": result.factuals.index[at],
+            "counterfactual": result.counterfactuals.iloc[at].to_dict(),
+            "actions": result.actions.iloc[[at]].to_dict("records")[0],
+            "changes": frame(result.lines[at]).drop(columns="row").to_dict("records"),
+            "text": describe(result, at),
         },
-        "criteria": _criteria(result),
+        "criteria": _criteria(result, at),
         "assumed": {
             "tiers": schema.tiers,
             "causes": dict(schema.causes),
@@ -65,36 +68,41 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def _criteria(result: Result) -> dict[str, Any]:
+def _criteria(result: Recourses, at: int) -> dict[str, Any]:
     """Each criterion, and the margin, with its value, the required one, and whether it is met."""
-    worth, out = result.credibility, {}
-    columns = (each[0].tolist() for each in (worth.measured, worth.least, worth.lacks))
-    for name, value, least, lacks in zip(CRITERIA, *columns, strict=True):
+    worth, out = result.worth, {}
+    columns = (each.numpy()[at].tolist() for each in (worth.measured, worth.required))
+    for name, value, least in zip(CRITERIA, *columns, strict=True):
+        lacks = value < least - TOLERANCE
         if name == "reliance":
             out[name] = {"value": 1.0 - value, "at_most": 1.0 - least, "met": not lacks}
         else:
             out[name] = {"value": value, "at_least": least, "met": not lacks}
-    ends = {"value": worth.margin[0], "at_least": worth.least_margin[0]}
-    out["margin"] = {**ends, "met": not worth.near[0]}
+    value, least = (float(each.numpy()[at]) for each in (worth.margin, worth.least_margin))
+    near = value < least * (1.0 - ROUNDING)
+    out["margin"] = {"value": value, "at_least": least, "met": not near}
     return out
 
 
-def _limits(result: Result) -> dict[str, Any]:
+def _limits(result: Recourses, at: int) -> dict[str, Any]:
     """What holds for the row, as the arguments of `Constraints`."""
     case, schema = result.question.case.feasible.limits, result.encoder.schema
-    ranges = zip(schema.names, case.low[0].tolist(), case.high[0].tolist(), strict=True)
+    of_all = case.low, case.high, case.floor, case.ceiling, case.ranged, result.question.may_act
+    low, high, floor, ceiling, ranged, may_act = (each.numpy()[at].tolist() for each in of_all)
+    fixed = [least == most for least, most in zip(floor, ceiling, strict=True)]
+    ranges = compress(zip(schema.names, low, high, strict=True), ranged)
     limits: dict[str, Any] = {
-        "frozen": [*compress(schema.names, case.floor[0] == case.ceiling[0])],
-        "act_on": [*compress(schema.names, result.question.may_act[0])],
-        "ranges": {name: ends for name, *ends in compress(ranges, case.ranged[0])},
+        "frozen": [*compress(schema.names, fixed)],
+        "act_on": [*compress(schema.names, may_act)],
+        "ranges": {name: ends for name, *ends in ranges},
         "categories": {},
     }
-    every = [True] * case.encoder.d if case.allowed is None else case.allowed[0].tolist()
+    every = [True] * case.encoder.d if case.allowed is None else case.allowed.numpy()[at].tolist()
     starts = zip(schema, case.encoder.starts, strict=True)
-    for feature, start in compress(starts, case.encoder.blocks.tolist()):
+    for feature, start in compress(starts, case.encoder.blocks.numpy().tolist()):
         may = every[start : start + feature.columns]
         if not all(may):
             limits["categories"][feature.name] = [*compress(feature.categories, may)]
     if case.costs is not None:
-        limits["costs"] = dict(zip(schema.names, case.costs[0].tolist(), strict=True))
+        limits["costs"] = dict(zip(schema.names, case.costs.numpy()[at].tolist(), strict=True))
     return limits

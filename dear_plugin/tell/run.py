@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pandas as pd
 import torch
 
@@ -40,8 +42,11 @@ from dear_plugin.tell.files import (
 from dear_plugin.tell.letter import LetterTemplate, letters, ways_of
 from dear_plugin.tell.record import plain
 
-# Rows that are answered and written at once: an interrupted run continues after them.
-ROWS_AT_ONCE = 50
+# Rows that are answered and written at once: an interrupted run continues after them; and the
+# answers of each, of which letters state the first that can be stated.
+ROWS_AT_ONCE, RANKS = 50, 8
+# Seconds between two lines of progress.
+EVERY = 30.0
 RUN, LETTERS_PAGE, PARTS, LETTERS, RECORDS = (
     "run.json",
     "letters.html",
@@ -157,14 +162,36 @@ def write_letters(settings: Letters) -> int:
     todo = [start for start in starts if not _is_written(out, rows.index, start)]
     if done := (len(starts) - len(todo)) * ROWS_AT_ONCE:
         print(f"{out}: continues after {min(done, len(rows))} of {len(rows)} letters")
+    clock = Clock(len(todo))
     for start in bar(todo, "letters"):
         some = rows.iloc[start : start + ROWS_AT_ONCE]
-        answers = dear.generate(some, target, n_jobs=settings.n_jobs)
+        answers = dear.generate(some, target, k=RANKS, n_jobs=settings.n_jobs)
         _write(answers, words, out, start, ways=settings.ways)
+        clock.tick(f"{min(start + ROWS_AT_ONCE, len(rows))} of {len(rows)} letters")
     kinds = _joined(out, starts)
     _print(out, [*map(str, rows.index)], settings.language or "en")
     print(f"{out}: {_in_words(kinds)}")
     return int((kinds["letter"] == KINDS["unreadable"]).any())
+
+
+class Clock:
+    """Says in a log file, which shows no bar, how much is done, every 30 seconds.
+
+    Args:
+        count: the number of parts.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._left, self._start, self._told = count, time.monotonic(), time.monotonic()
+        self._count = count
+
+    def tick(self, done: str) -> None:
+        """A part is done."""
+        now, self._left = time.monotonic(), self._left - 1
+        if not sys.stderr.isatty() and self._left and now - self._told >= EVERY:
+            left = (now - self._start) / (self._count - self._left) * self._left
+            print(f"{done}, about {left / 60:.0f} min left", file=sys.stderr, flush=True)
+            self._told = now
 
 
 def _check_files(cases: pd.Index) -> None:
@@ -219,9 +246,10 @@ def _is_written(out: Path, cases: pd.Index, start: int) -> bool:
 
 def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, ways: int) -> None:
     """Write the answers of some rows; their last file says that they are complete."""
-    cases, every = answers.factuals.index, range(len(answers))
-    given = ways_of(answers, every, ways)
-    texts = letters(answers, every, words, ways=given, above={"case": cases.to_series()})
+    first = np.flatnonzero(answers.starts).tolist()
+    cases = answers.factuals.index[first]
+    given = ways_of(answers, first, ways)
+    texts = letters(answers, first, words, ways=ways, above={"case": cases.to_series()})
     lines: list[Line] = []
     for i, (case, letter) in enumerate(zip(cases, texts, strict=True)):
         _file(out / LETTERS, str(case), ".md").write_text(f"{letter}\n", encoding="utf8")
@@ -229,14 +257,15 @@ def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, 
         text = {"text": letter, "changes": frame(own).drop(columns="row").to_dict("records")}
         record = json.dumps({**answers.record(case), "letter": plain(text)}, indent=1)
         _file(out / RECORDS, str(case), ".json").write_text(f"{record}\n", encoding="utf8")
-        lines += [*answers.lines[i], *(line for line in own if line.rank)]
-    both = zip(texts, answers.actions["reason"], strict=True)
+        lines += [*answers.lines[first[i]], *(line for line in own if line.rank)]
+    actions = answers.actions.iloc[first].drop(columns=["rank", "kind"])
+    both = zip(texts, actions["reason"], strict=True)
     found = [_kind(letter, reason, words) for letter, reason in both]
     kinds = pd.DataFrame(found, cases, ["letter", "reason"])
-    ranks = ["; ".join(str(way[0].rank) for way in given[i]) for i in every]
+    ranks = ["; ".join(str(way[0].rank) for way in each) for each in given]
     told = {"letter": kinds["letter"], "letter_ranks": ranks, "letter_reason": kinds["reason"]}
     changes = frame(lines).rename(columns={"row": CASE}).set_index(CASE)
-    tables = {"changes": changes, "kinds": kinds, "actions": with_cells(answers.actions, told)}
+    tables = {"changes": changes, "kinds": kinds, "actions": with_cells(actions, told)}
     for name in TABLES:
         draft = out / PARTS / "draft"
         tables[name].to_csv(draft, index_label=CASE)

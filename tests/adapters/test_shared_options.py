@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Constraints, Search
-from dear_plugin.results import writing
+from dear_plugin.methods import answering
 
 CAUSES = {"education": ["age"], "income": ["education"], "savings": ["gender", "income"]}
 EDGES = [(cause, name) for name, own in CAUSES.items() for cause in own]
@@ -99,7 +99,7 @@ def test_criteria_reach_the_search(host):
 
 
 def test_several_processes_give_the_same_answers(host, monkeypatch):
-    monkeypatch.setattr(writing, "FEWEST_ROWS", 2)
+    monkeypatch.setattr(answering, "FEWEST_ROWS", 2)
     one, two = (host.ask(host.make(n_jobs=n_jobs)) for n_jobs in (1, 2))
     for here, there in zip(one, two, strict=True):
         pd.testing.assert_frame_equal(here, there)

@@ -11,10 +11,10 @@ from dear_plugin import DEAR, ActionSets, Encoder, Schema, Target
 from dear_plugin.data.encoder import column_limits
 from dear_plugin.datasets import load_adult, load_loan
 from dear_plugin.demo.classifiers import Recipe, trained
+from dear_plugin.methods.answering import PAST
 from dear_plugin.methods.base import Case
 from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.goals import goal_of
-from dear_plugin.results.writing import PAST
 from dear_plugin.search import SearchProblem
 from dear_plugin.search.problem import evaluate
 

@@ -41,8 +41,8 @@ def test_the_answers_and_alternatives_are_those_of_one_thread(model):
     pd.testing.assert_frame_equal(two.counterfactuals, one.counterfactuals, check_exact=True)
     pd.testing.assert_frame_equal(two.actions, one.actions, check_exact=True)
     pd.testing.assert_frame_equal(two.alternatives(3), one.alternatives(3), check_exact=True)
-    ways = dear.ways(REFUSED, k=2, n_jobs=2)
-    assert ways[0].counterfactuals.equals(one.counterfactuals)
+    ways = dear.generate(REFUSED, k=2, n_jobs=2)
+    assert ways[ways.rank == 0].counterfactuals.equals(one.counterfactuals)
 
 
 def test_what_is_fitted_is_what_one_thread_fits():

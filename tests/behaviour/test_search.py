@@ -130,14 +130,16 @@ class TestEachChangeIsNeeded:
         """
         asked = "credible" if dear.search.has_criteria else "success"
         changes, needless = 0, 0
-        for result in dear.generate(refused, target).ranks(k):
+        every = dear.generate(refused, target, k=k)
+        for rank in range(k):
+            result = every[every.rank == rank]
             acted = result.direct.notna()
             several = (acted.sum(axis=1) > 1) & result.actions[asked]
             for name in acted.columns[acted.any()]:
                 rows = (acted[name] & several).to_numpy()
                 if rows.any():
                     fewer = result.direct[rows].assign(**{name: pd.NA})
-                    fewer = dear.apply(refused[rows], fewer, target=target)
+                    fewer = dear.apply(result.factuals[rows], fewer, target=target)
                     changes += int(rows.sum())
                     needless += int(fewer.actions[asked].sum())
         return changes, needless

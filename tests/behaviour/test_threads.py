@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from dear_plugin import DEAR, Encoder, Recourses, Schema, compare
+from dear_plugin import DEAR, Encoder, Schema, compare
 from dear_plugin._threads import Once, end_if_stopped, in_threads
 from dear_plugin.datasets import load_loan
 from dear_plugin.decoders import Sample
@@ -117,7 +117,7 @@ def dear(frame, watch):
 OF_METHODS = {
     "fit": lambda dear, frame, query: dear.fit(frame),
     "generate": lambda dear, frame, query: dear.generate(query).actions,
-    "ways": lambda dear, frame, query: dear.ways(query, k=2),
+    "several": lambda dear, frame, query: dear.generate(query, k=2),
     "apply": lambda dear, frame, query: dear.apply(query, {"income": 50.0}),
     "curve": lambda dear, frame, query: dear.curve(query.iloc[:1], "income"),
     "diagnose": lambda dear, frame, query: dear.diagnose(frame),
@@ -133,7 +133,6 @@ OF_RESULTS = {
     "record": lambda result, path: result.record(result.factuals.index[0]),
     "evidence": lambda result, path: result.evidence(result.factuals.index[0]),
     "alternatives": lambda result, path: result.alternatives(3),
-    "ranks": lambda result, path: list(result.ranks(3)),
     "to_html": lambda result, path: result.to_html(path / "page.html"),
     "shown": lambda result, path: result._repr_html_(),
 }
@@ -164,11 +163,6 @@ class TestCounts:
         method.fit(mixed.frame).generate(mixed.refused(3))
         assert_each_its_own(watch)
         assert watch.model
-
-    def test_between_the_steps_of_ranks(self, dear, query):
-        ranks = dear.generate(query).ranks(3)
-        assert isinstance(next(ranks), Recourses)
-        assert counts() == {USERS}
 
     def test_a_model_may_set_them(self, dear, query, watch):
         watch.first["model"] = lambda: torch.set_num_threads(2)

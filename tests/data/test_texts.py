@@ -63,8 +63,8 @@ def test_descriptions_cards_and_figures_use_them(answers, tmp_path):
     assert names[0].get_text() == "Loan"
 
 
-def test_reasons_use_labels(answers):
-    dear = answers[1].question.method
+def test_reasons_use_labels():
+    dear = DEAR(model, loan_schema(**TEXTS), act_on=["loan_amount"]).fit(DATA.frame)
     row, within = DATA.frame.head(1), Constraints(frozen=["savings"])
     tried = dear.apply(row, {"savings": 40.0}, within=within)
     assert tried.actions["reason"].iloc[0] == "the savings may not be acted on"

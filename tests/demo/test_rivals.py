@@ -59,7 +59,7 @@ def test_dice_keeps_what_the_schema_says(name, loans, schema):
     method = of_dice(name, Balance(), schema, loans.frame, target="approved")
     found = answers(method, Balance(), loans, schema)
     holds(found)
-    assert name == "kdtree" or found.outcome["success"].mean() > 0.5
+    assert name == "kdtree" or found.actions["success"].mean() > 0.5
 
 
 @pytest.mark.ci

@@ -96,7 +96,7 @@ class TestAllOfThem:
 
     def test_the_reason_is_empty_where_it_is_credible_and_names_what_is_lacking(self, answered):
         result, table = answered
-        reason, search = table["reason"], result.question.method.search
+        reason, search = table["reason"], result.question.search
         search = search if search.has_criteria else Search()
         assert ((reason == "") == table["credible"]).all()
         notes = "by less than the required margin|no credible action was found"
@@ -185,20 +185,23 @@ class TestContinued:
     def test_they_are_those_of_one_call(self, usual, mixed):
         rows = mixed.refused(8)
         first = usual.generate(rows)
-        ways = usual.ways(rows, k=4)
-        expected = next(iter(first.ranks(1)))
-        pd.testing.assert_frame_equal(expected.counterfactuals, ways[0].counterfactuals)
-        for one, other in zip(first.ranks(4), ways, strict=True):
-            pd.testing.assert_frame_equal(one.counterfactuals, other.counterfactuals)
+        every = usual.generate(rows, k=4)
+        assert every.rank.max() == 3
+        kept = every[every.rank == 0]
+        pd.testing.assert_frame_equal(kept.counterfactuals, first.counterfactuals)
+        pd.testing.assert_frame_equal(kept.actions[[*first.actions]], first.actions)
+        assert kept.changes.to_csv() == first.changes.to_csv()
+        pd.testing.assert_frame_equal(every.alternatives(4), first.alternatives(4))
+        pd.testing.assert_frame_equal(every.alternatives(2), first.alternatives(2))
+        pd.testing.assert_frame_equal(every.alternatives(6), first.alternatives(6))
 
     def test_what_was_tried_is_in_no_pickle_and_in_no_selection(self, usual, mixed):
         result = usual.generate(mixed.refused(8))
         table = result.alternatives(3)
-        (attempt,) = [each for each in result.question.attempts.values() if each.more][:1]
-        assert attempt.first is not None
+        assert result.search._firsts
         read = pickle.loads(pickle.dumps(result))
         for other in (read, result.select(torch.arange(8))):
-            assert not other.question.attempts
+            assert not other.search._firsts
             pd.testing.assert_frame_equal(other.alternatives(3), table)
 
     def test_rows_without_an_answer_are_not_searched_again(self, mixed):

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from dear_plugin import DEAR, RecourseMethod, Schema, Target
 from dear_plugin.errors import ModelError, TargetError
 from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.worth import by_criteria
 
 
 class Nearest(RecourseMethod):
@@ -141,18 +142,20 @@ class TestAdvice:
         method = Nearest(mixed.net, schema).fit(mixed.frame)
         result = method.generate(mixed.refused(3))
         whole = torch.ones(len(result), dtype=torch.float64)
-        spread = replace(result.spread, reliance=whole)
-        return result.question, (result.proposal, result.success, result.scores, spread)
+        names = "alone", "possible", "gain"
+        known = {name: torch.from_numpy(getattr(result.worth, name)) for name in names}
+        known |= {"reliance": whole, "confidence": result.worth.confidence}
+        return result.question, (result.proposal, result.success, result.scores, known)
 
     def test_the_log_names_the_argument_once(self, mixed, caplog):
         question, answers = self.answers(mixed)
         for _ in range(2):
-            question.credibility(*answers)
+            by_criteria(question, *answers)
         assert [r.getMessage().count("tiers=[[...], [...]]") for r in caplog.records] == [1]
 
     def test_with_tiers_there_is_none(self, mixed, caplog):
         question, answers = self.answers(mixed, [["age"]])
-        question.credibility(*answers)
+        by_criteria(question, *answers)
         assert not caplog.records
 
 
@@ -183,10 +186,10 @@ def test_a_fit_refuses_the_decision_among_the_features_and_the_ways_out_run(labe
         Nearest(model, Schema.infer(frame)).fit(frame)
     schema, wanted = Schema.infer(frame, target="decision"), labels[-1]
     left = Nearest(model, schema).fit(frame)
-    assert left.generate(frame.tail(3), wanted).outcome["success"].all()
+    assert left.generate(frame.tail(3), wanted).actions["success"].all()
     function = lambda rows: model.predict_proba(rows[model.feature_names_in_])  # noqa: E731
     kept = Nearest(function, Schema.infer(frame)).fit(frame)
-    assert kept.generate(frame.tail(3), len(labels) - 1).outcome["success"].all()
+    assert kept.generate(frame.tail(3), len(labels) - 1).actions["success"].all()
 
 
 class TestModels:
@@ -197,9 +200,8 @@ class TestModels:
 
     def test_one_that_draws_at_random_is_noticed_once_it_is_asked(self, mixed, drawing):
         method = Nearest(drawing, mixed.schema).fit(mixed.frame)
-        for ask in (method.generate, method.ways):
-            with pytest.raises(ModelError, match="other scores in a second call, by up to 0"):
-                ask(mixed.frame.head(5))
+        with pytest.raises(ModelError, match="other scores in a second call, by up to 0"):
+            method.generate(mixed.frame.head(5))
         rng = np.random.default_rng(0)
         values = lambda rows: rows["income"] * (1 + rng.normal(0, 0.2, len(rows)))  # noqa: E731
         method = Nearest(values, mixed.schema, output="values").fit(mixed.frame)

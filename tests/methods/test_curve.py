@@ -23,18 +23,18 @@ class TestCurve:
             curve = fitted.curve(row, name)
             for line in curve.dropna().itertuples():
                 if line.value != row[name].iloc[0]:
-                    tried = fitted.apply(row, {name: line.value}).outcome
+                    tried = fitted.apply(row, {name: line.value}).actions
                     assert tried["score_after"].iloc[0] == near(line.with_what_follows)
                     alone = row.assign(**{name: row[name].astype(object)})
                     alone[name] = pd.Series([line.value], row.index).astype(row[name].dtype)
-                    scored = fitted.generate(alone).outcome["score_before"].iloc[0]
+                    scored = fitted.generate(alone).actions["score_before"].iloc[0]
                     assert scored == near(line.all_else_frozen)
 
     def test_other_actions_hold_along_the_curve(self, mixed, fitted):
         row = mixed.refused(1)
         curve = fitted.curve(row, "income", {"job": "judge"})
         line = curve.dropna().iloc[-1]
-        both = fitted.apply(row, {"job": "judge", "income": line["value"]}).outcome
+        both = fitted.apply(row, {"job": "judge", "income": line["value"]}).actions
         assert both["score_after"].iloc[0] == near(line["with_what_follows"])
 
     def test_other_actions_may_be_a_series(self, mixed, fitted):
@@ -59,7 +59,7 @@ class TestWanted:
     def test_scores_between_the_ends_are_successes(self, mixed, fitted):
         for target in (1, 0, Target.of_class(1, threshold=0.8), Target.of_class(1, threshold=0.3)):
             result = fitted.generate(mixed.frame.head(200), target)
-            before, ends = result.outcome["score_before"], result.wanted
+            before, ends = result.actions["score_before"], result.wanted
             accepted = result.question.accepted.numpy()
             assert ((before >= ends["least"]) == accepted)[
                 np.abs(before - ends["least"]) > 1e-6

@@ -97,7 +97,7 @@ class TestOneQuestionOneAnswer:
     def test_ways_are_those_of_the_engine(self, loans, visit):
         dear, rows = loans
         others = dear.generate(rows.head(1)).alternatives(4)
-        acted = [way.result.outcome["acted_on"].iloc[0] for way in visit.session.answer.found]
+        acted = [way.result.actions["acted_on"].iloc[0] for way in visit.session.answer.found]
         assert sorted(acted) == sorted(others["acted_on"])
 
     def test_a_row_without_an_answer_says_so_in_plain_words(self, loans):
@@ -138,7 +138,7 @@ class TestWhatMayChange:
         within = visit.session._within(visit.choices)
         assert (within.frozen, within.act_on) == (["income"], ["loan_amount"])
         for way in visit.session.answer.found:
-            assert way.result.outcome["acted_on"].iloc[0] == "loan_amount"
+            assert way.result.actions["acted_on"].iloc[0] == "loan_amount"
 
     def test_what_is_not_acted_on_has_two_states(self, visit):
         assert visit.feature("duration")["states"] == [FOLLOWS, STAYS]
@@ -192,7 +192,7 @@ class TestWhatMayChange:
         dear, rows = loans
         dearer = Constraints(costs={"savings": 50.0})
         first = Visit(dear, rows, within=dearer).session.answer.ways[0].result
-        assert first.outcome["cost"].iloc[0] in set(
+        assert first.actions["cost"].iloc[0] in set(
             dear.generate(rows.head(1), within=dearer).alternatives(4)["cost"]
         )
 
@@ -225,7 +225,7 @@ class TestByHand:
         assert out["tried"]["head"] == f"The decision is {'' if won else 'not '}the wanted one"
         curve = out["curve"]
         assert (curve["own"], curve["value"]) == (rows["savings"].iloc[0], 45.0)
-        assert curve["tried"] == result.outcome["score_after"].iloc[0]
+        assert curve["tried"] == result.actions["score_after"].iloc[0]
 
     def test_the_axes_of_the_curve_have_titles_and_units(self, visit):
         curve = visit.ask(feature="savings")["curve"]

@@ -249,7 +249,7 @@ class TestRequirements:
         schema = replace(mixed.schema, tiers=((first,), tuple(others)))
         pairs = replace(LITERAL, max_features=2)
         dear = DEAR(mixed.net, schema, decoder=NETWORKS, search=pairs).fit(mixed.frame)
-        acted_on = dear.generate(mixed.refused(10)).outcome["acted_on"]
+        acted_on = dear.generate(mixed.refused(10)).actions["acted_on"]
         assert not acted_on.str.contains(rf"^{first} \+", regex=True).any()
 
     def test_a_decoder_without_derivatives_is_rejected(self, mixed):

@@ -147,7 +147,7 @@ class TestRow:
     def test_what_is_expected_has_its_range_for_people_like_the_row(
         self, recourses, axes, position
     ):
-        ranges = recourses.select(torch.tensor([position])).ranges
+        ranges = recourses.select(torch.tensor([position])).worth
         direct, names = recourses.proposal.direct[position], recourses.encoder.schema.names
         follows = recourses.changed[position] & ~direct & (ranges.low[0] < ranges.high[0])
         drawn, names_at = {}, dict(zip(axes.get_yticks(), labels(axes), strict=True))

@@ -203,8 +203,11 @@ def support_is_a_share_and_alternatives_are_successes(world, method, result):
 
 def the_factuals_with_changes_are_the_counterfactuals(world, method, result):
     """Of every rank, cell by cell; what is acted on alone is `direct`."""
-    every = result.ranked(3)
-    rows, after = (frame.astype(object) for frame in every.labelled)
+    every = world.ask(method, k=3)
+    rows, after = (
+        world.schema.labelled(frame).astype(object)
+        for frame in (every.factuals, every.counterfactuals)
+    )
     acted = every.proposal.direct.numpy() & every.changed.numpy()
     for at, lines in enumerate(every.lines):
         for line in lines:

@@ -64,9 +64,9 @@ class World:
         method = self.method(self.model, self.schema, output=self.output, **self.options)
         return method.fit(self.frame)
 
-    def ask(self, dear: RecourseMethod) -> Recourses:
+    def ask(self, dear: RecourseMethod, k: int = 1) -> Recourses:
         """The whole question."""
-        return dear.generate(self.query, self.target, within=self.within)
+        return dear.generate(self.query, self.target, within=self.within, k=k)
 
     def accepted(self, frame: pd.DataFrame) -> np.ndarray:
         """(n,) what the owner of the model says of rows."""

@@ -7,8 +7,13 @@ from dear_plugin.results.changes import COLUMNS
 
 
 @pytest.fixture(scope="module")
-def result(mixed, fitted):
-    return fitted.generate(mixed.frame.head(60))
+def query(mixed):
+    return mixed.frame.head(60)
+
+
+@pytest.fixture(scope="module")
+def result(query, fitted):
+    return fitted.generate(query)
 
 
 def test_it_has_the_documented_columns_and_what_is_acted_on_comes_first(result):
@@ -39,8 +44,9 @@ def test_it_is_written_to_csv_and_read_again(result, tmp_path):
     assert len(again) == len(result.changes)
 
 
-def test_alternatives_have_lines_with_their_ranks(result):
-    found, table = result.ranked(4), result.alternatives(4)
+def test_alternatives_have_lines_with_their_ranks(result, fitted, query):
+    found = fitted.generate(query, k=4)
+    table = found.alternatives(4)
     acts = table[table["acted_on"] != ""]
     told = found.changes[["row", "rank"]].drop_duplicates()
     assert sorted(map(tuple, told.to_numpy())) == sorted(

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dear_plugin import DEAR, Feature, Kind, Schema
-from dear_plugin.results.describe import outcome_of
+from dear_plugin import DEAR, Schema
 
 FEATURES = [f"f{i:02}" for i in range(30)]
 
@@ -48,19 +47,3 @@ def test_the_page_and_the_frame_have_all_changes(result, tmp_path):
     changed = (result.counterfactuals != result.factuals).any()
     assert all(f"{name}: " in page for name in changed.index[changed])
     assert changed.sum() > 4
-
-
-@pytest.mark.parametrize(
-    ("levels", "label", "told"),
-    [
-        ((0, 1), "a guarantor", "a guarantor"),
-        (("No", "Yes"), "a guarantor", "a guarantor"),
-        ((False, True), "a guarantor", "a guarantor"),
-        ((0, 1), "", "own = 1"),
-        ((0, 1), "the gender", "the gender = 1"),
-        (("one", "two"), "a guarantor", "a guarantor = two"),
-    ],
-)
-def test_the_chance_of_a_flag_is_that_of_its_label(levels, label, told):
-    """It was the chance of "a guarantor = 1"."""
-    assert outcome_of(Feature("own", Kind.BINARY, categories=levels, label=label)) == told

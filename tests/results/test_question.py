@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Proposal, RecourseMethod, Recourses, Schema, Search
+from dear_plugin import DEAR, Proposal, RecourseMethod, Schema, Search
 
 
 class Counting:
@@ -44,47 +44,43 @@ def test_alternatives_of_a_selected_row_cost_one_row(dear, model, mixed):
     query = mixed.refused(30)
     one, many = dear.generate(query.iloc[[4]]), dear.generate(query)
     selected = many[[query.index[4]]]
-    whole = model.spent(lambda: dear.ways(query.iloc[[4]], k=3))
+    whole = model.spent(lambda: dear.generate(query.iloc[[4]], k=3))
     assert model.spent(lambda: selected.alternatives(3)) <= 1.2 * whole
     assert model.spent(lambda: one.alternatives(3)) < whole / 2
 
 
 def test_ranks_are_written_and_measured_together_with_the_values_of_each(dear, model, mixed):
     query = mixed.refused(30)
-    ranks = dear.ways(query, k=4)
-    assert len(ranks) > 2
-    at = [rank.acts.nonzero()[:, 0] for rank in ranks]
     before = model.calls
-    actions = Recourses.gathered(ranks, at).actions
-    # All resamples, then the shares of what follows.
-    assert model.calls - before <= 2
-    each = [rank.select(idx).actions for rank, idx in zip(ranks, at, strict=True)]
-    pd.testing.assert_frame_equal(actions, pd.concat(each))
+    first = dear.generate(query)
+    one = model.calls - before
+    every = dear.generate(query, k=4)
+    assert len(every) > len(query)
+    assert model.calls - before - one <= 2 * one
+    kept = every.actions[every.rank == 0].drop(columns=["rank", "kind"])
+    pd.testing.assert_frame_equal(kept, first.actions)
 
 
 def test_k_answers_are_of_one_search(dear, model, mixed, monkeypatch):
     """Software that loops over single rows pays for every call of its model."""
-    searches, own = [], DEAR._alternatives
-    monkeypatch.setattr(DEAR, "_alternatives", lambda *a: searches.append(a) or own(*a))
+    searches, own = [], DEAR._searching
+    monkeypatch.setattr(DEAR, "_searching", lambda *a: searches.append(a) or own(*a))
     row = mixed.refused(1)
     first = dear.generate(row)
-    ways = dear.ways(row, k=4)
+    ways = dear.generate(row, k=4)
     assert len(searches) == 2
-    pd.testing.assert_frame_equal(ways[0].counterfactuals, first.counterfactuals)
+    pd.testing.assert_frame_equal(ways.counterfactuals[:1], first.counterfactuals)
     table = first.alternatives(4)
-    assert len(searches) == 3
-    assert table["acted_on"].tolist() == [way.outcome["acted_on"].item() for way in ways]
+    assert len(searches) == 2
+    assert table["acted_on"].tolist() == ways.actions["acted_on"].tolist()
 
 
 def test_what_was_measured_is_not_evaluated_again(dear, model, mixed):
     result = dear.generate(mixed.refused(30))
-    credible = dear.generate(result.factuals[result.actions["credible"]])
-    # No search has seen these: sixteen resamples of each answer, four shares of what follows, the
-    # factual, and what follows without the action.
-    assert 0 < model.spent(lambda: credible.actions) <= 22 * len(credible)
-    assert model.spent(credible.describe) == 0
-    assert model.spent(lambda: credible.select(torch.arange(3)).actions) == 0
-    assert model.spent(lambda: result.describe()) == 0
+    assert model.spent(lambda: result.select(torch.arange(3)).letter()) == 0
+    assert model.spent(lambda: [result.actions, result.changes, result.describe()]) == 0
+    label = result.factuals.index[0]
+    assert model.spent(lambda: [result.record(label), result.advice(), result.obstacles]) == 0
 
 
 class SecondTry(RecourseMethod):
@@ -98,7 +94,7 @@ class SecondTry(RecourseMethod):
     def _propose(self, case):
         return self._alternatives(case, 1)[0]
 
-    def _alternatives(self, case, k, attempt=None):
+    def _alternatives(self, case, k):
         self.searches += 1
         value, ranks = 3.0 if self.searches == 1 else 10.0, []
         for j in range(min(k, self.searches + 1)):
@@ -112,10 +108,10 @@ def test_rows_that_are_searched_again_have_the_ranks_of_the_second_search():
     frame = pd.DataFrame(np.random.default_rng(0).integers(0, 11, (40, 4)), columns=list("abcd"))
     row = pd.DataFrame([[1, 1, 1, 1]], columns=list("abcd"))
     method = SecondTry(lambda f: 1.0 * (f.max(axis=1) == 10), Schema.infer(frame)).fit(frame)
-    ways = method.ways(row, k=9)
+    ways = method.generate(row, k=9)
     assert method.searches == 2
-    assert [way.outcome["acted_on"].item() for way in ways] == ["a", "b", "c"]
-    assert all(way.outcome["success"].all() for way in ways)
+    assert ways.actions["acted_on"].tolist() == ["a", "b", "c"]
+    assert ways.actions["success"].all()
     first = method.fit(frame).generate(row)
     assert method.searches == 2
-    pd.testing.assert_frame_equal(ways[0].counterfactuals, first.counterfactuals)
+    pd.testing.assert_frame_equal(ways.counterfactuals[:1], first.counterfactuals)

@@ -172,25 +172,18 @@ class TestRanges:
                 assert (low >= least - 1e-9).all() and (high <= frame[name].max() + 1e-9).all()
                 assert (low <= new + 1e-9).all() and (high >= new - 1e-9).all()
 
-    def test_they_are_of_means_over_people_and_of_people_and_hold_the_answer(self, fitted, mixed):
+    def test_they_are_those_of_the_resamples_of_confidence_and_hold_the_answer(
+        self, fitted, mixed
+    ):
         result = fitted.generate(mixed.refused(8), within=Constraints(act_on=["income"]))
-        of, j = fitted.decoders.decoder, 0
-        assert of.people > 1
+        j, ranges = 0, result.worth
         values, own = result.proposal.rows[:, [1]], (result.proposal.rows - result.x)[:, j]
-        steps = []
-        for turn in range(1, of.people + 1):
-            draws = torch.arange(17, 33) + 32 * turn
-            there = fitted.decoders.resample((1,), result.x, values, draws)
-            there = result.question.case.feasible.project(result.x, there, torch.arange(8))
-            steps.append(there[..., j] - result.x[:, [j]])
-        every, own, ranges = torch.stack(steps, 1), own.double(), result.ranges
-        there = fitted.decoders.resample((1,), result.x, values, torch.arange(-15, 1))
+        there = fitted.decoders.resample((1,), result.x, values, torch.arange(17, 33))
         there = result.question.case.feasible.project(result.x, there, torch.arange(8))
-        middle = (there[..., j] - result.x[:, [j]]).mean(1)
-        far = np.quantile(
-            (every.mean(1) - middle[:, None]).abs().numpy(), 0.834, axis=1, method="weibull"
-        )
-        outer = np.quantile(every.flatten(1).numpy(), [0.025, 0.975], axis=1, method="weibull")
+        every, own = there[..., j] - result.x[:, [j]], own.double()
+        middle = every.mean(1)
+        far = np.quantile((every - middle[:, None]).abs().numpy(), 0.834, axis=1, method="weibull")
+        outer = np.quantile(every.numpy(), [0.025, 0.975], axis=1, method="weibull")
         middle, own = middle.numpy(), own.numpy()
         expected = {
             "low": np.minimum(middle - far, own),
@@ -202,25 +195,26 @@ class TestRanges:
             np.testing.assert_allclose(getattr(ranges, name)[:, j], ends, atol=1e-4)
 
     def test_that_of_the_mean_is_narrower_where_people_differ(self, fitted, mixed):
-        ranges = fitted.generate(mixed.refused(40)).ranges
+        ranges = fitted.generate(mixed.refused(40)).worth
         of_one, of_all = ranges.high_one - ranges.low_one, ranges.high - ranges.low
         assert float((of_one - of_all).mean()) > 0.0
         assert float((of_one >= of_all - 1e-9).double().mean()) > 0.95
 
     def test_a_category_has_the_number_of_resamples_in_which_it_changes(self, fitted, mixed):
         result = fitted.generate(mixed.refused(60))
-        spread = result.spread
+        worth = result.worth
         follows = result.changed & ~result.proposal.direct & ~result.encoder.amounts(result.x)
-        times, said = spread.moved[follows & result.acts[:, None]], " ".join(result.describe())
-        expected = [n for n in times.tolist() if n < spread.count]
+        follows &= result.acts[:, None]
+        times, said = worth.moved[follows.numpy()], " ".join(result.describe())
+        expected = [n for n in times.tolist() if n < worth.count]
         found = map(int, re.findall(r"\((\d+) of 16 resamples\)", said))
         assert sorted(found) == sorted(expected) != []
 
     def test_a_method_without_resamples_has_none(self, mixed):
         baseline = NearestAccepted(mixed.net, mixed.schema).fit(mixed.frame)
         result = baseline.generate(mixed.refused(5))
-        ranges = result.ranges
-        assert result.spread.count == 0
+        ranges = result.worth
+        assert ranges.count == 0
         assert torch.equal(ranges.low, ranges.high)
         assert torch.equal(ranges.low_one, ranges.high_one)
         assert not result.describe().str.contains("succeeds|enough|needs").any()
@@ -230,11 +224,9 @@ class TestAnActionOfSizeZero:
     """It is no recourse, whatever changes indirectly."""
 
     def test_it_is_no_alternative(self, fitted, query):
-        result = fitted.generate(query)
-        ranks = list(result.ranks(3))
-        for rank in ranks:
-            assert bool(rank.acts[rank.outcome["success"].tolist()].all())
-        table = result.alternatives(3)
+        every = fitted.generate(query, k=3)
+        assert bool(every.acts[every.success].all())
+        table = every.alternatives(3)
         assert (table["acted_on"] != "").all()
 
 

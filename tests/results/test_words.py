@@ -21,7 +21,7 @@ from dear_plugin.results.changes import (
     why,
 )
 from dear_plugin.results.describe import enough, sentence, succeeds, unclear
-from dear_plugin.results.result import WORDS, short_of
+from dear_plugin.results.reasons import WORDS, short_of
 from dear_plugin.search.settings import CRITERIA
 from tests.results.lines import line
 
@@ -236,13 +236,13 @@ def test_changes_that_often_do_not_help_have_the_shares_that_gain():
     )
 
 
-def test_categories_that_do_not_flip_have_their_probabilities():
-    shares = {"married = yes": (0.46, 0.52)}
-    assert sentence(ACTION, [], shares).endswith(
-        "no other change is likely (chance of married = yes: 46% -> 52%)"
+def test_categories_that_change_in_some_resamples_only_are_counted():
+    chances = ["married changes in 3 of 16 resamples"]
+    assert sentence(ACTION, [], chances).endswith(
+        "no other change is likely (married changes in 3 of 16 resamples)"
     )
-    assert sentence(ACTION, [follows(GAIN, 0, 307)], shares).endswith(
-        "from 0 to 307 (chance of married = yes: 46% -> 52%)"
+    assert sentence(ACTION, [follows(GAIN, 0, 307)], chances).endswith(
+        "from 0 to 307 (married changes in 3 of 16 resamples)"
     )
 
 

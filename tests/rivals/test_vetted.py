@@ -108,7 +108,7 @@ class TestAnyMethod:
         goal = ClassGoal(torch.ones(ROWS, dtype=torch.int64))
         margin = goal.margin(fitted.classifier.scores(result.proposal.rows))
         reached = (margin >= 0.3 * goal.unit(fitted.trained.scored[1])).numpy()
-        assert (reached == (result.outcome["reason"] == "").to_numpy()).all()
+        assert (reached == (result.reasons == "")).all()
         assert reached.mean() > 0.7
 
 

@@ -99,4 +99,4 @@ def test_a_set_is_fitted_if_an_action_on_it_is_expected_to_be_nearly_accepted():
 
     dear = DEAR(model, Schema.infer(frame)).fit(frame)
     result = dear.generate(frame[model(frame) < 0.5].iloc[[1]])
-    assert result.outcome["acted_on"].tolist() == ["g + h"]
+    assert result.actions["acted_on"].tolist() == ["g + h"]

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from dear_plugin import DEAR, Schema
-from dear_plugin.tell.letter import LOOKED_AT
+from dear_plugin.tell.run import RANKS
 
 NUMBER = r"-?[\d,]*\.?\d+(?:e-?\d+)?"
 ACTS = r"(?:increase|reduce|change) {name} from \S+ to (?P<new>{number}|\w+)"
@@ -343,8 +343,8 @@ def distance(way, frame, after):
 def readers(table):
     """The answers that act, with what is said of them, and the ways that are no answer's."""
     dear = DEAR(table.model, Schema.infer(table.frame, **table.schema), act_on=table.act_on)
-    result = dear.fit(table.frame).generate(table.query)
-    every, table_of = result.ranked(LOOKED_AT), result.alternatives(LOOKED_AT)
+    every = dear.fit(table.frame).generate(table.query, k=RANKS)
+    table_of = every.alternatives(RANKS)
     lines = dict(tuple(every.changes.groupby(["row", "rank"])))
     texts, found, left = every.describe(), {}, []
     for i, action in enumerate(table_of.itertuples(index=False)):
@@ -356,7 +356,7 @@ def readers(table):
             table, action.index, *rows, *known, texts.iloc[i], "", lines[action.index, action.rank]
         )
         found.setdefault(action.index, []).append(reader)
-    for label, letter in result.letter(ways=3).items():
+    for label, letter in every.letter(ways=3).items():
         for way in ways_of(letter):
             acted, own = set(told(ACTS, way, table.frame)), found.get(label, [])
             # Two answers may act on the same features: a way is of the nearer one.

@@ -37,7 +37,7 @@ class TestLines:
     def test_every_change_that_is_acted_on_is_in_one_line(self, result, advice):
         assert tuple(advice) == COLUMNS
         acted = (result.proposal.direct & result.changed).numpy()
-        done = result.outcome["success"].to_numpy()
+        done = result.actions["success"].to_numpy()
         assert advice["rows"].sum() == acted[done].sum()
         assert (advice["rows"].diff().dropna() <= 0).all()
         assert np.allclose(advice["share"], advice["rows"] / done.sum())

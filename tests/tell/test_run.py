@@ -175,6 +175,15 @@ class TestWhatIsWritten:
         assert not (tmp_path / "out").exists()
 
 
+def test_a_log_file_says_how_many_are_done(files, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "ROWS_AT_ONCE", 5)
+    monkeypatch.setattr(command, "EVERY", 0.0)
+    assert run(files, tmp_path / "out") == 0
+    told = capsys.readouterr().err
+    assert f"5 of {PEOPLE} letters, about 0 min left\n" in told
+    assert f"{PEOPLE} of {PEOPLE} letters" not in told
+
+
 class TestAgain:
     def test_an_interrupted_run_continues(self, files, done, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(command, "ROWS_AT_ONCE", 5)

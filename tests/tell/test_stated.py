@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Feature, Kind, Schema
-from dear_plugin.tell.letter import _determining, _farther, far_of, rare_values, rounded
+from dear_plugin.results.sayings import _determining, _farther, _rare, far_of, rounded
 from tests.results.lines import line
 
 
@@ -96,7 +96,7 @@ def test_what_hardly_anybody_has_given_all_else_is_no_advice():
     rows = pd.DataFrame({"area": [70.0, 100.0], "rent": [860.0, 1_200.0]})
     found = dear.generate(rows)
     assert found.actions["success"].all()
-    assert [rare_values(found, at) for at in (0, 1)] == [[], ["rent"]]
+    assert _rare(found).tolist() == [[False, False], [False, True]]
     assert "no way that we can recommend" in found.letter(1)
 
 

@@ -157,10 +157,6 @@ class Transport(Decoder):
             out[:, some] = torch.cat(reached, 1)[:, :, 0].transpose(0, 1)
         return out
 
-    def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:
-        """The probability of the second value of each binary feature; see `Decoder`."""
-        return self._fitted.flip_probabilities(x, values)
-
     @property
     def uncompared(self) -> float:
         """The share of rows that are compared with rows unequal in some held feature."""
@@ -419,11 +415,6 @@ class Estimate:
         for j, i, slope in self._copies:
             out[..., j] = x[:, j, None] + slope * (values[..., i] - x[:, self.acted[i], None])
         return out.index_copy_(3, self.acted, values.expand(len(draws), -1, -1, -1))
-
-    def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:
-        """See `Decoder.flip_probabilities`: by the maximal coupling, at most the ratio is kept."""
-        at = self._cell(x, torch.zeros(1).long())[0] * len(self.axis) + self.axis.node(values)
-        return self.point[0].flips(x, at)
 
     def _cell(self, x: Tensor, draws: Tensor) -> Tensor:
         """(r, m) the cells of rows, (m, p), in the tables of each group and sample, (r,)."""

@@ -131,23 +131,6 @@ class Tables:
         """The slots of the values of the f-th feature."""
         return slice(int(self.starts[f]) + 1, int(self.starts[f + 1]))
 
-    def flips(self, x: Tensor, at: Tensor) -> dict[int, tuple[float, float]]:
-        """See `Decoder.flip_probabilities`: by the maximal coupling, at most the ratio is kept.
-
-        Args:
-            x: (1, p) the factual row.
-            at: (c,) its line for each new value of x_S.
-        """
-        out = {}
-        for f, j in enumerate(self.features[: self.ordered].tolist()):
-            if len(self.levels[f]) == 2:
-                lines, where = self.lines(at)
-                first, own = lines[where, self.starts[f] + 1], float(x[0, j] > 0.5)
-                before, after = 1.0 - first if own else first
-                left = max(0.0, 1.0 - float(after / max(before, TINY)))
-                out[j] = (own, abs(own - left))
-        return out
-
     def ranks(self, x: Tensor, at: Tensor, tie: Tensor) -> Tensor:
         """(r, m, f) the rank of each feature in a row's own line; without an order, its tie.
 

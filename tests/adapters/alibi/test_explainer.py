@@ -158,9 +158,9 @@ class TestDiversity:
         assert found.success.all()
 
     def test_they_are_of_one_search(self, explainer, refused, monkeypatch):
-        searches, own = [], dear_plugin.DEAR._alternatives
+        searches, own = [], dear_plugin.DEAR._searching
         monkeypatch.setattr(
-            dear_plugin.DEAR, "_alternatives", lambda *a: searches.append(a) or own(*a)
+            dear_plugin.DEAR, "_searching", lambda *a: searches.append(a) or own(*a)
         )
         explainer.explain(refused[:1], 1, diversity=True, num_samples=4)
         assert len(searches) == 1
@@ -198,7 +198,7 @@ def test_a_probability_to_reach_is_the_engines_threshold(explainer, refused, tar
     assert found.target_proba == target_proba
     target = dear_plugin.Target.of_class(1, target_proba)
     engine = explainer.engine.generate(explainer.frame(refused), target)
-    assert (found.cf["proba"][:, 1] == engine.outcome["score_after"]).all()
+    assert (found.cf["proba"][:, 1] == engine.actions["score_after"]).all()
     own = explainer.recourses(refused, 1, target_proba=target_proba)
     assert own.counterfactuals.equals(engine.counterfactuals)
 

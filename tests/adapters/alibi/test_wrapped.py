@@ -130,4 +130,4 @@ def test_a_target_is_a_label_of_the_predictors_classes(
     same = method.generate(frame, 1)
     found = named.generate(frame, "yes")
     assert found.counterfactuals.equals(same.counterfactuals)
-    assert found.outcome["success"].equals(same.outcome["success"])
+    assert found.actions["success"].equals(same.actions["success"])

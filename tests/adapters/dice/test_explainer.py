@@ -64,8 +64,8 @@ def test_several_counterfactuals_act_on_different_sets_the_cheapest_first(explai
 
 
 def test_the_counterfactuals_of_a_row_are_of_one_search(explainer, refused, monkeypatch):
-    searches, own = [], DEAR._alternatives
-    monkeypatch.setattr(DEAR, "_alternatives", lambda *a: searches.append(a) or own(*a))
+    searches, own = [], DEAR._searching
+    monkeypatch.setattr(DEAR, "_searching", lambda *a: searches.append(a) or own(*a))
     explainer.generate_counterfactuals(refused[:1], total_CFs=4)
     assert len(searches) == 1
 

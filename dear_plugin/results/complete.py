@@ -1,0 +1,206 @@
+"""What a method proposed, as complete answers: all that frames, texts and hosts say of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin.data.feature import Feature
+from dear_plugin.data.schema import Schema
+from dear_plugin.results.changes import KINDS as CHANGES
+from dear_plugin.results.changes import Line, Link, Saying, is_amount, same
+from dear_plugin.results.needs import determined, needed_ranges
+from dear_plugin.results.proposal import Proposal, Question
+from dear_plugin.results.reasons import complete, obstacles, reasons
+from dear_plugin.results.recourses import Recourses
+from dear_plugin.results.sayings import sayings
+from dear_plugin.results.worth import Worth
+from dear_plugin.search.settings import CRITERIA
+
+
+class Facts(NamedTuple):
+    """What is known of n answers before their changes are; for attributes see `Recourses`."""
+
+    worth: Worth
+    in_the_way: Tensor
+    reasons: npt.NDArray[np.object_]
+    actions: pd.DataFrame
+
+    @classmethod
+    def of(
+        cls,
+        question: Question,
+        proposal: Proposal,
+        scores: Tensor,
+        success: Tensor,
+        rank: npt.NDArray[np.int64],
+    ) -> Facts:
+        """For arguments see `Recourses`; `actions` without ranks and kinds."""
+        worth = Worth.of(question, proposal, success, scores)
+        in_the_way = obstacles(question, proposal, worth, torch.from_numpy(rank == 0))
+        why = reasons(question, proposal, success)
+        known = question, worth, success, in_the_way
+        per_unit, x = question.case.feasible.limits.costs, question.case.x
+        direct, indirect = proposal.costs(x, question.encoder, per_unit)
+        columns: dict[str, Any] = {
+            "success": success.numpy(),
+            "reason": complete(why, *known, proposal=proposal),
+            "acted_on": proposal.acted_on(x, question.encoder.schema.names),
+            "direct_cost": direct.double().numpy(),
+            "indirect_cost": indirect.double().numpy(),
+            "cost": (direct + indirect).double().numpy(),
+            "suppressed_cost": proposal.suppressed.double().numpy(),
+            "score_before": question.score(question.scores),
+            "score_after": question.score(scores),
+        }
+        for name in ("confidence", "reliance", "plausibility", "consistency", "agreement"):
+            columns[name] = worth.measured[:, CRITERIA.index(name)].numpy().copy()
+        columns["reliance"] = 1.0 - columns["reliance"]
+        columns["credible"] = worth.credible.numpy()
+        frame = pd.DataFrame(columns, index=question.frame.index)
+        # Of no rows, pandas 3 would infer another dtype.
+        return cls(worth, in_the_way, why, frame.astype({"reason": str, "acted_on": str}))
+
+
+def completed(
+    question: Question,
+    proposal: Proposal,
+    counterfactuals: pd.DataFrame,
+    scores: Tensor,
+    success: Tensor,
+    *,
+    rank: npt.NDArray[np.int64],
+    asked: int,
+    search: Any,
+) -> Recourses:
+    """The answers with all that is said of them; for arguments see `Recourses`.
+
+    The model is asked once for what the answers are worth, and a few times more, for all answers
+    at once, for what must follow and for what letters say.
+    """
+    direct, facts = proposal.direct, Facts.of(question, proposal, scores, success, rank)
+    worth, in_the_way, why, actions = facts
+    if asked > 1:
+        actions.insert(0, "rank", rank)
+        actions.insert(1, "kind", pd.Series(proposal.kinds, actions.index, dtype=str))
+    result = Recourses(
+        *(question, proposal, counterfactuals, scores, success, rank, worth),
+        alone=question.repaired(torch.where(direct, proposal.rows, question.case.x), direct),
+        in_the_way=in_the_way,
+        reasons=why,
+        lines=[[] for _ in why],
+        sayings=[Saying()] * len(why),
+        actions=actions,
+        asked=asked,
+        search=search,
+    )
+    relies = (worth.reliance > 0.0)[:, None]
+    least = torch.where(relies, needed_ranges(question, proposal, worth), result.x)
+    result = replace(result, lines=_lines(result, least))
+    found = sayings(result)
+    return replace(result, sayings=found, lines=[*map(_said, result.lines, found)])
+
+
+def _said(lines: Sequence[Line], saying: Saying) -> list[Line]:
+    """Lines with what a letter says of them."""
+    known = {line.feature: line for line in saying.lines}
+    return [
+        line._replace(said=known[line.feature].new, said_least=known[line.feature].least)
+        if line.feature in known
+        else line
+        for line in lines
+    ]
+
+
+def _lines(result: Recourses, least: Tensor) -> list[list[Line]]:
+    """(m,) the lines of each answer: what is acted on first, then by the size of the change.
+
+    Args:
+        result: of m answers.
+        least: (m, p) where the changes that must follow begin, see `needed_ranges`.
+    """
+    encoder, worth, direct = result.encoder, result.worth, result.proposal.direct
+    schema, x, new, alone = encoder.schema, result.x, result.proposal.rows, result.alone
+    frames = [schema.labelled(each) for each in (result.factuals, result.counterfactuals)]
+    mates = result.mates
+    out: list[list[Line]] = [[] for _ in range(len(x))]
+    codes, touched = _kinds(schema, (x, new, alone), direct), (new != x) | (alone != x)
+    exact = determined(schema, alone != x, direct)
+    four = torch.stack([worth.low, worth.high, worth.low_one, worth.high_one], 2)
+    one_sd = result.question.trained.deviations.clamp_min(1e-9).tolist()
+    for j in touched.any(0).nonzero()[:, 0].tolist():
+        at, feature = touched[:, j].nonzero()[:, 0], schema.features[j]
+        idx = at.numpy()
+        columns = (frame[feature.name].iloc[idx] for frame in frames)
+        before, after = (column.astype(object).tolist() for column in columns)
+        cells = _cells(feature, (x[at, j], before), (new[at, j], after))
+        table = zip(
+            *(
+                at.tolist(),
+                frames[0].index[idx],
+                result.rank[idx].tolist(),
+                before,
+                after,
+            ),
+            *(cells(alone[at, j]), cells(least[at, j]), four[at, j].tolist()),
+            *(codes[at, j].tolist(), worth.moved[idx, j].tolist()),
+            *(exact[at, j].tolist(), mates[at, j].tolist()),
+            ((new - x)[at, j] / encoder.unit[j]).tolist(),
+            worth.consistency[at, j].tolist(),
+            strict=True,
+        )
+        for i, row, rank, old, now, only, start, found, code, moved, *known in table:
+            is_so, is_mate, step, clear = known
+            kind = CHANGES[code]
+            link: Link = "association" if is_mate else "effect"
+            # What follows may move on what is forced.
+            sure = kind == "direct" or (kind == "forced" and same(only, now))
+            amount = is_amount(feature, old, now)
+            ends = [math.nan] * 4
+            if amount:
+                ends = [float(now) - float(old)] * 4 if sure else found
+            values = old, now, only, start if kind == "indirect" else now
+            size = step if amount else 1.0
+            in_sd = abs(size) / one_sd[j] if amount else 1.0
+            sizes = size, in_sd, clear if kind == "direct" else math.nan
+            own = is_so, link if kind == "indirect" else "", None, None, feature
+            rest = worth.count if sure else moved, worth.count, *sizes, feature.unit, *own
+            head = row, rank, feature.name, feature.called, kind
+            out[i].append(Line._make([*head, *values, *ends, *rest]))
+    return [sorted(own, key=lambda line: (line.kind != "direct", -abs(line.size))) for own in out]
+
+
+def _kinds(schema: Schema, rows: tuple[Tensor, Tensor, Tensor], direct: Tensor) -> Tensor:
+    """(n, p) the positions in `KINDS` of the changes; arguments as of `lines`."""
+    x, new, alone = rows
+    changed = new != x
+    # What the action alone sets, or would.
+    forced = (new == alone) | ~changed
+    for each in (r for r in schema.relations if r.is_definition):
+        own, *others = schema.index(each.members)
+        # What follows moves what it defines.
+        forced[:, own] |= changed[:, others].any(1)
+    return torch.where(direct & changed, 0, torch.where(forced, 1, 2))
+
+
+def _cells(
+    feature: Feature, *known: tuple[Tensor, Sequence[Any]]
+) -> Callable[[Tensor], list[Any]]:
+    """A function from row values, (m,), to cells: those of known ones as they are in a frame."""
+
+    def cells(values: Tensor) -> list[Any]:
+        own: list[Any] = feature.cells(values.numpy()).tolist()
+        for rows, frame in known[::-1]:
+            pairs = zip(own, frame, (values == rows).tolist(), strict=True)
+            own = [there if same else here for here, there, same in pairs]
+        return own
+
+    return cells

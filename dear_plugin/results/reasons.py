@@ -1,0 +1,257 @@
+"""Why a row has no answer, or its answer is not credible: reasons, and what stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import compress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from dear_plugin.problem.feasible import Reason, Status
+from dear_plugin.results.changes import join
+from dear_plugin.results.proposal import Proposal, Question, selected
+from dear_plugin.results.worth import Worth
+from dear_plugin.search.criteria import TOLERANCE, Criterion, Reached, RowCriteria, margins, scored
+from dear_plugin.search.settings import CRITERIA
+
+# What an answer has that does not meet a criterion, and what is said of the required value.
+WORDS = {
+    "consistency": "a change that the model does not clearly favour",
+    "plausibility": "values that hardly anybody has",
+    "gain": "an action that does not help by itself: only what goes along, an association, does",
+    "reliance": "reliance on more of what follows than is allowed",
+    "support": "too few accepted neighbours",
+    "agreement": "too few copies of the model that accept it",
+    "confidence": "success in too few resamples",
+}
+
+Texts = npt.NDArray[Any]
+# The criteria that depend on more than the counterfactual.
+OF_ACTIONS = [CRITERIA.index(n) for n in ("consistency", "gain", "reliance", "confidence")]
+# Training rows among which the most usual accepted one is sought; cells of trials, 32 MiB.
+SOUGHT, CELLS = 200, 1 << 22
+
+
+def reasons(question: Question, proposal: Proposal, success: Tensor) -> Texts:
+    """(n,) a reason for every failure, and what is known of successes without their criteria.
+
+    Args:
+        question: n rows.
+        proposal: for them.
+        success: (n,) bool, the decision of the user's model on the rows of the result.
+    """
+    out = np.where(proposal.accepted.numpy(), str(Reason.ACCEPTED), "").astype(object)
+    said = ~success | proposal.failed | (proposal.status > Status.ACCEPTED)
+    for i in (said & ~proposal.accepted).nonzero()[:, 0].tolist():
+        out[i] = str(_reason(question, proposal, i, done=bool(success[i])))
+    return out
+
+
+def _reason(question: Question, proposal: Proposal, i: int, *, done: bool) -> str:
+    """The reason of the row at position i, where it is `done` or not."""
+    if not proposal.searched:
+        own = str(proposal.reasons[i])
+        return own if done else own or Reason.NOT_WANTED
+    if done:
+        advice = proposal.status[i] != Status.NO_ADVICE
+        return Reason.LESS_FAR if bool(proposal.failed[i]) else "" if advice else Reason.NO_ADVICE
+    return _failure(question, proposal, i) if bool(proposal.failed[i]) else Reason.REFUSED_ROUNDED
+
+
+def _failure(question: Question, proposal: Proposal, i: int) -> str:
+    """Why the row at position i has no recourse."""
+    if proposal.reasons[i]:
+        return str(proposal.reasons[i])
+    if proposal.status[i] == Status.EXCLUDED:
+        return _excluded(question, i)
+    if proposal.status[i] == Status.NO_MORE:
+        return Reason.NO_MORE
+    alone, together, excluded = proposal.tried[i].tolist()
+    names = [feature.called for feature in question.encoder.schema]
+    label = " + ".join(compress(names, proposal.direct[i].tolist()))
+    text = Reason.CLOSEST.format(_unreached(alone, together, question.search.max_features), label)
+    return f"{text}; {_excluded(question, i)}" if excluded else text
+
+
+def _excluded(question: Question, i: int) -> str:
+    """Which actions of the row at position i are left out."""
+    feasible = question.case.feasible
+    names = [*compress(feasible.rules.names, feasible.required[i].tolist())]
+    return Reason.EXCLUDED_RULES.format(names[0]) if names else Reason.EXCLUDED
+
+
+def _unreached(alone: int, together: int, most: int) -> str:
+    """The sets that were tried for a row whose search did not reach the target.
+
+    Args:
+        alone: the number of features that may be acted on alone.
+        together: the number of given sets of several features that may be acted on.
+        most: the largest number of the single features that are tried together.
+    """
+    most, of, tried = min(most, alone), f"of the {alone} actionable features", []
+    if most > 1:
+        tried.append(f"1 {'or' if most == 2 else 'to'} {most} {of}")
+    elif alone:
+        tried.append("the only actionable feature" if alone == 1 else f"a single one {of}")
+    if together:
+        tried.append(f"the {together} given groups" if together > 1 else "the given group")
+    return Reason.UNREACHED.format(" or of ".join(tried))
+
+
+def complete(
+    known: Texts,
+    question: Question,
+    worth: Worth,
+    success: Tensor,
+    found: Tensor,
+    *,
+    proposal: Proposal,
+) -> Texts:
+    """(n,) the reasons `known`, where these come first, with what answers lack, and obstacles.
+
+    Args:
+        known: (n,) see `reasons`.
+        question: n rows.
+        worth: of the answers.
+        success: (n,) bool, where there are answers.
+        found: (n, p) bool, see `obstacles`.
+        proposal: of the answers.
+    """
+    out = np.array(known, dtype=object)
+    sought = proposal.searched and question.search.has_criteria
+    unconfirmed = _unconfirmed(question, proposal, worth)
+    for i in (success & (worth.lacks.any(1) | worth.near)).nonzero()[:, 0].tolist():
+        at = worth.lacks[i].nonzero()[:, 0].tolist()
+        measured, least = (each[i, at].tolist() for each in (worth.measured, worth.required))
+        text = join([*map(short_of, [CRITERIA[c] for c in at], measured, least)])
+        reason = Reason.UNCONFIRMED if bool(unconfirmed[i]) else Reason.LACKING
+        out[i] = known[i] or (reason.format(text) if sought and at else text)
+        out[i] = out[i] or Reason.LESS_MARGIN
+    for i in found.any(1).nonzero()[:, 0].tolist():
+        some = compress(question.encoder.schema, found[i].tolist())
+        names = [*dict.fromkeys(feature.called for feature in some)]
+        out[i] = Reason.IN_THE_WAY.format(out[i], join(names))
+    return out
+
+
+def _unconfirmed(question: Question, proposal: Proposal, worth: Worth) -> Tensor:
+    """(n,) bool, answers that lack confidence alone, and had enough in the search's resamples."""
+    at, least = CRITERIA.index("confidence"), question.search.stricter.min_confidence
+    enough: Tensor = proposal.measured[:, at] >= least - TOLERANCE
+    return enough & worth.lacks[:, at] & (worth.lacks.sum(1) == 1)
+
+
+def short_of(name: str, share: float, least: float) -> str:
+    """What an answer has that does not meet a criterion, with figures where their texts differ.
+
+    Args:
+        name: of the criterion.
+        share: its value, from 0 to 1; for reliance, one minus it.
+        least: the required value; for reliance, one minus it.
+    """
+    ends, bound = (share, least), "at least"
+    if name == "reliance":
+        ends, bound = (1.0 - share, 1.0 - least), "at most"
+    value, wanted = (f"{end:.2g}" for end in ends)
+    if name == "gain" or value == wanted:
+        return WORDS[name]
+    return f"{WORDS[name]} ({name} {value}, {bound} {wanted} is required)"
+
+
+def obstacles(question: Question, proposal: Proposal, worth: Worth, some: Tensor) -> Tensor:
+    """(n, p) bool, what stands in the way of a credible answer, and cannot be acted on.
+
+    In a trial it takes the value of a usual accepted training row: then the nearest attempt has
+    the margin and the criteria of counterfactuals; or the factual has, if its action is at fault.
+
+    Args:
+        question: n rows.
+        proposal: for them.
+        worth: of the answers.
+        some: (n,) bool, the rows to ask: what is in the way of a further answer was not in the way
+            of the first, or was said of it.
+    """
+    x, out = question.case.x, torch.zeros_like(proposal.direct)
+    if not (proposal.searched and question.search.has_criteria):
+        return out
+    # The others' reasons say it: what cannot be read, or nothing that may be acted on.
+    sought = ~worth.credible & ~question.accepted & (proposal.status != Status.NO_MORE)
+    sought &= torch.from_numpy(proposal.reasons == "") & some
+    # Nothing was in the way of the search.
+    sought &= ~_unconfirmed(question, proposal, worth)
+    at_fault = worth.lacks[:, OF_ACTIONS].any(1) | (proposal.status == Status.NO_ADVICE)
+    for swapped in (False, True):
+        start = torch.where((at_fault ^ swapped)[:, None], x, proposal.rows)
+        rows = (sought & ~out.any(1)).nonzero()[:, 0]
+        for at in rows.split(max(1, CELLS // out.shape[1] ** 2)) if len(rows) else ():
+            out[at] = _freed(selected(question, at), start[at])
+    return out
+
+
+def _freed(question: Question, start: Tensor) -> Tensor:
+    """(m, p) bool, features that are not acted on, but for which m rows would have an answer.
+
+    In a trial such a feature takes its value in the most usual accepted training row. The feature
+    that brings the row nearest to the margin and the criteria of rows is freed, then another one,
+    up to as many as a search acts on together. None where these do not suffice; nor what does
+    not move the model's score.
+
+    Args:
+        question: of m rows without a credible answer.
+        start: (m, p) the rows of the trials: the nearest attempts, or the factuals.
+    """
+    trained, (m, p) = question.trained, start.shape
+    usual, every = _usual(question), torch.eye(p, dtype=torch.bool)
+    left = ~question.may_act & (start != usual)
+    left &= torch.tensor([not feature.identifier for feature in question.encoder.schema])
+    freed, found = torch.zeros(m, p, dtype=torch.bool), torch.zeros(m, dtype=torch.bool)
+    criteria = RowCriteria.of(question.case, question.search, trained)
+    wanted = {} if criteria is None else criteria.wanted
+    for _ in range(question.search.max_features):
+        rows, one = (left & ~found[:, None]).nonzero(as_tuple=True)
+        if not len(rows):
+            break
+        trials = torch.where(freed[rows] | every[one], usual[rows], start[rows])
+        near = torch.full(left.shape, -torch.inf, dtype=torch.float64)
+        near[rows, one] = _nearness(question, wanted, Reached(rows, trials))
+        best, at = near.max(1)
+        some = (best > -torch.inf).nonzero()[:, 0]
+        freed[some] |= every[at[some]]
+        left[some, at[some]] = False
+        found |= best == torch.inf
+    freed &= found[:, None]
+    rows, one = freed.nonzero(as_tuple=True)
+    if len(rows):
+        after = torch.where(freed, usual, start)[rows]
+        trials = torch.cat([after, torch.where(every[one], start[rows], after)])
+        scores = trained.classifier.scores(trials)
+        own, without = question.case.goal.margin(scores, rows.repeat(2)).chunk(2)
+        freed[rows, one] = ~own.isclose(without)
+    return freed
+
+
+def _usual(question: Question) -> Tensor:
+    """(m, p) for each row the most usual training row that its target accepts."""
+    trained, m = question.trained, len(question.case)
+    rows, scores = (each[:SOUGHT] for each in trained.scored)
+    order = trained.plausibility(rows).argsort(descending=True, stable=True)
+    owner = torch.arange(m).repeat_interleave(len(rows))
+    accepted = question.case.goal.accepts(scores[order].repeat(m, 1), owner).view(m, -1)
+    return rows[order[accepted.int().argmax(1)]]
+
+
+def _nearness(question: Question, wanted: Mapping[str, Criterion], found: Reached) -> Tensor:
+    """(q,) double, how near trials are to the margin and the criteria; infinite where met.
+
+    A criterion that is met counts 1; of the next one, and of the margin, what is missing does.
+    """
+    case, trained = question.case, question.trained
+    margin = case.goal.margin(trained.classifier.scores(found.reached), found.rows)
+    least = margins(case, question.search, trained)[found.rows]
+    short, met = (least - margin).double().clamp_min(0.0), scored(found, wanted)[0]
+    part = met.clamp_max(1.0 + len(wanted)) - short / (1.0 + short)
+    return torch.where(short > 0.0, part, met)
