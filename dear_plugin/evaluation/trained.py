@@ -443,9 +443,8 @@ def _gaining(curves: Curves, pairs: tuple[Tensor, Tensor], goal: Goal, idx: Tens
     return out
 
 
-# The training rows that are most alike, the share of them beyond each end, and for how many rows
-# they are sought at a time.
-ALIKE, OUTER, AT_A_TIME = 300, 0.01, 512
+# The training rows that are most alike, and the share of them beyond each end.
+ALIKE, OUTER = 300, 0.01
 
 
 class Usual:
@@ -468,22 +467,25 @@ class Usual:
         if j not in self._fits:
             self._fits[j] = self._fit(j)
         weights, fitted, values = self._fits[j]
-        found = []
-        for part in (self._others(rows, j) @ weights).split(AT_A_TIME):
-            order = (fitted - part[:, None]).abs().argsort(dim=1, stable=True)[:, :ALIKE]
-            outer = torch.tensor([OUTER, 1.0 - OUTER]).double()
-            found.append(values[order].quantile(outer, 1))
-        low, high = torch.cat(found, 1)
+        own, count = self._others(rows, j) @ weights, min(ALIKE, len(fitted))
+        # Of as many sorted rows, one after another, those of which the outer ones are nearest.
+        starts = torch.searchsorted(fitted, own)[:, None] + torch.arange(-count, 1)
+        starts = starts.clamp(0, len(fitted) - count)
+        far = ((fitted[each] - own[:, None]).abs() for each in (starts, starts + count - 1))
+        first = starts.gather(1, torch.maximum(*far).argmin(1, keepdim=True))
+        alike = values[first + torch.arange(count)]
+        low, high = alike.quantile(torch.tensor([OUTER, 1.0 - OUTER]).double(), 1)
         least, most = (float(end[j]) for end in self._encoder.central)
         return low.clamp_min(least), high.clamp_max(most)
 
     def _fit(self, j: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The weights of a number's regression, (q,), what it predicts, (m,), and its values."""
+        """A number's regression: (q,) weights, (m,) what it predicts, sorted, and (m,) the values."""
         some = self._known[self._encoder.amounts(self._known[:, j], at=j)]
         columns, values = self._others(some, j), some[:, j].double()
         target = self._central(some)[:, [j]].double()
         found = torch.linalg.lstsq(columns, target, driver="gelsd").solution[:, 0]
-        return found, columns @ found, values
+        fitted, order = (columns @ found).sort(stable=True)
+        return found, fitted, values[order]
 
     def _others(self, rows: Tensor, j: int) -> Tensor:
         """(m, q) a constant, and the encoded columns of all else."""
