@@ -479,7 +479,7 @@ class Usual:
         return low.clamp_min(least), high.clamp_max(most)
 
     def _fit(self, j: int) -> tuple[Tensor, Tensor, Tensor]:
-        """A number's regression: (q,) weights, (m,) what it predicts, sorted, and (m,) the values."""
+        """A number's regression: (q,) weights, (m,) its predictions, sorted, (m,) values."""
         some = self._known[self._encoder.amounts(self._known[:, j], at=j)]
         columns, values = self._others(some, j), some[:, j].double()
         target = self._central(some)[:, [j]].double()
