@@ -102,7 +102,7 @@ def test_the_training_rows_are_hashed_once_for_all_rows(dear, result, label):
 def test_a_fresh_process_makes_the_same(result, label):
     plain = asked().generate(DATA.frame.head(20)).record(label)
     code = (
-        "import json\nfrom tests.results.test_record import asked, DATA\n"
+        "import json\nfrom tests.tell.test_record import asked, DATA\n"
         f"print(json.dumps(asked().generate(DATA.frame.head(20)).record({label})))"
     )
     root = Path(__file__).parents[2]
