@@ -237,11 +237,13 @@ logger = logging.getLogger(__name__)
 
 # The sets and places of sums that are tried first and next: of pairs, and of larger sets.
 TRIED = ((6, 8), (32, 32)), ((2, 16), (6, 32))
-# Of the sets of a row that promise no answer, those that are tried all the same; and those where
-# nothing is accepted, if another action is expected to be nearly accepted.
+# Of the sets of a row that promise no answer, those that are tried all the same; and of few
+# features those where nothing is accepted: of more, all pairs of which another action is expected
+# to be nearly accepted.
 BEST, NEXT = 2, 6
-# Of so few features all of those are tried: what follows from a sum may differ from what is
-# expected, and decoders of more features take longer than asking the model first.
+# Of so few features all of those are tried, and sets of three and more: what follows from a sum
+# may differ from what is expected, and decoders of more features take longer than asking the model
+# first.
 FEW = 6
 
 
@@ -327,14 +329,17 @@ class Stages:
     def _wanted(self, sums: Sums, rows: Tensor, size: int, step: int, k: int) -> Tensor:
         """(m,) bool, the sums that rows, (n,) bool, try in a step."""
         row, ((sets, most), *later) = self.table.row[sums.first], TRIED[size > 2]
+        hopes = size == 2 or len(self._single) <= FEW
         tried = (sums.rank < sets * k) & (sums.place < most)
-        tried &= sums.promises | (sums.rank < BEST * k)
+        tried &= sums.promises | (hopes & (sums.rank < BEST * k))
         if not step:
             return rows[row] & tried
         ((sets, most),) = later
-        nothing = ~self.table.has(self.table.hits)[row] & (sums.rank < NEXT)
+        next_ = NEXT if len(self._single) <= FEW else sets
+        nothing = ~self.table.has(self.table.hits)[row] & (sums.rank < next_)
         more = (sums.rank < sets) & (sums.place < most)
-        wanted = rows[row] & ~tried & more & (sums.promises | (sums.rank < BEST) | nothing)
+        others = hopes & ((sums.rank < BEST) | nothing)
+        wanted = rows[row] & ~tried & more & (sums.promises | others)
         unsure = wanted & ~sums.promises & (sums.rank >= BEST)
         if len(self._single) > FEW and bool(unsure.any()):
             wanted[unsure] = self._nearly_accepted(sums.part(unsure), size)

@@ -84,9 +84,7 @@ def test_where_no_combination_promises_anything_few_sets_are_fitted():
     frame = pd.DataFrame(values, columns=list("abcdefgh"))
     dear = DEAR(lambda rows: np.full(len(rows), 0.1), Schema.infer(frame)).fit(frame)
     dear.generate(frame.head(1))
-    assert Counter(len(acted) for acted, _ in dear.decoders._fitted) == {1: 8} | dict.fromkeys(
-        (2, 3, 4, 5), 2
-    )
+    assert Counter(len(acted) for acted, _ in dear.decoders._fitted) == {1: 8, 2: 2}
 
 
 def test_a_set_is_fitted_if_an_action_on_it_is_expected_to_be_nearly_accepted():

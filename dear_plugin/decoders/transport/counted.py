@@ -54,6 +54,7 @@ from dear_plugin.decoders.transport.values import (
     counted_features,
     normal_places,
     places_of,
+    resampled,
     squares,
 )
 
@@ -63,7 +64,7 @@ ERROR = 0.001
 
 
 def linked(
-    sample: Sample, i: int, *, held: Members, weights: Tensor, features: Tensor, tested: int
+    sample: Sample, i: int, held: Members, group: int | None, features: Tensor, tested: int
 ) -> Tensor:
     """(r, f) bool, which of f features depend on feature i in r samples.
 
@@ -71,24 +72,20 @@ def linked(
         sample: the training rows.
         i: the position of a feature of S.
         held: the features that are conditioned on.
-        weights: (r, q) of blocks of rows in the samples, see `Counts`.
+        group: of bootstrap samples, see `resampled`; None for the sample itself.
         features: (f,) the features to test.
         tested: how many share the error rate.
     """
-    if len(weights) == 1:  # the sample itself
-        tails = sample.shared(_all_tails, i, held)[..., features]
-    else:
-        tails = _tails(Counts(sample, (i,), held, weights), features)
-    return _found(tails, tested)
+    return _found(sample.shared(_all_tails, i, held, group)[..., features], tested)
 
 
-def _all_tails(sample: Sample, i: int, held: Members) -> Tensor:
-    """(l, 1, p) the tail probabilities of all counted features in the sample itself; others 1."""
+def _all_tails(sample: Sample, i: int, held: Members, group: int | None) -> Tensor:
+    """(l, r, p) the tail probabilities of all counted features in some samples; others 1."""
     counted = sample.shared(counted_features).clone()
     counted[[i, *held]] = False
-    some = counted.nonzero()[:, 0]
-    tails = _tails(Counts(sample, (i,), held, WHOLE), some)
-    return tails.new_ones(len(tails), 1, len(counted)).index_copy(2, some, tails)
+    some, weights = counted.nonzero()[:, 0], WHOLE if group is None else resampled(group)
+    tails = _tails(Counts(sample, (i,), held, weights), some)
+    return tails.new_ones(*tails.shape[:2], len(counted)).index_copy(2, some, tails)
 
 
 def _tails(counts: Counts, features: Tensor) -> Tensor:

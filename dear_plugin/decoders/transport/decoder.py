@@ -39,14 +39,16 @@ from dear_plugin.decoders.transport.counted import (
     linked,
 )
 from dear_plugin.decoders.transport.held import Modifiers, cells_of, grows
-from dear_plugin.decoders.transport.smooth import BLOCKS, Columns, LeastSquares, Lines, chains_of
+from dear_plugin.decoders.transport.smooth import Columns, LeastSquares, Lines, chains_of
 from dear_plugin.decoders.transport.tables import Tables
 from dear_plugin.decoders.transport.values import (
+    DRAWS,
     Values,
     alike,
     axis_of,
     counted_features,
     linear_copies,
+    resampled,
     rounding,
     smooth_features,
 )
@@ -59,9 +61,9 @@ ENTRIES = 1 << 22
 logger = logging.getLogger(__name__)
 
 
-# The number of bootstrap samples that are estimated at a time, and how many times; further draws
-# are other people in the same samples, so many in each, and from 0 down in the training rows.
-DRAWS, TIMES, PEOPLE = 16, 2, 8
+# How many times bootstrap samples are estimated, `DRAWS` each time; further draws are other people
+# in the same samples, so many in each, and from 0 down in the training rows.
+TIMES, PEOPLE = 2, 8
 
 
 @register
@@ -226,30 +228,40 @@ class Estimate:
         held = tuple(j for j in held if not sample.encoder.schema.features[j].identifier)
         self._sample, self.acted, self._set = sample, torch.tensor(acted), (sample, acted, held)
         self.cells, self.axis = cells_of(sample, acted, held), axis_of(sample, acted)
-        others = torch.ones(sample.encoder.p, dtype=torch.bool)
-        others[[*acted, *still]] = False
-        others &= sample.encoder.shares > 0.0
-        may_follow = tuple(others.nonzero()[:, 0].tolist())
+        others = sample.encoder.shares > 0.0
+        others[[*still]] = False
+        moving = others.nonzero()[:, 0].tolist()
+        others[[*acted]] = False
+        may_follow = others.nonzero()[:, 0].tolist()
         self._tested = max(len(may_follow), 1)
         # Linear functions of one of S, its place in S, and the slope.
         copies = sample.shared(linear_copies)
         self._copies = [(j, acted.index(i), b) for i, j, b in copies if i in acted and others[j]]
         others[[j for j, *_ in self._copies]] = False
-        smooth = others & sample.shared(smooth_features)
+        smooth = sample.shared(smooth_features)
         counted = (others & sample.shared(counted_features)).nonzero()[:, 0]
         # Those with an order first.
         self._counted = counted[sample.encoder.blocks[counted].long().argsort(stable=True)]
-        groups = Modifiers(sample, acted, held, may_follow) if held else None
-        self._groups = groups if groups and len(groups) > 1 else None
-        self._own = self._group(sample.rows)
-        # Ratios of all rows, where groups need them, are those of the tables, too.
-        known = fit_ratios(self._counts(WHOLE), self._counted.tolist()) if self._groups else {}
-        self._by_group = self._differing(known)
-        self._columns = partial(Columns, sample, acted, held, self._groups)
-        fit = partial(LeastSquares, sample, self._columns(), tested=self._tested)
-        self._fits = [fit(some & smooth) for some in sample.shared(alike)]
+        # What belongs to one feature is the same in all sets that hold the same.
+        groups = [
+            sample.shared(Modifiers, i, held, tuple(j for j in moving if j != i))
+            for i in (acted if held else ())
+        ]
+        differ = [i for i, each in zip(acted, groups, strict=False) if len(each) > 1]
+        known: Mapping[int, Ratios] = {}
+        self._groups, self._by_group, self._own = None, self._counted[:0], None
+        if differ:
+            self._groups = groups[acted.index(differ[0])]
+            found = sample.shared(_by_group, differ[0], held, tuple(moving))
+            ratios, self._by_group, self._own = found
+            # Those of all rows are those of the tables, too.
+            known = ratios if len(acted) == 1 else {}
+        self._columns = Columns(sample, acted, held, groups)
+        fit = partial(LeastSquares, sample, self._columns, tested=self._tested)
+        moves = [others & smooth & some for some in sample.shared(alike)]
+        self._fits = [fit(e, like=i) for i, e in enumerate(moves) if not i or bool(e.any())]
         lines = Lines.joined([each.point for each in self._fits])
-        self.point = self._tables(WHOLE, self._counted, known), lines
+        self.point = self._tables(None, self._counted, known), lines
         self._draws = Once()
 
     @property
@@ -273,14 +285,11 @@ class Estimate:
 
     def _draw(self, group: int) -> Moving:
         first, untested = group % TIMES, group >= TIMES
-        generator = torch.Generator().manual_seed(first)
-        blocks = torch.randint(BLOCKS, (DRAWS, BLOCKS // 2), generator=generator)
-        weights = 2.0 * torch.nn.functional.one_hot(blocks, BLOCKS).sum(1).double()
-        lines = Lines.joined([fit.lines(weights, untested=untested) for fit in self._fits])
+        lines = Lines.joined([fit.lines(first, untested=untested) for fit in self._fits])
         if untested:
             return self.drawn(first)._replace(lines=lines)
-        chains = [fit.lines(weights) for fit in self._chains]
-        tables = self._tables(weights, self.point[0].features, {})
+        chains = [fit.lines(first) for fit in self._chains]
+        tables = self._tables(first, self.point[0].features, {})
         return Moving(tables, lines, chains)
 
     @lazy
@@ -288,48 +297,40 @@ class Estimate:
         counted, smooth = self.point[0].features, self._fits[0].point.features
         return chains_of(self._sample, self._columns, counted, smooth, tested=self._tested)
 
-    def _counts(self, weights: Tensor, by: Tensor | None = None) -> Counts:
-        return Counts(*self._set, weights, by, self.axis)
-
     def _group(self, x: Tensor) -> Tensor:
         """(m,) the group of rows, (m, p), in which x_S may have another effect."""
         if self._groups is None:
             return torch.zeros(len(x), dtype=torch.int64)
         return self._groups(self._sample.encoder.scaled(x))
 
-    def _differing(self, known: Mapping[int, Ratios]) -> Tensor:
-        """(f,) the features whose ratios differ by group, as rows beside its own show."""
-        if not known:
-            return self._counted[:0]
-        counts = self._counts(WHOLE, torch.where(grows(len(self._own)), -1, self._own))
-        return self._counted[differing(counts, known, self._tested)]
-
     @property
     def _count(self) -> int:
         """The number of groups that tables differ by."""
         return len(self._groups) if self._groups is not None and len(self._by_group) else 1
 
-    def _tables(self, weights: Tensor, features: Tensor, known: Mapping[int, Ratios]) -> Tables:
+    def _tables(self, group: int | None, features: Tensor, known: Mapping[int, Ratios]) -> Tables:
         """The tables of the counted features that move in r samples.
 
         Args:
-            weights: (r, q) the weights of blocks of rows.
+            group: of bootstrap samples; None for the sample itself.
             features: those that may move.
             known: ratios of the sample itself that are known.
         """
         sample, acted, held = self._set
-        test = partial(linked, sample, held=held, weights=weights, tested=self._tested)
         # One by one: a tree fitted to the same rows would appear to depend on everything.
-        may_move = torch.stack([test(i, features=features) for i in acted]).any(0)
+        links = [linked(sample, i, held, group, features, self._tested) for i in acted]
+        may_move = torch.stack(links).any(0)
         by_group = torch.isin(features, self._by_group)
         may_move |= by_group
-        if len(weights) == 1:  # the sample itself
+        if group is None:
             some = may_move[0]
             features, may_move, by_group = (e[..., some] for e in (features, may_move, by_group))
         base, ratio, tilt = {}, {}, {}
+        weights = WHOLE if group is None else resampled(group)
         for of_group, by, times in ((False, None, self._count), (True, self._own, 1)):
             each = features[by_group == of_group].tolist()
-            found = known if by is None and known else fit_ratios(self._counts(weights, by), each)
+            counts = Counts(*self._set, weights, by, self.axis)
+            found = known if by is None and known else fit_ratios(counts, each)
             for j in each:
                 parts = (e.repeat_interleave(times, 0).float() for e in found[j][:3])
                 base[j], ratio[j], tilt[j] = parts
@@ -368,7 +369,7 @@ class Estimate:
                 drawn = torch.rand((1, len(x), len(features)), generator=generator)
                 tie = drawn[..., features.argsort().argsort()]
             v[..., features] = tables.ranks(x, at, tie).clamp(EDGE, 1.0 - EDGE).to(v)
-        if len(lines.features):
+        if len(lines.features) and (wanted is None or lines.scales):
             known = self._sample.encoder.amounts(x[:, lines.features], at=lines.features)
             v[..., lines.features] = torch.where(
                 known, lines.residual(x, draws), v[..., lines.features]
@@ -436,6 +437,31 @@ class Estimate:
         """A number for each counted feature that moves; equal columns have equal ones."""
         codes = (self._sample.shared(Values.of, j).codes for j in self.point[0].features.tolist())
         return [crc32(each.numpy().tobytes()) for each in codes]
+
+
+def _by_group(
+    sample: Sample, i: int, held: Members, moving: Members
+) -> tuple[dict[int, Ratios], Tensor, Tensor]:
+    """The ratios of counted features that may follow one, (f,) those that differ by group.
+
+    They are those of which rows beside those that made the groups show it; and (n,) the groups.
+
+    Args:
+        sample: the training rows.
+        i: the feature acted on.
+        held: the features that are conditioned on.
+        moving: those that may follow, with it.
+    """
+    followers = tuple(j for j in moving if j != i)
+    own = sample.shared(Modifiers, i, held, followers)(sample.encoder.scaled(sample.rows))
+    copies = {j for k, j, _ in sample.shared(linear_copies) if k == i}
+    counted = sample.shared(counted_features)
+    some = [j for j in followers if counted[j] and j not in copies]
+    every = Counts(sample, (i,), held, WHOLE)
+    beside = Counts(sample, (i,), held, WHOLE, torch.where(grows(len(own)), -1, own))
+    known = fit_ratios(every, some)
+    found = differing(beside, known, len(followers)) if some else torch.zeros(0).bool()
+    return known, torch.tensor(some).long()[found], own
 
 
 def sampled(draws: Tensor) -> Tensor:

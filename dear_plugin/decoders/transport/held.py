@@ -30,8 +30,9 @@ Terms (step 6): the columns of features, on which others are regressed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -39,6 +40,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from dear_plugin._threads import lazy
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.labels import NEW
 from dear_plugin.data.numbers import amounts_of, known
 from dear_plugin.decoders.protocol import Members, Sample
@@ -105,17 +108,21 @@ class Cells:
 
     def __init__(self, sample: Sample, grouped: Members, held: Members) -> None:
         self._cuts = sorted((sample.shared(_by_feature, j) for j in held), key=_has_quintiles)
-        digits = [cut.digits(sample.rows) for cut in self._cuts]
+        digits: Iterable[Tensor] = (cut.digits(sample.rows) for cut in [*self._cuts])
         if grouped:
             cut, expected = _by_expectation(sample, grouped, held)
             self._cuts.insert(0, cut)
-            digits.insert(0, cut.between(expected))
-        self.uncut_shares: dict[int, float] = {}
+            digits = chain([cut.between(expected)], digits)
+        self.uncut_shares = {j: 1.0 for j in held if not grouped}
         least = max(MIN_ROWS, len(sample) // MAX_CELLS)
         # The codes of the cells that may be cut further, and which of them a row is in, or -1.
         codes, places = torch.zeros(1).long(), torch.zeros(len(sample)).long()
         finest = torch.zeros(len(sample)).long()
-        for cut, digit in zip(self._cuts, digits, strict=True):
+        for i, (cut, digit) in enumerate(zip(self._cuts, digits, strict=True)):
+            if not len(codes):
+                # No cell has rows enough to be cut further.
+                del self._cuts[i:]
+                break
             key = torch.where(places < 0, 0, places * BASE + digit + 1)
             counts = torch.bincount(key, minlength=len(codes) * BASE)
             counts[0] = 0
@@ -198,8 +205,13 @@ def _ranked(rank: Tensor, j: int, rows: Tensor) -> Tensor:
 
 def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut, Tensor]:
     """Up to ten groups of equal size by E[x_S | held], which is (n,)."""
-    balance = sample.shared(Balance, acted, held)
-    expected = balance.score(sample.rows)
+    each = [sample.shared(Balance, j, held) for j in acted]
+    columns = torch.cat([sample.shared(_expected, j, held) for j in acted], 1)
+    step = -(-len(sample) // ROWS)
+    wanted = standardised(sample, acted, sample.shared(winsorised)[::step])
+    best = torch.eye(columns.shape[1]).double()
+    weights = _leading(best, columns[::step], wanted)
+    score, expected = partial(_score, sample.encoder, each, weights), columns @ weights
     ordered = sorted_values(expected[:: -(-len(sample) // CELL_ROWS)])
     count = max(min(GROUPS, len(sample) // GROUP_ROWS), 1)
     wanted = ordered[torch.arange(1, count) * len(ordered) // count]
@@ -207,7 +219,18 @@ def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut,
     gap = EQUAL * (ordered[-1] - ordered[0])
     above = torch.searchsorted(ordered, wanted - gap)
     above = above[above > 0].unique()
-    return Cut(balance.score, (ordered[above - 1] + ordered[above]) / 2.0, None), expected
+    return Cut(score, (ordered[above - 1] + ordered[above]) / 2.0, None), expected
+
+
+def _expected(sample: Sample, j: int, held: Members) -> Tensor:
+    """(n, t) what a feature's straight columns are expected to be in the training rows."""
+    return sample.shared(Balance, j, held).expected(sample.encoder.scaled(sample.rows))
+
+
+def _score(encoder: Encoder, each: Sequence[Balance], weights: Tensor, rows: Tensor) -> Tensor:
+    """(m,) a weighted sum of what the features of S are expected to be, of rows, (m, p)."""
+    scaled = encoder.scaled(rows)
+    return torch.cat([balance.expected(scaled) for balance in each], 1) @ weights
 
 
 # Leaves, their least rows and share, and rows that the tree is grown on.
@@ -222,24 +245,28 @@ def grows(n: int) -> Tensor:
 
 
 class Modifiers:
-    """The groups of the held features of one set by which effects may differ.
+    """The groups of the held features by which effects of one feature may differ.
 
     Args:
         sample: the training rows.
-        acted: the features of S.
+        acted: the feature.
         held: the held features, at least one.
         followers: the features that may follow.
     """
 
-    def __init__(self, sample: Sample, acted: Members, held: Members, followers: Members) -> None:
+    def __init__(self, sample: Sample, acted: int, held: Members, followers: Members) -> None:
         self._at, self._terms = list(held), sample.shared(Terms, held)
-        rows = sample.shared(winsorised)[grows(len(sample))]
+        self._rows = sample.shared(winsorised)
+        rows = self._rows[grows(len(sample))]
         rows = rows[:: -(-len(rows) // MODIFIER_ROWS)]
-        more = sample.shared(Balance, acted, held).more(rows)
+        more = sample.shared(Balance, acted, held).columns(rows)
         regression = Regression(more, sample.shared(plain, held, 2, MODIFIER_ROWS))
-        own, rest = (regression(standardised(sample, s, rows))[1] for s in (acted, followers))
-        # Bends may differ where lines do not.
-        own = torch.cat([own, regression(own.square())[1]], 1)
+        own, rest = (
+            regression(standardised(sample, some, rows))[1] for some in ((acted,), followers)
+        )
+        if not sample.encoder.blocks[acted]:
+            # Bends may differ where lines do not.
+            own = torch.cat([own, regression(own.square())[1]], 1)
         effect = (own[:, :, None] * Regression(own)(rest)[1][:, None]).flatten(1)
         self._middle = self._columns(rows).mean(0)
         least = max(MODIFIER_MIN_LEAF, len(rows) // MODIFIER_LEAF_SHARE)
@@ -252,6 +279,11 @@ class Modifiers:
     def __call__(self, rows: Tensor) -> Tensor:
         """(m,) int64, the group of scaled rows, (m, p)."""
         return self._leaves(self._inputs(rows))
+
+    @lazy
+    def of_rows(self) -> Tensor:
+        """(n,) int64, the group of each training row."""
+        return self(self._rows)
 
     def _columns(self, rows: Tensor) -> Tensor:
         return self._terms(rows[:, self._at])[:, self._terms.straight]
@@ -275,19 +307,23 @@ FINE, LEAST_FINE = 400, 12
 
 
 class Balance:
-    """The columns of the held features of one set, and E[x_S | held] by least squares on them.
+    """What one feature depends on among the held ones: products of them, and leaves of a tree.
 
     Args:
         sample: the training rows.
-        acted: the features of S.
+        acted: the feature.
         held: the held features, at least one.
+
+    Attributes:
+        summed: (q, t) from its columns to those of a set of several features: what the products
+            and what the leaves let expect of it, and what the finer tree finds.
     """
 
-    def __init__(self, sample: Sample, acted: Members, held: Members) -> None:
-        self._at, self._scaled = torch.tensor(held), sample.encoder.scaled
-        self._terms = sample.shared(Terms, held)
-        rows = sample.shared(winsorised)[:: -(-len(sample) // ROWS)]
-        wanted = standardised(sample, acted, rows)
+    def __init__(self, sample: Sample, acted: int, held: Members) -> None:
+        self._at, self._terms = torch.tensor(held), sample.shared(Terms, held)
+        self._rows = sample.shared(winsorised)
+        rows = self._rows[:: -(-len(sample) // ROWS)]
+        wanted = standardised(sample, (acted,), rows)
         regression = sample.shared(plain, held, 1, ROWS)
         weights, left = regression(wanted)
         self._codes = _leading(weights, regression.columns, wanted)[1:]
@@ -298,26 +334,32 @@ class Balance:
             left = regression(wanted)[1]
         self._leaves = Leaves(factors, left, max(MIN_LEAF, len(rows) // LEAF_SHARE))
         regression = Regression(self._in_leaves(factors), regression)
-        weights, left = regression(wanted)
+        self._weights, left = regression(wanted)
         self._fine = Leaves(factors, left, LEAST_FINE, FINE)
         at = self._fine(factors)
         sums = left.new_zeros(len(self._fine), left.shape[1]).index_add_(0, at, left)
         self._mean = sums / torch.bincount(at, minlength=len(sums))[:, None]
-        self._weights = _leading(weights, regression.columns, wanted)
+        sizes = [1 + len(self._codes), self._pairs.shape[1], len(self._leaves)]
+        parts = _leading(self._weights, regression.columns, wanted).split(sizes)[1:]
+        one = torch.eye(self._mean.shape[1]).double()
+        self.summed = torch.block_diag(*(part[:, None] for part in parts), one)
 
     def columns(self, rows: Tensor) -> Tensor:
-        """(m, q) a constant, the held features' columns, products and leaves of scaled rows."""
-        return torch.cat([_columns(self._terms, rows[:, self._at]), self.more(rows)], 1)
-
-    def more(self, rows: Tensor) -> Tensor:
-        """(m, q) the columns of this set alone, products and leaves, of scaled rows."""
+        """(m, q) its products, leaves, and what the finer tree finds, of scaled rows, (m, p)."""
         factors = self._factors(rows)
         means = self._mean[self._fine(factors)]
         return torch.cat([_product(factors, self._pairs), self._in_leaves(factors), means], 1)
 
-    def score(self, rows: Tensor) -> Tensor:
-        """(m,) double, E[x_S | held] of rows, (m, p)."""
-        return self.columns(self._scaled(rows))[:, : len(self._weights)] @ self._weights
+    @lazy
+    def of_rows(self) -> Tensor:
+        """(n, t) its columns in the training rows, as a set of several has them."""
+        found: Tensor = self.columns(self._rows) @ self.summed
+        return found
+
+    def expected(self, rows: Tensor) -> Tensor:
+        """(m, t) what its straight columns are expected to be in scaled rows, (m, p)."""
+        both = plain_columns(self._terms, rows[:, self._at]), self.columns(rows)
+        return torch.cat(both, 1)[:, : len(self._weights)] @ self._weights
 
     def _factors(self, rows: Tensor) -> Tensor:
         """(m, h) double, one column of each held feature: of a category, what x_S is expected."""
@@ -338,10 +380,10 @@ def plain(sample: Sample, held: Members, step: int, most: int) -> Regression:
     """
     rows = sample.shared(winsorised)[::step]
     terms = sample.shared(Terms, held)
-    return Regression(_columns(terms, rows[:: -(-len(rows) // most)][:, list(held)]))
+    return Regression(plain_columns(terms, rows[:: -(-len(rows) // most)][:, list(held)]))
 
 
-def _columns(terms: Terms, values: Tensor) -> Tensor:
+def plain_columns(terms: Terms, values: Tensor) -> Tensor:
     """(m, q) a constant, and the columns of features whose values are (m, h)."""
     return torch.cat([values.new_ones(len(values), 1), terms(values)], 1)
 
@@ -512,20 +554,23 @@ class Terms:
         own = self._ordinary(values)
         out = own.index_select(-1, self.of).sub_(self._shift)
         torch.maximum(out, self._least, out=out)
-        if len(at := self._labels):
-            own = own.index_select(-1, self.of[at])
-            is_own = (own == self._shift[at]).to(out)
-            # One that no training row has is like their mean.
-            out.index_copy_(-1, at, torch.where(own < NEW, is_own, self._share))
+        if len(self._labels):
+            out.index_copy_(-1, self._labels, self._indicators(own))
         return out
 
     def factors(self, values: Tensor, weights: Tensor) -> Tensor:
         """(m, w) numbers, without special levels, or the weights, (q,), of categories."""
         out, at = self._ordinary(values), self._labels
         if len(at):
-            own = self(values).index_select(1, at) * weights[at]
+            own = self._indicators(out) * weights[at]
             out = out.index_fill(1, self.of[at], 0.0).index_add(1, self.of[at], own)
         return out
+
+    def _indicators(self, own: Tensor) -> Tensor:
+        """(..., l) the columns of categories; one that no training row has is like their mean."""
+        own = own.index_select(-1, self.of[self._labels])
+        is_own = (own == self._shift[self._labels]).to(own)
+        return torch.where(own < NEW, is_own, self._share)
 
     def _ordinary(self, values: Tensor) -> Tensor:
         if bool(self._special.any()):

@@ -20,252 +20,449 @@ What a counted cause does next is not sure of one row, nor is then what follows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeAlias
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
+from torch.nn.functional import one_hot, pad
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.causes import ranks
 from dear_plugin.data.numbers import or_nan
 from dear_plugin.decoders.protocol import Members, Sample
 from dear_plugin.decoders.transport.counted import ERROR
-from dear_plugin.decoders.transport.held import Balance, Modifiers, Terms, grows, winsorised
-from dear_plugin.decoders.transport.values import HEAVY, complete, smooth_features, value_counts
+from dear_plugin.decoders.transport.held import (
+    Balance,
+    Modifiers,
+    Terms,
+    plain_columns,
+    winsorised,
+)
+from dear_plugin.decoders.transport.values import (
+    BLOCKS,
+    DRAWS,
+    HEAVY,
+    alike,
+    complete,
+    resampled,
+    smooth_features,
+    value_counts,
+)
 
-RIDGE = 2e-9
-# Blocks of rows that bootstrap samples are drawn from.
-BLOCKS = 64
+# Of the squares of a column, before it is left alone by the held ones.
+RIDGE = 1e-11
 # Entries of the columns that are computed at a time: 32 MiB.
 ENTRIES = 1 << 22
+# Results that are kept of all held features: columns of rows, and factors of their products.
+LATEST = 8
+# Entries of the factors that are tried at a time.
+TRIED = 1 << 16
 # What an exact function of the columns has left of its squares, at most.
-EXACT = 1e-10
+EXACT = 1e-9
 # The smallest residual.
 SMALLEST = 1e-9
-# The columns, (m, q), and the targets, (m, f), of the first, second, ... part of the rows.
-Part: TypeAlias = Callable[[int], tuple[Tensor, Tensor]]
+# The group of the sample itself, and of the half of its rows that test what the others found: of
+# two blocks, see `grows`.
+ITSELF, HALVES = -1, torch.tensor([[1.0, 1.0], [0.0, 1.0]]).double()
+
+
+class Held:
+    """The training rows, and what the held features' columns leave of others there.
+
+    What all sets that hold the same have in common is here (Frisch and Waugh 1933; Lovell 1963):
+    a set is regressed on what is left.
+
+    Args:
+        sample: the training rows.
+        held: the held features.
+        like: the place among the `alike` of features that are known in the rows.
+
+    Attributes:
+        rows: (n, p) scaled, winsorised.
+        centre: (q,) about the means of the columns: centred, they keep the precision of squares.
+    """
+
+    def __init__(self, sample: Sample, held: Members, like: int) -> None:
+        self._terms, self._at = sample.shared(Terms, held), list(held)
+        self.rows, self._latest = sample.shared(winsorised), sample.shared(_latest)
+        some = sample.known[:, sample.shared(alike)[like]].all(1) & sample.shared(complete, held)
+        self._some = None if bool(some.all()) else some[:, None].double()
+        self.centre = torch.zeros(1).double()
+        self.centre = self._plain(slice(None, None, BLOCKS)).mean(0)
+        self.centre[0] = 0.0
+
+    def __len__(self) -> int:
+        """The number of columns."""
+        return len(self.centre)
+
+    def parts(self, width: int) -> list[slice]:
+        """Parts of the rows, given how many columns there will be besides these."""
+        size = max(ENTRIES // (width + len(self)) // BLOCKS, 1) * BLOCKS
+        return [slice(i, i + size) for i in range(0, len(self.rows), size)]
+
+    def there(self, part: slice, columns: Tensor) -> Tensor:
+        """Columns of some rows, (m, q), which are changed: 0 where something is not known."""
+        return columns if self._some is None else columns.mul_(self._some[part])
+
+    def columns(self, part: slice) -> Tensor:
+        """(m, q) a constant and the held features' columns of some rows."""
+        if len(self.rows) * len(self) > ENTRIES:
+            return self.there(part, self._plain(part))
+        every: Tensor = self._latest(self._every)
+        return every[part]
+
+    def factor(self, group: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """(r, 1) the rows of the samples of a group, and factors of the products of columns."""
+        few = len(self) ** 2 * DRAWS <= ENTRIES // 2
+        found: tuple[Tensor, tuple[Tensor, Tensor]]
+        found = self._latest(self._factor, group) if few else self._factor(group)
+        return found
+
+    def _factor(self, group: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        each = (self.columns(part) for part in self.parts(0))
+        sums = (products(weights_of(group), columns, columns) for columns in each)
+        gram = sum(sums, torch.zeros(()))
+        ridge = torch.diag_embed(RIDGE * gram.diagonal(dim1=1, dim2=2) + SMALLEST**2)
+        return gram[:, 0, :1].clone(), torch.linalg.lu_factor(gram + ridge)
+
+    def _every(self) -> Tensor:
+        part = slice(None)
+        return self.there(part, self._plain(part))
+
+    def _plain(self, part: slice) -> Tensor:
+        return plain_columns(self._terms, self.rows[part][:, self._at]).sub_(self.centre)
+
+
+def _latest(sample: Sample) -> Callable[..., Any]:
+    """What calls a function, and keeps what the latest ones returned: of all held features."""
+    return lru_cache(LATEST)(_called)
+
+
+def _called(make: Callable[..., Any], *args: Any) -> Any:
+    return make(*args)
+
+
+def weights_of(group: int) -> Tensor:
+    """(r, b) those of blocks of rows: row i is in block i modulo b."""
+    return HALVES if group == ITSELF else resampled(group)
+
+
+def _blocks(x: Tensor, count: int) -> Tensor:
+    """(b, m, q) the rows of each of b blocks, of (n, q); the last ones may be 0."""
+    if rest := -len(x) % count:
+        x = pad(x, (0, 0, 0, rest))
+    return x.view(-1, count, x.shape[1]).transpose(0, 1)
+
+
+def products(weights: Tensor, one: Tensor, other: Tensor) -> Tensor:
+    """(r, q, f) the weighted sums over b blocks of products of columns, (m, q) and (m, f)."""
+    one, other = (_blocks(each, weights.shape[1]) for each in (one, other))
+    size = max(ENTRIES // len(one) // max(other.shape[2], 1), 1)
+    each = (torch.bmm(some.mT, other) for some in one.split(size, 2))
+    return torch.cat([torch.tensordot(weights, some, 1) for some in each], 1)
+
+
+class Left(NamedTuple):
+    """What the columns that are in every model leave of those of x_S and of targets, r samples.
+
+    Attributes:
+        gram: (r, u, u) the products of the columns of x_S,
+        right: (r, u, f) and of these with targets.
+        flat: (r, f) the squares of targets.
+        rows: (r, 1) how many rows, without those that the columns have used up.
+        others: (r, q, u + f) the coefficients of those columns for what is left.
+    """
+
+    gram: Tensor
+    right: Tensor
+    flat: Tensor
+    rows: Tensor
+    others: Tensor
 
 
 class LeastSquares:
-    """The regressions of targets on x_S and held features, for any weights of the rows.
+    """The regressions of targets on x_S and held features, in the sample and in resamples.
 
     Args:
         sample: the training rows.
         columns: those of the set; with earlier features among them, all targets are kept.
-        may_move: (p,) bool, the targets, smooth features; special in the same rows.
+        may_move: (p,) bool, the targets, smooth features; all among the `alike` of one place.
         tested: how many features share the error rate.
+        like: that place.
 
     Attributes:
         point: the locations and scales in the sample itself, of targets that move.
     """
 
-    def __init__(self, sample: Sample, columns: Columns, may_move: Tensor, *, tested: int) -> None:
-        self._columns, self._tested = columns, tested
-        self._features = may_move.nonzero()[:, 0]
-        values, means = sample.shared(_targets)
-        # Not those values: copies of each set would be the most memory of a fit.
-        self._own = may_move[sample.shared(smooth_features)]
-        self._means = means[self._own]
-        known = sample.known[:, may_move].all(1)
-        known &= sample.shared(complete, columns.held)
-        rows = sample.shared(winsorised)
-        # Centred columns keep the precision of their squares; about the mean is enough.
-        self._centre = torch.zeros(1).double()
-        self._centre = self._matrix(rows[::BLOCKS]).mean(0)
-        self._centre[0] = 0.0
-        # The constant and the columns of held features are in every model.
-        self._held = len(self._centre) - columns.blocks.shape[1]
-        self._every = rows, values, known[:, None].double()
-        every = torch.ones_like(self._features, dtype=torch.bool)
-        fit, scale = self._estimated(torch.ones(1, BLOCKS).double(), every, every)
-        self._sloped, self._scaled = ((e[0, self._held :] != 0.0).any(0) for e in (fit, scale))
+    def __init__(
+        self, sample: Sample, columns: Columns, may_move: Tensor, *, tested: int, like: int = 0
+    ) -> None:
+        self._columns, self._features = columns, may_move.nonzero()[:, 0]
+        own = may_move[sample.shared(smooth_features)]
+        self._values, means = sample.shared(_targets)
+        self._own, self._means = own, means[own]
+        self._held, self._blocks = sample.shared(Held, columns.held, like), columns.blocks
+        self._bounds = _bounds(self._blocks.shape[1], tested * max(len(self._blocks) - 2, 1))
+        self._middle = self._more(slice(None, None, BLOCKS)).mean(0)
+        self._slices = self._held.parts(2 * len(self._middle))
+        self._width = self._blocks.shape[1]
+        self._always = len(self._held) + len(self._middle) - self._width
+        every = torch.ones_like(self._features).bool()
+        self._allowed = every.expand(len(self._blocks), -1).clone()
+        parts = [*self._parts()] if len(self._slices) == 1 and len(every) else None
+        fit = partial(self._estimated, ITSELF, parts=parts)
+        self._fit = fit(every, ~every, honest=columns.honest)[0]
+        scale = fit(~every, every)[:1]
+        self._leave_out(columns.honest)
+        slopes = self._fit[self._always :], scale[0, self._always :]
+        self._sloped, self._scaled = ((each != 0.0).any(0) for each in slopes)
         self._moves = moves = self._sloped | self._scaled | bool(columns.earlier)
-        self.point = self._lines(fit[..., moves], scale[..., moves], moves)
+        self.point = self._lines(self._fit[None, :, moves], scale[..., moves], moves)
 
-    def lines(self, weights: Tensor, *, untested: bool = False) -> Lines:
-        """The locations and scales in r bootstrap samples; slopes of zero stay zero.
+    def lines(self, group: int, *, untested: bool = False) -> Lines:
+        """The locations and scales in a group of bootstrap samples; slopes of zero stay zero.
 
         Args:
-            weights: (r, 64) those of blocks of rows.
+            group: see `resampled`.
             untested: whether what does not move has a straight line all the same.
         """
-        kept = self._moves | untested
-        fit, scale = self._estimated(weights, kept, self._scaled, forced=~self._moves & untested)
-        fit[:, self._held :] *= (self._sloped | ~self._moves)[kept]
-        return self._lines(fit, scale, kept)
+        kept, scaled = self._moves | untested, self._scaled
+        found = self._estimated(group, kept, scaled, forced=~self._moves & untested)
+        fit, some = found.split([int(kept.sum()), int(scaled.sum())], 2)
+        lines = self._lines(fit, torch.zeros_like(fit), kept)
+        lines.slope.mul_((self._sloped | ~self._moves)[kept])
+        lines.scale[..., scaled[kept]] = some[:, self._always :]
+        return lines
 
     def _lines(self, fit: Tensor, scale: Tensor, kept: Tensor) -> Lines:
-        """Those of some targets, (t,) bool."""
-        held, slope = fit.split([self._held, fit.shape[1] - self._held], 1)
-        return Lines(self._features[kept], self._columns, held, slope, scale[:, self._held :])
+        """Those of some targets, (t,) bool, by the coefficients of centred columns."""
+        held, slope = fit.clone().split([self._always, fit.shape[1] - self._always], 1)
+        centre = torch.cat([self._held.centre, self._middle])
+        held[:, 0] += self._means[kept] - (centre[:, None] * fit).sum(1)
+        return Lines(self._features[kept], self._columns, held, slope, scale[:, self._always :])
 
-    def _estimated(
-        self, weights: Tensor, some: Tensor, scaled: Tensor, *, forced: Tensor | bool = False
-    ) -> tuple[Tensor, Tensor]:
-        """(r, q, f) the coefficients of locations, and of scales, of f of t targets.
+    def _leave_out(self, honest: int) -> None:
+        """Resamples need no columns of groups that no target may take."""
+        kept = len(self._allowed) - honest * (not bool(self._allowed[-honest:].any()))
+        self._blocks, self._allowed = self._blocks[:kept], self._allowed[:kept]
+        self._blocks = self._blocks[:, : int(self._blocks.any(0).nonzero().max()) + 1]
 
-        Args:
-            weights: (r, 64) those of blocks of rows.
-            some: (t,) bool, these targets.
-            scaled: (t,) bool, those of them whose scales are estimated; of others they are 0.
-            forced: (t,) bool, those that take the first block untested.
-        """
-        part, drawn, count = lru_cache(1)(self._part), len(weights) > 1, len(weights)
-        if not bool(some.any()):
-            none = torch.zeros(count, len(self._centre), 0).double()
-            return none, none
-        # Of the sample itself also the sums of the rows that test groups.
-        other = weights[:0] if drawn else (~grows(BLOCKS)).double()[None]
-        sums = self._sums(part, torch.cat([weights, other]), some)
-        if not drawn:
-            self._allow([each[count:] for each in sums])
-        gram, *targets = (each[:count] for each in sums)
-        forced = torch.as_tensor(forced).expand_as(some)[some]
-        fit, _ = self._selected((gram, *targets), self._allowed[:, some], drawn, forced)
-        if not drawn:
-            self._fit = fit[0]
-        scale = torch.zeros_like(fit)
-        if bool(scaled.any()):
-            left = self._sums(part, weights, scaled, left=True)
-            found, _ = self._selected((gram, *left), self._allowed[:, scaled], drawn)
-            scale[..., scaled[some]] = found
-        fit = fit.clone()
-        fit[:, 0] += self._means[some] - (self._centre[:, None] * fit).sum(1)
-        return fit, scale
-
-    def _allow(self, sums: Sequence[Tensor]) -> None:
-        """Find (b, t) bool, the blocks that may be taken: those of groups where other rows ask."""
-        shape = len(self._columns.blocks), len(self._features)
-        self._allowed = torch.ones(shape, dtype=torch.bool)
-        if last := self._columns.honest:
-            self._allowed[-last:] = self._selected(sums, self._allowed, False)[1][-last:, 0]
-
-    def _sums(
-        self, part: Part, weights: Tensor, some: Tensor, *, left: bool = False
-    ) -> list[Tensor]:
-        """The weighted sums of products of columns, of these with targets, and of squares.
+    def _targets(
+        self, part: slice, plain: Tensor, more: Tensor, of: tuple[Tensor, Tensor]
+    ) -> Tensor:
+        """(m, f) some targets of rows, and the logarithms of what locations leave of others.
 
         Args:
             part: of the rows.
-            weights: (r, 64) of the blocks.
-            some: (t,) bool, the targets.
-            left: whether, in place of targets, logarithms of residuals are meant; without the
-                products of columns.
+            plain: (m, q) their columns of held features.
+            more: (m, u) those of the set.
+            of: both, (t,) bool.
         """
-        parts = []
-        for columns, values in map(part, range(self._count)):
-            values = values[:, some]
-            if left:
-                values = values - columns @ self._fit[:, some]
-                values = values.abs_().clamp_min_(SMALLEST).log_()
-                # The constant is 0 in rows that are incomplete, or beyond the last.
-                values *= columns[:, :1]
-            others = [values] if left else [columns, values]
-            squares = torch.tensordot(weights, _blocks(values).square().sum(1), 1)
-            parts.append((*(_weighted(weights, columns, each) for each in others), squares))
-        return [torch.stack(each).sum(0) for each in zip(*parts, strict=True)]
+        values, (some, scaled) = self._values[part][:, self._own], of
+        found = values[:, some]
+        if bool(scaled.any()):
+            of_plain, of_more = self._fit[:, scaled].split([len(self._held), len(self._middle)])
+            left = values[:, scaled] - more @ of_more[: more.shape[1]] - plain @ of_plain
+            found = torch.cat([found, left.abs_().clamp_min_(SMALLEST).log_()], 1)
+        return self._held.there(part, found)
 
-    @property
-    def _size(self) -> int:
-        """The rows of a part, a multiple of 64."""
-        width = len(self._centre) + len(self._features)
-        return max(ENTRIES // width // BLOCKS, 1) * BLOCKS
+    def _more(self, part: slice) -> Tensor:
+        """(m, q) the columns that are of this set alone in some rows."""
+        columns, rows = self._columns, self._held.rows[part]
+        own = columns.own(rows, rows[:, None, columns.acted], self._blocks.shape[1], part)
+        return torch.cat([columns.more(rows, part), own[:, 0]], 1)
 
-    @property
-    def _count(self) -> int:
-        """The number of parts."""
-        return -(-len(self._every[0]) // self._size)
+    def _parts(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
+        """Parts of the rows, and the columns there, held and of this set."""
+        for part in self._slices:
+            more = self._more(part)
+            more = self._held.there(part, more.sub_(self._middle[: more.shape[1]]))
+            yield part, self._held.columns(part), more
 
-    def _part(self, i: int) -> tuple[Tensor, Tensor]:
-        """The columns and the targets of a part of the training rows; the last ends with zeros."""
-        some = slice(i * self._size, (i + 1) * self._size)
-        rows, values, known = (each[some] for each in self._every)
-        rows, values, known = map(_padded, (rows, values[:, self._own], known))
-        return self._matrix(rows).mul_(known), values * known
-
-    def _matrix(self, rows: Tensor) -> Tensor:
-        """(m, q) the held features' and x_S' columns of training rows, centred."""
-        own = self._columns.own(rows, rows[:, None, self._columns.acted])[:, 0]
-        return torch.cat([self._columns.always(rows), own], 1).sub_(self._centre)
-
-    def _selected(
-        self, sums: Sequence[Tensor], allowed: Tensor, drawn: bool, forced: Tensor | bool = False
-    ) -> tuple[Tensor, Tensor]:
-        """(r, q, f) the coefficients, and (b, r, f) bool, the columns of x_S that fit better.
+    def _estimated(
+        self,
+        group: int,
+        some: Tensor,
+        scaled: Tensor,
+        *,
+        forced: Tensor | None = None,
+        honest: int = 0,
+        parts: Iterable[tuple[slice, Tensor, Tensor]] | None = None,
+    ) -> Tensor:
+        """(r, q, f) the coefficients of centred columns in the samples of a group.
 
         Args:
-            sums: (r, q, q) of products of columns, (r, q, f) of columns and targets, and (r, f) of
-                targets.
-            allowed: (b, f) bool, the blocks that each target may take.
-            drawn: whether these are bootstrap samples, see `links`.
-            forced: (f,) bool, the targets that take the first block untested.
+            group: of samples.
+            some: (t,) bool, of these targets, and
+            scaled: of the logarithms of what locations leave of these.
+            forced: (t,) bool, the targets that take the first block untested.
+            honest: how many blocks, the last ones, rows that did not make them must ask for.
+            parts: the columns of all rows, where they are known.
         """
-        (gram, right, square), q, own = sums, self._held, slice(self._held, None)
-        blocks = self._columns.blocks
-        n = (gram[:, 0, :1] - q).clamp_min(1.0)
-        # A bootstrap sample of very few rows may have none.
-        ridge = RIDGE * gram.diagonal(dim1=1, dim2=2) + SMALLEST**2
-        ridge = torch.diag_embed(ridge)
-        # What the columns of held features leave of those of x_S and of the targets.
-        always = torch.cat([gram[:, :q, own], right[:, :q]], 2)
-        held = torch.linalg.solve((gram + ridge)[:, :q, :q], always)
-        by_own, by_targets = held.split([gram.shape[1] - q, right.shape[2]], 2)
-        left = gram[:, own, own] - gram[:, own, :q] @ by_own
-        right, first = right[:, own] - gram[:, own, :q] @ by_targets, (right[:, :q] * by_targets)
-        flat = square - first.sum(1)
-        least, rest = (square * EXACT).clamp_min(1e-30), flat
-        fit, taken = torch.zeros_like(right), torch.zeros_like(right.mT, dtype=torch.bool)
-        # Which blocks were taken, as digits of a number, and the least gains by added columns.
-        added: list[Tensor] = []
-        code = torch.zeros_like(rest, dtype=torch.int64)
-        bounds = _bounds(len(left[0]), self._tested * max(len(blocks) - 2, 1))
-        for block, may in zip(blocks, allowed, strict=True):
-            wider = taken | block
-            more = wider.sum(2) - taken.sum(2)
-            wanted = torch.where((may | (forced & (not added))) & (more > 0), code, -1)
-            found, explained = _solved(left, ridge[:, own, own], right, wider, wanted)
-            remains = (flat - explained).maximum(least)
-            gain = n * (rest.maximum(least) / remains).log() - (2.0 * more if drawn else 0.0)
-            better = (wanted >= 0) & ((gain > bounds[more]) | (forced & (not added)))
-            added.append(better)
-            fit = torch.where(better[:, None], found, fit)
-            rest, taken = torch.where(better, remains, rest), taken | (better[..., None] & block)
-            code = 2 * code + better
-        return torch.cat([by_targets - by_own @ fit, fit], 1), torch.stack(added)
+        weights, sums = weights_of(group), []
+        of = torch.cat([each.nonzero()[:, 0] for each in (some, scaled)])
+        if not len(of):
+            return torch.zeros(len(weights), self._always + self._width, 0).double()
+        forced = (torch.zeros_like(some) if forced is None else forced)[of]
+        for part, plain, more in parts or self._parts():
+            values = self._targets(part, plain, more, (some, scaled))
+            both = torch.cat([more, values], 1)
+            squares = weights @ _blocks(values.square(), weights.shape[1]).sum(1)
+            sums.append((*(products(weights, each, both) for each in (plain, more)), squares))
+        plain, more, squares = (torch.stack(each).sum(0) for each in zip(*sums, strict=True))
+        left = self._beside(group, plain, more, squares)
+        own = self._selected(left, squares, of, forced, honest)
+        of_own, of_targets = left.others.split([own.shape[1], own.shape[2]], 2)
+        wide = torch.cat([of_targets - of_own @ own, own], 1)
+        return pad(wide, (0, 0, 0, self._always + self._width - wide.shape[1]))
+
+    def _beside(self, group: int, plain: Tensor, more: Tensor, squares: Tensor) -> Left:
+        """What is left of the columns of x_S and of targets.
+
+        Args:
+            group: of samples.
+            plain: (r, q, m + f) products of the held features' columns with those of the set and
+                targets.
+            more: (r, m, m + f) of those of the set.
+            squares: (r, f) of targets.
+        """
+        m, u = more.shape[1], self._blocks.shape[1]
+        ridge = RIDGE * more.diagonal(dim1=1, dim2=2) + SMALLEST**2
+        rows, factor = self._held.factor(group)
+        of_plain, c = torch.linalg.lu_solve(*factor, plain), m - u
+        left = more - plain[..., :m].mT @ of_plain
+        left.diagonal(dim1=1, dim2=2).add_(ridge)
+        of_more = torch.linalg.solve(left[:, :c, :c], left[:, :c, c:])
+        flat = squares - (plain * of_plain)[..., m:].sum(1)
+        flat = flat - (left[:, :c, c:] * of_more)[..., u:].sum(1)
+        others = torch.cat([of_plain[..., c:] - of_plain[..., :c] @ of_more, of_more], 1)
+        left = left[:, c:, c:] - left[:, :c, c:m].mT @ of_more
+        gram, right = left.split([u, flat.shape[1]], 2)
+        return Left(gram, right, flat, (rows - others.shape[1]).clamp_min(1.0), others)
+
+    def _selected(
+        self, left: Left, squares: Tensor, of: Tensor, forced: Tensor, honest: int
+    ) -> Tensor:
+        """(r, u, f) the coefficients of the columns of x_S, block by block where they fit better.
+
+        Args:
+            left: beside the other columns.
+            squares: (r, f) of the targets.
+            of: (f,) the target that each belongs to.
+            forced: see above.
+            honest: see above.
+        """
+        (r, _, f), rest, steps = left.right.shape, left.flat[..., None], Stepwise(*left[:2])
+        least, n = (squares * EXACT).clamp_min(1e-30)[..., None], left.rows[..., None]
+        allowed, tests = self._allowed[:, of].T, torch.arange(len(self._blocks))
+        tests = tests >= len(tests) - honest
+        for some, at in _runs(self._blocks, TRIED // max(r * f, 1)):
+            while len(some):
+                gained, more = (each.view(r, f, -1) for each in steps.beside(at))
+                remains = (rest - gained).maximum(least)
+                gain = n * (rest.maximum(least) / remains).log()
+                bounds = self._bounds[more]
+                better = (gain > (bounds + 2.0 * more if r == DRAWS else bounds)) & allowed[
+                    :, some
+                ]
+                if some[0] == 0:
+                    better[..., 0] |= forced & (gained[..., 0] >= 0.0)
+                if honest:
+                    asked = better[-1] | ~tests[some]
+                    self._allowed[some], better = asked.T, better & asked
+                asking = better.flatten(0, 1).any(0).nonzero()[:1, 0].tolist()
+                for i in asking:
+                    is_better = better[..., i : i + 1]
+                    steps.take(at[i], i, is_better.flatten())
+                    rest = torch.where(is_better, remains[..., i : i + 1], rest)
+                used = asking[0] + 1 if asking else len(some)
+                some, at = some[used:], at[used:]
+        found: Tensor = steps.coefficients().unflatten(0, (r, f)).mT
+        return found
 
 
-def _solved(
-    gram: Tensor, ridge: Tensor, right: Tensor, columns: Tensor, wanted: Tensor
-) -> tuple[Tensor, Tensor]:
-    """(r, u, f) the coefficients of the targets that are wanted, each on some columns.
+def _runs(blocks: Tensor, most: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Successive blocks: (k,) their numbers, (k, q) their columns, of smaller ones also u.
 
     Args:
-        gram: (r, u, u) of products of columns.
-        ridge: (r, u, u) what is added to them.
-        right: (r, u, f) of columns and targets.
-        columns: (r, f, u) bool, the columns of each target.
-        wanted: (r, f) which targets have the same columns; -1 for those that are not wanted.
-
-    Returns:
-        The coefficients, and (r, f) the squares that they explain.
+        blocks: (b, u) bool.
+        most: the number of k q q, unless a block alone has more.
     """
-    found, explained = torch.zeros_like(right), torch.zeros_like(right[:, 0])
-    for same in wanted[wanted >= 0].unique():
-        of = wanted == same
-        first, rows, targets = of.nonzero()[0], of.any(1).nonzero(), of.any(0).nonzero()[:, 0]
-        at = columns[first[0], first[1]].nonzero()
-        own, of_targets = gram[rows[:, None], at, at[:, 0]], right[rows[:, None], at, targets]
-        inverse = torch.linalg.inv(own + ridge[rows[:, None], at, at[:, 0]])
-        # A product of matrices, or a sum over rows, would round equal targets differently.
-        some = (inverse[:, :, None] * of_targets.mT.contiguous()[:, None]).sum(3)
-        some *= of[rows, targets][:, None]
-        found[rows[:, None], at, targets] += some
-        explained[rows, targets] += ((2.0 * of_targets - own @ some) * some).sum(1)
-    return found, explained
+    at, sizes = (~blocks).long().argsort(stable=True), blocks.sum(1).tolist()
+    at = torch.where(blocks.gather(1, at), at, blocks.shape[1])
+    run: list[int] = []
+    for i, size in [*enumerate(sizes), (len(sizes), most)]:
+        widest = max(sizes[k] for k in run) if run else 0
+        if run and (len(run) + 1) * max(widest, size) ** 2 > most:
+            yield torch.tensor(run), at[run, :widest]
+            run = []
+        run += [i] if size else []
+
+
+class Stepwise:
+    """Regressions of f targets in r samples that take blocks of columns, one after the other.
+
+    Of each there is a Cholesky factor of the products of the columns that it has taken: a block is
+    looked at beside what these leave.
+
+    Args:
+        gram: (r, u, u) the products of columns.
+        right: (r, u, f) of columns and targets.
+    """
+
+    def __init__(self, gram: Tensor, right: Tensor) -> None:
+        # The last column is empty.
+        self._gram, self._right = pad(gram, (0, 1, 0, 1)), pad(right.mT.flatten(0, 1), (0, 1))
+        self._of = torch.arange(len(gram)).repeat_interleave(right.shape[2])
+        self._order, (c, u) = [self._of[:0]], self._right.shape
+        self._taken = torch.arange(1, u + 1).expand(c, u) == u
+        self._rows, self._known = right.new_zeros(c, u, 0), right.new_zeros(c, 0, 1)
+
+    def beside(self, at: Tensor) -> tuple[Tensor, Tensor]:
+        """(r f, k) the squares that k blocks explain, -1 if they have no factor; and new columns.
+
+        Args:
+            at: (k, q) the columns of each block.
+        """
+        (k, q), (c, _, t) = at.shape, self._rows.shape
+        taken, before = self._taken[:, at], self._rows[:, at].view(c * k, q, t)
+        own = self._gram[self._of[:, None, None, None], at[..., None], at[:, None]]
+        own = torch.baddbmm(own.view(c * k, q, q), before, before.mT, alpha=-1.0)
+        # Of columns that were taken nothing is left: no squares, nor products.
+        own.diagonal(dim1=1, dim2=2).add_(taken.view(c * k, q))
+        factor, failed = torch.linalg.cholesky_ex(own)
+        right, known = self._right[:, at].view(c * k, q, 1), self._known.repeat_interleave(k, 0)
+        right = torch.baddbmm(right, before, known, alpha=-1.0)
+        part = torch.linalg.solve_triangular(factor, right, upper=False)
+        self._tried = factor.view(c, k, q, q), part.view(c, k, q, 1), ~taken[..., None]
+        gained = torch.where(failed == 0, part.square().sum((1, 2)), -1.0)
+        return gained, q - taken.sum(2)
+
+    def take(self, at: Tensor, i: int, taken: Tensor) -> None:
+        """Take the columns of the i-th block that was looked at, (q,), where `taken`, (r f,)."""
+        factor, part, new = (each[:, i] for each in self._tried)
+        new = new & taken[:, None, None]
+        wider = torch.baddbmm(
+            self._gram[:, at][self._of], self._rows[:, at], self._rows.mT, alpha=-1.0
+        )
+        wider = torch.linalg.solve_triangular(factor, wider, upper=False) * new
+        self._rows = torch.cat([self._rows, wider.mT], 2)
+        self._known = torch.cat([self._known, part * new], 1)
+        self._taken[:, at] |= taken[:, None]
+        self._order.append(at)
+
+    def coefficients(self) -> Tensor:
+        """(r f, u) of the columns that were taken; of others 0."""
+        at = torch.cat(self._order)
+        own = self._rows[:, at].mT.triu()
+        is_taken = own.diagonal(dim1=1, dim2=2) != 0.0
+        own = torch.where(is_taken[:, None], own, torch.diag_embed((~is_taken).double()))
+        found = torch.linalg.solve_triangular(own, self._known, upper=True)[..., 0]
+        return torch.zeros_like(self._right).index_add_(1, at, found)[:, :-1]
 
 
 def _targets(sample: Sample) -> tuple[Tensor, Tensor]:
@@ -285,25 +482,7 @@ def _bounds(most: int, tested: int) -> Tensor:
 
     freedom = torch.arange(1, most + 1).double()
     bounds = torch.from_numpy(chdtri(freedom.numpy(), ERROR / max(tested, 1)))
-    return torch.nn.functional.pad(bounds, (1, 0), value=torch.inf)
-
-
-def _padded(x: Tensor) -> Tensor:
-    """(m, q) rows, (n, q), and rows of 0 up to a multiple of 64."""
-    rest = -len(x) % BLOCKS
-    return torch.nn.functional.pad(x, (0, 0, 0, rest)) if rest else x
-
-
-def _blocks(x: Tensor) -> Tensor:
-    """(64, m, q) the rows of each block, of (n, q): row i is in block i modulo 64."""
-    return x.view(len(x) // BLOCKS, BLOCKS, x.shape[1]).transpose(0, 1)
-
-
-def _weighted(weights: Tensor, columns: Tensor, others: Tensor) -> Tensor:
-    """(r, q, f) the products of columns, (m, q), and others, (m, f), in weighted blocks."""
-    by, size = _blocks(others), max(ENTRIES // BLOCKS // others.shape[1], 1)
-    some = (_blocks(columns)[..., i : i + size] for i in range(0, columns.shape[1], size))
-    return torch.cat([torch.tensordot(weights, each.mT @ by, 1) for each in some], 1)
+    return pad(bounds, (1, 0), value=torch.inf)
 
 
 # The largest logarithm of a scale.
@@ -331,16 +510,14 @@ class Lines:
     @classmethod
     def joined(cls, parts: Sequence[Lines]) -> Lines:
         """Those of several regressions on the same columns as one."""
-        weights = (
-            torch.cat([getattr(each, name) for each in parts], 2)
-            for name in ("held", "slope", "scale")
-        )
-        return cls(torch.cat([each.features for each in parts]), parts[0].columns, *weights)
+        each = zip(*((part.held, part.slope, part.scale) for part in parts), strict=True)
+        weights = (torch.cat(some, 2) for some in each)
+        return cls(torch.cat([part.features for part in parts]), parts[0].columns, *weights)
 
     def residual(self, x: Tensor, draws: Tensor) -> Tensor:
         """(r, m, f) what the locations of r samples, (r,), leave of scaled rows, given (m, p)."""
         rows = self.columns.encoder.scaled(x)
-        own = self._own(rows, rows[:, None, self.columns.acted])[:, 0]
+        own = self.columns.own(rows, rows[:, None, self.columns.acted], self._most)[:, 0]
         location = self.columns.always(rows) @ self.held[draws] + own @ self._slope[draws]
         return rows.index_select(1, self.features) - location
 
@@ -355,10 +532,11 @@ class Lines:
         """
         encoder, acted = self.columns.encoder, self.columns.acted
         rows = encoder.scaled(x)
-        change = self._own(rows, encoder.scaled(values, acted))
-        change = change - self._own(rows, rows[:, None, acted])
+        both = torch.cat([encoder.scaled(values, acted), rows[:, None, acted]], 1)
+        own = self.columns.own(rows, both, self._most)
+        change = own[:, :-1] - own[:, -1:]
         out = change @ self._slope[draws, None]
-        if self._scaled:
+        if self.scales:
             scale = change @ self.scale[draws, None, : self._most]
             out += v[:, :, None] * scale.clamp_(-MOST_SCALE, MOST_SCALE).expm1_()
         return out.mul_(encoder.width[self.features]).add_(x[:, None, self.features])
@@ -379,9 +557,6 @@ class Lines:
         out: Tensor = moved + change * self.columns.encoder.width[self.features]
         return out
 
-    def _own(self, x: Tensor, values: Tensor) -> Tensor:
-        return self.columns.own(x, values, self._most)
-
     @lazy
     def _most(self) -> int:
         """How many columns of x_S are used, from the first on."""
@@ -393,7 +568,8 @@ class Lines:
         return self.slope[:, : self._most]
 
     @lazy
-    def _scaled(self) -> bool:
+    def scales(self) -> bool:
+        """Whether some scale changes, so that residuals are needed."""
         return bool((self.scale != 0.0).any())
 
 
@@ -415,14 +591,13 @@ class Columns:
         sample: the training rows.
         acted: the features of S.
         held: the held features.
-        groups: by which effects may differ, if any are.
-        earlier: counted features that others follow, too; in every model.
+        groups: by which effects of each of S may differ; none without held features.
 
     Attributes:
         encoder: scales rows.
         acted: (w,) the features of S.
         held: the held features.
-        earlier: the earlier ones.
+        earlier: counted features that others follow, too; in every model.
         blocks: (b, u) bool, the columns of x_S that are added together: straight ones, bends,
             heavy values, products with each held feature, those of acted features, outer bends,
             and what differs between groups.
@@ -430,88 +605,132 @@ class Columns:
     """
 
     def __init__(
-        self,
-        sample: Sample,
-        acted: Members,
-        held: Members,
-        groups: Modifiers | None,
-        *,
-        earlier: Members = (),
+        self, sample: Sample, acted: Members, held: Members, groups: Sequence[Modifiers]
     ) -> None:
         self.encoder, self.acted, self.held = sample.encoder, torch.tensor(acted), held
-        self.earlier, self._groups = earlier, groups
-        self._between = Terms(sample, earlier)
-        self._balance = sample.shared(Balance, acted, held) if held else None
-        self._terms = sample.shared(Terms, acted)
-        self._atoms = [sample.shared(_atoms, j) for j in acted]
-        self._by = sample.shared(_modifiers, held)
-        self._straight, self._outer = self._terms.straight, self._terms.outer
-        of = self._terms.of[self._straight]
-        self._pairs = torch.triu_indices(len(of), len(of), 1)
-        self._pairs = self._pairs[:, of[self._pairs[0]] != of[self._pairs[1]]]
-        first = sample.shared(winsorised)[:1]
-        parts = [*self._parts(first, first[:, None, self.acted])]
-        self.honest = 0 if groups is None else 2
-        self.blocks = self._blocks(torch.tensor([part.shape[-1] for part in parts]))
+        self._sample, self._between = sample, Terms(sample, ())
+        self.earlier: Members = ()
+        self._balance = [sample.shared(Balance, j, held) for j in acted] if held else []
+        self._terms, self._plain = (sample.shared(Terms, each) for each in (acted, held))
+        atoms = [sample.shared(_atoms, j) for j in acted]
+        self._atoms = torch.cat(atoms)
+        self._atom_of = torch.cat([torch.full((len(e),), i) for i, e in enumerate(atoms)]).long()
+        self._by, self._groups = sample.shared(_modifiers, held), [g for g in groups if len(g) > 1]
+        self.honest = 2 if self._groups else 0
+        self._products, self.blocks = self._made([i for i, g in enumerate(groups) if len(g) > 1])
+
+    def _made(self, differ: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """(2, q) the places of the factors of products, and the blocks.
+
+        Args:
+            differ: the places in S of features whose effects may differ by group.
+        """
+        straight, of = self._terms.straight, self._terms.of
+        inner, line = ~straight & ~self._terms.outer, straight.nonzero()[:, 0]
+        # Factors are the bends, the straight columns of held features, and those of groups.
+        sizes = [len(of), *self._by[2], *(len(groups) - 1 for groups in self._groups)]
+        _, *by = torch.arange(sum(sizes)).split(sizes)
+        pairs = line[torch.triu_indices(len(line), len(line), 1)]
+        products = [_crossed(line, each) for each in by[: len(self._by[2])]]
+        if len(differ) < len(of) and len(of[line].unique()) > 1:
+            products.append(pairs[:, of[pairs[0]] != of[pairs[1]]])
+        last = len(products)
+        for some in (straight, inner) if differ else ():
+            at = [(some & (of == i)).nonzero()[:, 0] for i in differ]
+            each = zip(at, by[len(self._by[2]) :], strict=True)
+            products.append(torch.cat([_crossed(*both) for both in each], 1))
+        counts = [len(of), len(self._atoms), *(each.shape[1] for each in products)]
+        part = torch.arange(len(counts)).repeat_interleave(torch.tensor(counts))
+        bends, jumps, *others = (part == i for i in range(len(counts)))
+        lines, inner = (
+            pad(straight, (0, len(part) - len(of))),
+            pad(inner, (0, len(part) - len(of))),
+        )
+        blocks = [lines, inner | lines, jumps, *(lines | each for each in others[:last]), bends]
+        if differ:
+            groups = others[last]
+            blocks += [lines | groups, inner | lines | groups | others[last + 1]]
+        empty = torch.empty(2, 0).long()
+        return torch.cat([empty, *products], 1), torch.stack(blocks)
+
+    def after(self, earlier: Members) -> Columns:
+        """The same with some earlier features."""
+        other = copy(self)
+        other.earlier, other._between = earlier, Terms(self._sample, earlier)
+        return other
 
     def always(self, rows: Tensor) -> Tensor:
-        """(m, q) a constant, the held features' columns of scaled rows, (m, p), and `between`."""
-        held = (
-            rows.new_ones(len(rows), 1) if self._balance is None else self._balance.columns(rows)
-        )
-        return torch.cat([held, self.between(rows)], 1)
+        """(m, q) a constant, the held features' columns of scaled rows, (m, p), and `more`."""
+        return torch.cat([plain_columns(self._plain, rows[:, self.held]), self.more(rows)], 1)
+
+    def more(self, rows: Tensor, part: slice | None = None) -> Tensor:
+        """(m, q) columns in every model that are of this set alone, of held and earlier features.
+
+        Of several features what their columns let expect of each: one by one they are many. Those
+        of training rows are kept.
+
+        Args:
+            rows: (m, p) scaled rows.
+            part: their places, where they are training rows.
+        """
+        if len(self._balance) == 1:
+            found = [self._balance[0].columns(rows)]
+        elif part is None:
+            found = [each.columns(rows) @ each.summed for each in self._balance]
+        else:
+            found = [each.of_rows[part] for each in self._balance]
+        return torch.cat([*found, self.between(rows)], 1)
 
     def between(self, rows: Tensor) -> Tensor:
         """(m, e) the columns of the earlier features in scaled rows."""
         return self._between(rows[:, self.earlier])
 
-    def own(self, rows: Tensor, values: Tensor, most: int | None = None) -> Tensor:
+    def own(
+        self, rows: Tensor, values: Tensor, most: int | None = None, part: slice | None = None
+    ) -> Tensor:
         """(m, c, u) the columns of x_S.
 
         Args:
             rows: (m, p) scaled rows, of which the held features are read.
             values: (m, c, w) the scaled values of x_S.
             most: how many columns are needed, from the first on.
+            part: the places of the rows, where they are training rows.
         """
-        parts, count = [], 0
-        for part in self._parts(rows, values):
-            parts.append(part)
-            count += part.shape[-1]
-            if most is not None and count >= most:
-                break
-        return torch.cat(parts, -1)[..., :most]
-
-    def _parts(self, rows: Tensor, values: Tensor) -> Iterator[Tensor]:
-        """(m, c, q) the columns of each part: bends, jumps, and products."""
         found = self._terms(values)
-        yield found
-        for column, atoms in zip(values.unbind(-1), self._atoms, strict=True):
-            yield (column[..., None] == atoms).to(values.dtype)
-        own = found[..., self._straight]
-        by, terms, levels = self._by
-        for each in terms(rows[:, by])[:, terms.straight].split(levels, 1):
-            yield _product(own, each)
-        yield own[..., self._pairs[0]] * own[..., self._pairs[1]]
-        if self._groups is not None:
-            group = one_hot(self._groups(rows), len(self._groups))[:, 1:].to(own)
-            yield _product(own, group)
-            yield _product(found[..., ~self._straight & ~self._outer], group)
+        is_atom = values.index_select(-1, self._atom_of) == self._atoms
+        first = torch.cat([found, is_atom.to(found)], -1)
+        if most is not None and most <= first.shape[-1]:
+            return first[..., :most]
+        one, other = self._products[:, : None if most is None else most - first.shape[-1]]
+        by = self._by_number(rows) if part is None else self._kept[part]
+        factors = [by]
+        if self._groups and int(other[-1]) >= found.shape[-1] + by.shape[1]:
+            for each in self._groups:
+                group = each(rows) if part is None else each.of_rows[part]
+                factors.append(one_hot(group, len(each))[:, 1:].to(found))
+        held = torch.cat(factors, 1)[:, None].expand(-1, found.shape[1], -1)
+        every = torch.cat([found, held], -1)
+        return torch.cat([first, every[..., one] * every[..., other]], -1)
 
-    def _blocks(self, sizes: Tensor) -> Tensor:
-        part = torch.arange(len(sizes)).repeat_interleave(sizes)
-        bends, jumps = part == 0, (part > 0) & (part <= len(self._atoms))
-        line, outer = (torch.zeros_like(bends) for _ in range(2))
-        line[: sizes[0]], outer[: sizes[0]] = self._straight, self._outer
-        last = len(sizes) - self.honest
-        crossed = [line | (part == i) for i in range(len(self._atoms) + 1, last)]
-        inner, groups = bends & ~outer, [part == i for i in range(last, len(sizes))]
-        differ = [line | groups[0], inner | groups[0] | groups[1]] if self.honest else []
-        return torch.stack([line, inner, jumps, *crossed, bends, *differ])
+    @property
+    def _kept(self) -> Tensor:
+        """(n, l) the straight columns of held features in the training rows."""
+        return self._sample.shared(_straight, self.held)
+
+    def _by_number(self, rows: Tensor) -> Tensor:
+        by, terms, _ = self._by
+        return terms(rows[:, by])[:, terms.straight]
 
 
-def _product(columns: Tensor, by: Tensor) -> Tensor:
-    """(m, c, q l) the products of columns, (m, c, q), and others, (m, l)."""
-    return (columns[..., None] * by[:, None, None]).flatten(2)
+def _straight(sample: Sample, held: Members) -> Tensor:
+    """(n, l) the columns of held features by which effects may differ, in the training rows."""
+    by, terms, _ = sample.shared(_modifiers, held)
+    return terms(sample.shared(winsorised)[:, by])[:, terms.straight]
+
+
+def _crossed(one: Tensor, other: Tensor) -> Tensor:
+    """(2, q u) each of some numbers, (q,), beside each of others, (u,)."""
+    return torch.stack([one.repeat_interleave(len(other)), other.repeat(len(one))])
 
 
 def _atoms(sample: Sample, j: int) -> Tensor:
@@ -535,12 +754,7 @@ def _modifiers(sample: Sample, held: Members) -> tuple[Members, Terms, list[int]
 
 
 def chains_of(
-    sample: Sample,
-    columns: Callable[..., Columns],
-    counted: Tensor,
-    smooth: Tensor,
-    *,
-    tested: int,
+    sample: Sample, columns: Columns, counted: Tensor, smooth: Tensor, *, tested: int
 ) -> list[LeastSquares]:
     """The smooth features that follow counted ones, of one place in the order of causes each.
 
@@ -548,25 +762,22 @@ def chains_of(
 
     Args:
         sample: the training rows.
-        columns: what x_S and the held features enter as, given `earlier` causes.
+        columns: what x_S and the held features enter as.
         counted: (f,) the counted features that move.
         smooth: (f,) the smooth ones; those with special levels are not: a counted cause moves
             which rows are special.
         tested: the number of features that may follow.
     """
-    place, chains = (
-        torch.tensor(ranks(sample.encoder.schema.tiers, sample.encoder.schema.names)),
-        [],
-    )
+    tiers, names = sample.encoder.schema.tiers, sample.encoder.schema.names
+    place, chains = torch.tensor(ranks(tiers, names)), []
     for own in place[smooth].unique().tolist() if len(counted) else ():
         before = place[counted] < own
         earlier = counted[before if bool(before.any()) else place[counted] == own]
         may_move = torch.zeros(len(place), dtype=torch.bool)
         may_move[smooth[place[smooth] == own]] = True
         while bool(may_move.any()) and len(earlier):
-            fit = LeastSquares(
-                sample, columns(earlier=tuple(earlier.tolist())), may_move, tested=tested
-            )
+            wider = columns.after(tuple(earlier.tolist()))
+            fit = LeastSquares(sample, wider, may_move, tested=tested)
             direct = fit.point.features[(fit.point.slope[0] != 0.0).any(0)]
             if bool(before.any()) or not len(direct):
                 chains.append(fit)

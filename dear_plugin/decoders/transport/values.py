@@ -46,6 +46,8 @@ LEAST_KNOWN = 0.5
 NEAR_END = 1e-4
 # Groups of a feature's values: in the tests of dependence, and by repeated splits.
 GROUPS, MAX_GROUPS = 5, 32
+# Blocks of rows that bootstrap samples are drawn from, and the number of samples of a group.
+BLOCKS, DRAWS = 64, 16
 # Linear copies, such as degrees of two kinds, hold up to the rounding of their decimals: so much
 # of a range.
 COPY_TOLERANCE, COPY_ROWS = 1e-5, 20
@@ -85,6 +87,16 @@ class Values(NamedTuple):
         special = int((~known(levels)).sum())
         place = 0.0 * size if sample.encoder.blocks[j] else places_of(levels, size[None])
         return cls(levels, codes, groups, splits_of(size, order, special), place)
+
+
+def resampled(group: int) -> Tensor:
+    """(16, 64) the weights of blocks of rows in a group of bootstrap samples of half as many.
+
+    Row i is in block i modulo 64.
+    """
+    generator = torch.Generator().manual_seed(group)
+    blocks = torch.randint(BLOCKS, (DRAWS, BLOCKS // 2), generator=generator)
+    return 2.0 * one_hot(blocks, BLOCKS).sum(1).double()
 
 
 def complete(sample: Sample, held: Members) -> Tensor:

@@ -490,12 +490,13 @@ def test_only_complete_rows_count_where_it_is_tested_whether_spreads_follow():
     encoder = Encoder(Schema.infer(frame, immutable=["held"]))
     sample = Sample(encoder.rows(frame), encoder)
     moves = torch.tensor([False, False, True])
-    fit = LeastSquares(sample, Columns(sample, (0,), (1,), None), moves, tested=1)
-    columns, values = (each[300:n] for each in fit._part(0))
-    logs = (values - columns @ fit._fit).abs().log()
-    one, every = torch.ones(1, 64).double(), torch.ones(1).bool()
-    found = fit._sums(fit._part, one, every, left=True)[1]
-    torch.testing.assert_close(found, logs.square().sum(0)[None])
+    fit = LeastSquares(sample, Columns(sample, (0,), (1,), ()), moves, tested=1)
+    ((part, plain, more),) = fit._parts()
+    left = fit._values[part][:, fit._own] - torch.cat([plain, more], 1) @ fit._fit
+    one, none = torch.ones(1).bool(), torch.zeros(1).bool()
+    logs = fit._targets(part, plain, more, (none, one))
+    torch.testing.assert_close(logs[300:], left[300:].abs().log())
+    assert not logs[:300].any()
 
 
 def test_a_category_that_no_training_row_has_is_like_the_mean_of_those_that_they_have():
@@ -524,6 +525,5 @@ def test_fitted_sets_share_the_rows_and_targets_of_their_regressions():
     sets = [(j,) for j in range(6)]
     decoders = Decoders(Transport(), Sample(encoder.rows(frame), encoder), sets)
     decoders.fit(sets)
-    fits = [decoders.of(each)._estimate._fits[0]._every for each in sets]
-    for one, *others in zip(*[each[:2] for each in fits], strict=True):
-        assert all(other.data_ptr() == one.data_ptr() for other in others)
+    one, *others = [decoders.of(each)._estimate._fits[0]._held for each in sets]
+    assert all(other is one for other in others)
