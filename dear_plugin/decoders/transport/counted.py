@@ -34,12 +34,15 @@ log-linear (`places_of`). It is found within cells, together with their bases.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
+from torch.nn.functional import one_hot, pad
+from torch.nn.utils.rnn import pad_sequence
 
 from dear_plugin._threads import lazy
 from dear_plugin.decoders.protocol import Members, Sample
@@ -83,18 +86,16 @@ def _all_tails(sample: Sample, i: int, held: Members, group: int | None) -> Tens
     """(l, r, p) the tail probabilities of all counted features in some samples; others 1."""
     counted = sample.shared(counted_features).clone()
     counted[[i, *held]] = False
-    some, weights = counted.nonzero()[:, 0], WHOLE if group is None else resampled(group)
-    tails = _tails(Counts(sample, (i,), held, weights), some)
-    return tails.new_ones(*tails.shape[:2], len(counted)).index_copy(2, some, tails)
+    counts = Counts(sample, (i,), held, WHOLE if group is None else resampled(group))
+    out = torch.ones(len(counts.axis.levels) + 1, len(counts.rows), len(counted)).double()
+    for batch in counts.batches(counted.nonzero()[:, 0].tolist()):
+        out[..., batch.features] = _tails(counts, batch)
+    return out
 
 
-def _tails(counts: Counts, features: Tensor) -> Tensor:
+def _tails(counts: Counts, batch: Batch) -> Tensor:
     """(l, r, f) the probability of as much dependence of f features by chance, at each level."""
-    if not len(features):
-        return torch.ones(len(counts.axis.levels) + 1, len(counts.rows), 0).double()
-    seen, within = (
-        _grouped(counts, features.tolist(), of) for of in (counts.of_bins, counts.of_cells)
-    )
+    seen, within = (_grouped(counts, batch, of(batch)) for of in (counts.of_bins, counts.of_cells))
     expected = within / counts.rows.sum(2)[:, None].clamp_min(LEAST) @ counts.rows
     return _tails_of(counts, seen, expected, within)
 
@@ -128,31 +129,34 @@ def _trend(counts: Counts, beyond: Tensor, within: Tensor) -> Tensor:
     return torch.where(variance > LEAST, tail, 1.0)
 
 
-def differing(counts: Counts, fits: Mapping[int, Ratios], tested: int) -> Tensor:
-    """(f,) bool, of which features any sample rejects ratios that were estimated in other rows.
+def differing(counts: Counts, fits: Mapping[int, Ratios], tested: int) -> list[int]:
+    """The features of which any sample rejects ratios that were estimated in other rows.
 
     Args:
         counts: of rows by group, each with its own distribution in every cell.
         fits: the ratios of each, in one sample.
         tested: how many share the error rate.
     """
-    features = [*fits]
-    ratio = [each.bins.expand(len(counts.rows), -1, -1) for each in fits.values()]
-    bases = fit_bases(counts, features, ratio)
-    if_equal = {
-        j: (counts.rows / (base @ own.mT).clamp_min(LEAST)).mT @ base * own
-        for j, base, own in zip(features, bases, ratio, strict=True)
-    }
-    rows = counts.of_bins, if_equal.__getitem__, counts.of_cells
-    seen = (_grouped(counts, features, of) for of in rows)
-    return _found(_tails_of(counts, *seen), tested * len(counts.rows)).any(0)
+    found = []
+    for batch in counts.batches([*fits]):
+        rows, most = counts.rows.repeat(len(batch.features), 1, 1), max(batch.sizes)
+        each = zip(batch.features, batch.sizes, strict=True)
+        ratio = torch.stack([pad(fits[j].bins[0], (0, most - t)) for j, t in each])
+        ratio, wanted = ratio.repeat_interleave(len(counts.rows), 0), counts.of_cells(batch)
+        base = _shares(wanted)
+        for _ in range(_rounds(rows)):
+            base = _rescaled(rows, wanted, base, ratio)
+        if_equal = torch.bmm(_weights(rows, base, ratio).mT, base) * ratio
+        seen = (_grouped(counts, batch, e) for e in (counts.of_bins(batch), if_equal, wanted))
+        rejected = _found(_tails_of(counts, *seen), tested * len(counts.rows)).any(0)
+        found += [j for j, is_other in zip(batch.features, rejected, strict=True) if is_other]
+    return found
 
 
-def _grouped(counts: Counts, features: list[int], of: Callable[[int], Tensor]) -> Tensor:
-    """(g, r, f, q) the rows of each group of values, given those of values, (r, q, t)."""
-    members = [one_hot(counts.values(j).groups, GROUPS).double() for j in features]
-    rows = [of(j) @ member for j, member in zip(features, members, strict=True)]
-    return torch.stack(rows, 1).movedim(3, 0)
+def _grouped(counts: Counts, batch: Batch, rows: Tensor) -> Tensor:
+    """(g, r, f, q) the rows of each group of values, given those of values, (f r, q, t)."""
+    own = torch.bmm(rows, batch.members.repeat_interleave(len(counts.rows), 0))
+    return own.view(-1, len(counts.rows), *own.shape[1:]).permute(3, 1, 0, 2)
 
 
 def _found(tails: Tensor, tested: int) -> Tensor:
@@ -165,6 +169,42 @@ ROUNDS = 4
 
 # The weights of the sample itself: one block.
 WHOLE = torch.ones(1, 1, dtype=torch.float64)
+
+
+# Features of a batch have at most so many times the values of the first; and entries of a batch.
+WIDER, ENTRIES = 8, 1 << 22
+
+
+class Batch(NamedTuple):
+    """Features that are estimated together: those with fewer than t values lack the last ones.
+
+    Attributes:
+        features: f of them.
+        sizes: how many values each has.
+        levels: (f, t) the values,
+        place: (f, t) and the other attributes of `Values`.
+        members: (f, t, g) 1 where a value belongs to a group.
+        splits: (2, f, q, t).
+    """
+
+    features: list[int]
+    sizes: list[int]
+    levels: Tensor
+    place: Tensor
+    members: Tensor
+    splits: Tensor
+
+    @classmethod
+    def of(cls, sample: Sample, *features: int) -> Batch:
+        """That of some features."""
+        each = [sample.shared(Values.of, j) for j in features]
+        sizes, parts = [len(values.levels) for values in each], [v.splits for v in each]
+        padded = partial(pad_sequence, batch_first=True)
+        levels, place = (padded([values[i] for values in each]) for i in (0, 4))
+        members = padded([one_hot(values.groups, GROUPS).double() for values in each])
+        t, q = (max(part.shape[i] for part in parts) for i in (2, 1))
+        splits = [pad(e, (0, t - e.shape[2], 0, q - e.shape[1])) for e in parts]
+        return cls([*features], sizes, levels, place, members, torch.stack(splits, 1))
 
 
 class Counts:
@@ -203,32 +243,45 @@ class Counts:
         self.axis = axis_of(sample, acted) if axis is None else axis
         self.drawn, self._bins = len(weights) > 1, self.axis.mix.shape[1]
 
-    def values(self, j: int) -> Values:
-        """The values of feature j."""
-        return self._sample.shared(Values.of, j)
-
     @lazy
     def rows(self) -> Tensor:
         """(r, k, b) of each cell and bin."""
+        return self._in_cells(self.axis.bins[None], self._bins)
+
+    def batches(self, features: Sequence[int]) -> Iterator[Batch]:
+        """Batches of features."""
+        sizes = {j: len(self._sample.shared(Values.of, j).levels) for j in features}
+        blocks, (r, k, b) = self._weights.shape[1], self.rows.shape
+        run: list[int] = []
+        for j, size in [*sorted(sizes.items(), key=itemgetter(1)), (-1, len(self._sample))]:
+            one = max(len(self._sample), blocks * max(k, b) * size, 3 * r * k * b)
+            if run and (size > WIDER * sizes[run[0]] or (len(run) + 1) * one > ENTRIES):
+                yield self._sample.shared(Batch.of, *run)
+                run = []
+            run.append(j)
+
+    def of_cells(self, batch: Batch) -> Tensor:
+        """(f r, k, t) of each cell and value of features."""
+        return self._in_cells(self._codes(batch), max(batch.sizes))
+
+    def of_bins(self, batch: Batch) -> Tensor:
+        """(f r, b, t) of each bin and value of features."""
+        return self._crossed(self.axis.bins, self._bins, self._codes(batch), max(batch.sizes))
+
+    def _codes(self, batch: Batch) -> Tensor:
+        return torch.stack([self._sample.shared(Values.of, j).codes for j in batch.features])
+
+    def _in_cells(self, codes: Tensor, b: int) -> Tensor:
         cells = cells_of(self._sample, *self._set)
-        return self._crossed(cells.own, len(cells), self.axis.bins, self._bins)
+        return self._crossed(cells.own, len(cells), codes, b)
 
-    def of_cells(self, j: int) -> Tensor:
-        """(r, k, t) of each cell and value of feature j."""
-        cells, (levels, codes, *_) = cells_of(self._sample, *self._set), self.values(j)
-        return self._crossed(cells.own, len(cells), codes, len(levels))
-
-    def of_bins(self, j: int) -> Tensor:
-        """(r, b, t) of each bin and value of feature j."""
-        levels, codes, *_ = self.values(j)
-        return self._crossed(self.axis.bins, self._bins, codes, len(levels))
-
-    def _crossed(self, one: Tensor, a: int, other: Tensor, b: int) -> Tensor:
-        """(r, a, b) the rows with each pair of codes: `one`, (n,), below a, `other` below b."""
-        blocks = self._weights.shape[1]
-        keys = (self._block * a + one[self._some]) * b + other[self._some]
-        counts = torch.bincount(keys, minlength=blocks * a * b).view(blocks, -1)
-        return (self._weights @ counts.double()).view(-1, a, b)
+    def _crossed(self, one: Tensor, a: int, others: Tensor, b: int) -> Tensor:
+        """(f r, a, b) the rows with each pair of codes: `one`, (n,), below a, (f, n) below b."""
+        f, blocks = len(others), self._weights.shape[1]
+        keys = (self._block * a + one[self._some]) * b + others[:, self._some]
+        keys += torch.arange(f)[:, None] * (blocks * a * b)
+        counts = torch.bincount(keys.flatten(), minlength=f * blocks * a * b)
+        return (self._weights @ counts.view(f, blocks, -1).double()).view(-1, a, b)
 
 
 class Ratios(NamedTuple):
@@ -247,65 +300,50 @@ class Ratios(NamedTuple):
     bins: Tensor
 
 
-def fit_ratios(counts: Counts, features: list[int]) -> dict[int, Ratios]:
+def fit_ratios(counts: Counts, features: Sequence[int]) -> dict[int, Ratios]:
     """The bases and the ratios of features."""
-    if not features:
-        return {}
-    rows, axis = counts.rows, counts.axis
-    bins, wanted = ([of(j) for j in features] for of in (counts.of_bins, counts.of_cells))
-    values = [counts.values(j) for j in features]
-    fits = [trend(counts, *each) for each in zip(values, bins, wanted, strict=True)]
-    tilts, base = ([*each] for each in zip(*fits, strict=True))
-    ratio = trends = [_tilted(each, axis.place) for each in tilts]
-    splits = [each.splits for each in values]
-    observed, concentration = _by_side(bins, splits), None
+    found: dict[int, Ratios] = {}
+    for batch in counts.batches(features):
+        shape = len(batch.features), len(counts.rows)
+        each = zip(*(e.unflatten(0, shape) for e in _fitted(counts, batch)), strict=True)
+        for j, t, own in zip(batch.features, batch.sizes, each, strict=True):
+            found[j] = Ratios(*(part[..., :t] for part in own))
+    return found
+
+
+def _fitted(counts: Counts, batch: Batch) -> Ratios:
+    """Those of f features one after the other."""
+    rows, axis = counts.rows.repeat(len(batch.features), 1, 1), counts.axis
+    wanted, bins = counts.of_cells(batch), counts.of_bins(batch)
+    tilt, base = trend(counts, batch, bins, wanted)
+    ratio = trends = _tilted(tilt, axis.place)
+    splits = batch.splits.repeat_interleave(len(counts.rows), 1)
+    observed, concentration = splits @ bins.mT, None
     for _ in range(_rounds(rows)):
-        factors = zip(base, ratio, strict=True)
-        if_equal = [torch.bmm(_weights(rows, b, q).mT, b) for b, q in factors]
-        expected = _by_side([t * b for t, b in zip(trends, if_equal, strict=True)], splits)
+        if_equal = trends * torch.bmm(_weights(rows, base, ratio).mT, base)
+        expected = splits @ if_equal.mT
         # The rows that reach a split are as they are: only the share of each side is estimated.
         expected = expected * (observed.sum(0) / expected.sum(0).clamp_min(LEAST))
         found = shrunk(
             observed, expected, axis.levels, drawn=counts.drawn, concentration=concentration
         )
-        beyond, concentration = _by_value(found.ratio, splits), found.concentration
-        ratio = [t * q for t, q in zip(trends, beyond, strict=True)]
-        base = [_rescaled(rows, *each) for each in zip(wanted, base, ratio, strict=True)]
+        concentration = found.concentration
+        # The products of the ratios of sides along splits.
+        beyond = (found.ratio.clamp_min(LEAST).log().mT @ splits).sum(0).exp()
+        ratio = trends * beyond
+        base = _rescaled(rows, wanted, base, ratio)
     # A cell without rows has the shares of all rows. Others are not shrunk towards these: what is
     # wider would move too far.
     n = rows.sum(2, keepdim=True)
-    base = [torch.where(n > 0.0, b, _shares((n * b).sum(1, keepdim=True))) for b in base]
+    base = torch.where(n > 0.0, base, _shares((n * base).sum(1, keepdim=True)))
     # Beyond the outer bins a ratio may fall below 0; a cell keeps the only value that it has.
-    mixed = [axis.mix @ each for each in beyond]
-    mixed = [torch.where(each < 0.0, LEAST, each) for each in mixed]
-    nodes = [_tilted(t, axis.nodes) * q for t, q in zip(tilts, mixed, strict=True)]
-    return dict(zip(features, map(Ratios, base, nodes, tilts, ratio), strict=True))
-
-
-def fit_bases(counts: Counts, features: list[int], ratio: list[Tensor]) -> list[Tensor]:
-    """The bases, (r, k, t), of features whose ratios, (r, b, t), are known; nothing is shrunk."""
-    wanted = [counts.of_cells(j) for j in features]
-    base = [_shares(each) for each in wanted]
-    for _ in range(_rounds(counts.rows)):
-        base = [_rescaled(counts.rows, *each) for each in zip(wanted, base, ratio, strict=True)]
-    return base
+    mixed = axis.mix @ beyond
+    nodes = _tilted(tilt, axis.nodes) * torch.where(mixed < 0.0, LEAST, mixed)
+    return Ratios(base, nodes, tilt, ratio)
 
 
 def _rounds(rows: Tensor) -> int:
     return ROUNDS if rows.shape[1] > 1 else 1
-
-
-def _by_side(counts: list[Tensor], splits: list[Tensor]) -> Tensor:
-    """(2, r, q, b) the rows on both sides of the splits of all features."""
-    pairs = zip(counts, splits, strict=True)
-    return torch.cat([sides[:, None] @ rows.transpose(1, 2) for rows, sides in pairs], 2)
-
-
-def _by_value(ratio: Tensor, splits: list[Tensor]) -> list[Tensor]:
-    """F tensors, (r, b, t), the products of the ratios of sides, (2, r, q, b), along splits."""
-    logs = ratio.clamp_min(LEAST).log().split([sides.shape[1] for sides in splits], 2)
-    pairs = zip(logs, splits, strict=True)
-    return [(each.transpose(2, 3) @ sides[:, None]).sum(0).exp() for each, sides in pairs]
 
 
 def _rescaled(rows: Tensor, wanted: Tensor, base: Tensor, ratio: Tensor) -> Tensor:
@@ -439,25 +477,26 @@ LEAST = 1e-12
 TREND, STEPS, FURTHER, MOST_SLOPE, MOST_TILT, RIDGE = 6.63, 3, 1.25, 3.0, 60.0, 1e-3
 
 
-def trend(counts: Counts, values: Values, seen: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    """(r, w, t) the trend of one feature, 0 where it is not significant, and (r, k, t) its base.
+def trend(counts: Counts, batch: Batch, seen: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """(f r, w, t) trends of features, 0 where they are not significant, and (f r, k, t) bases.
 
     Args:
         counts: of the rows.
-        values: those of the feature.
-        seen: (r, b, t) its rows in bins.
-        wanted: (r, k, t) its rows in cells.
+        batch: the features.
+        seen: (f r, b, t) their rows in bins.
+        wanted: (f r, k, t) their rows in cells.
     """
-    place, rows, value = counts.axis.place, counts.rows, values.place
-    if place.shape[1] > 1 and bool(value.any()):
+    place, value, r = counts.axis.place, batch.place, len(counts.rows)
+    if (freedom := place.shape[1]) > 1:
         # What several features explain makes all rows wider than any cell.
-        value = places_of(values.levels, seen.sum(0))
-    slope, base = place.new_zeros(len(rows), place.shape[1], 1), _shares(wanted)
+        in_all = seen.unflatten(0, (-1, r)).sum(1)
+        value = torch.where(value.any(1, keepdim=True), places_of(batch.levels, in_all), 0.0)
+    value, rows = value.repeat_interleave(r, 0)[:, None], counts.rows.repeat(len(value), 1, 1)
+    slope, base = place.new_zeros(len(rows), freedom, 1), _shares(wanted)
     if not bool(place.any() and value.any()):
         return slope * value, base
-    freedom, kept, total = place.shape[1], torch.ones(()), seen @ value
-    powers = torch.stack([value**k for k in range(3)])[:, None, None]
-    ridge = RIDGE * torch.eye(freedom)
+    kept, total = torch.ones(()), (seen * value).sum(2)
+    powers, ridge = torch.stack([value**k for k in range(3)]), RIDGE * torch.eye(freedom)
     for step in range(STEPS):
         shares = (powers * base) @ _tilted(slope * value, place).mT
         _, mean, spread = shares / shares[0].clamp_min(LEAST)

@@ -460,8 +460,7 @@ def _by_group(
     every = Counts(sample, (i,), held, WHOLE)
     beside = Counts(sample, (i,), held, WHOLE, torch.where(grows(len(own)), -1, own))
     known = fit_ratios(every, some)
-    found = differing(beside, known, len(followers)) if some else torch.zeros(0).bool()
-    return known, torch.tensor(some).long()[found], own
+    return known, torch.tensor(differing(beside, known, len(followers))).long(), own
 
 
 def sampled(draws: Tensor) -> Tensor:

@@ -44,6 +44,8 @@ MAX_VALUES = 128
 LEAST_KNOWN = 0.5
 # The outermost rank.
 NEAR_END = 1e-4
+# The smallest deviation.
+LEAST = 1e-12
 # Groups of a feature's values: in the tests of dependence, and by repeated splits.
 GROUPS, MAX_GROUPS = 5, 32
 # Blocks of rows that bootstrap samples are drawn from, and the number of samples of a group.
@@ -117,7 +119,7 @@ def normal_places(rows: Tensor) -> Tensor:
 
 
 def places_of(levels: Tensor, rows: Tensor) -> Tensor:
-    """(t,) the places along which the mean is log-linear, of sorted values with rows, (b, t).
+    """(..., t) places along which means are log-linear, of sorted values with (..., b, t) rows.
 
     It is along the ranks' normal quantiles for a lognormal amount, and along the values for a
     Poisson count: the spread of places within bins stays if rows are weighted by their values. If
@@ -125,18 +127,21 @@ def places_of(levels: Tensor, rows: Tensor) -> Tensor:
     the place 0.
     """
     amount = known(levels)
-    levels, rows = torch.where(amount, levels.double(), 0.0), rows * amount
-    total = rows.sum(0)
-    n = total.sum().clamp_min(1.0)
-    ranks = torch.where(amount, normal_places(total), 0.0)
+    levels, rows = torch.where(amount, levels.double(), 0.0), rows * amount[..., None, :]
+    total, least = rows.sum(-2), levels.amin(-1)
+    n = total.sum(-1).clamp_min(1.0)
+    ranks, mean = torch.where(amount, normal_places(total), 0.0), (total * levels).sum(-1) / n
     deviation = (squares(total, levels) / n).sqrt()
-    if float(levels.min()) < 0.0 or float(deviation) == 0.0:
-        return ranks
-    both = torch.stack([ranks, (levels - total @ levels / n) / deviation * amount])
-    weighted = rows * levels * (rows.sum(1) / (rows @ levels).clamp_min(NEAR_END))[:, None]
-    bend, other = (float((squares(weighted, each) - squares(rows, each)).sum()) for each in both)
-    share = min(bend, 0.0) / (min(bend, 0.0) - max(other, NEAR_END))
-    return torch.lerp(both[0], both[1], share)
+    amounts = (levels - mean[..., None]) / deviation.clamp_min(LEAST)[..., None] * amount
+    by_level = rows * levels[..., None, :]
+    weighted = by_level * (rows.sum(-1) / by_level.sum(-1).clamp_min(NEAR_END))[..., None]
+    bend, other = (
+        (squares(weighted, each) - squares(rows, each)).sum(-1)
+        for each in (ranks[..., None, :], amounts[..., None, :])
+    )
+    bend = torch.where((least < 0.0) | (deviation == 0.0), 0.0, bend.clamp_max(0.0))
+    share = bend / (bend - other.clamp_min(NEAR_END))
+    return torch.lerp(ranks, amounts, share[..., None])
 
 
 def squares(rows: Tensor, score: Tensor) -> Tensor:
