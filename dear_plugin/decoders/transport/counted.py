@@ -171,8 +171,8 @@ ROUNDS = 4
 WHOLE = torch.ones(1, 1, dtype=torch.float64)
 
 
-# Features of a batch have at most so many times the values of the first; and entries of a batch.
-WIDER, ENTRIES = 8, 1 << 22
+# Entries of a batch.
+ENTRIES = 1 << 22
 
 
 class Batch(NamedTuple):
@@ -253,9 +253,9 @@ class Counts:
         sizes = {j: len(self._sample.shared(Values.of, j).levels) for j in features}
         blocks, (r, k, b) = self._weights.shape[1], self.rows.shape
         run: list[int] = []
-        for j, size in [*sorted(sizes.items(), key=itemgetter(1)), (-1, len(self._sample))]:
+        for j, size in [*sorted(sizes.items(), key=itemgetter(1)), (-1, ENTRIES)]:
             one = max(len(self._sample), blocks * max(k, b) * size, 3 * r * k * b)
-            if run and (size > WIDER * sizes[run[0]] or (len(run) + 1) * one > ENTRIES):
+            if run and (len(run) + 1) * one > ENTRIES:
                 yield self._sample.shared(Batch.of, *run)
                 run = []
             run.append(j)
