@@ -207,10 +207,8 @@ def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut,
     """Up to ten groups of equal size by E[x_S | held], which is (n,)."""
     each = [sample.shared(Balance, j, held) for j in acted]
     columns = torch.cat([sample.shared(_expected, j, held) for j in acted], 1)
-    step = -(-len(sample) // ROWS)
-    wanted = standardised(sample, acted, sample.shared(winsorised)[::step])
-    best = torch.eye(columns.shape[1]).double()
-    weights = _leading(best, columns[::step], wanted)
+    some = columns[:: -(-len(sample) // ROWS)]
+    weights = _leading(torch.eye(some.shape[1]).double(), some, some)
     score, expected = partial(_score, sample.encoder, each, weights), columns @ weights
     ordered = sorted_values(expected[:: -(-len(sample) // CELL_ROWS)])
     count = max(min(GROUPS, len(sample) // GROUP_ROWS), 1)
