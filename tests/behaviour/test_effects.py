@@ -98,7 +98,7 @@ def test_missing_values_and_many_levels_hide_no_effect(trait, most):
 @pytest.mark.parametrize(
     ("trait", "most", "most_in_tail"),
     [
-        ("a count of three, as it is", 0.06, 0.25),
+        ("a count of three, as it is", 0.07, 0.27),
         ("a count beside sixty levels, as it is", 0.01, 0.04),
         ("counts, smooth", 0.03, 0.09),
         ("whole numbers, afterwards", 0.04, 0.07),

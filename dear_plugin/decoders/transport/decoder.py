@@ -252,10 +252,10 @@ class Estimate:
         self._groups, self._by_group, self._own = None, self._counted[:0], None
         if differ:
             self._groups = groups[acted.index(differ[0])]
-            found = sample.shared(_by_group, differ[0], held, tuple(moving))
-            ratios, self._by_group, self._own = found
+            shared = sample.shared(_by_group, differ[0], held, tuple(moving))
+            known, self._by_group, self._own = shared
             # Those of all rows are those of the tables, too.
-            known = ratios if len(acted) == 1 else {}
+            known = known if len(acted) == 1 else {}
         self._columns = Columns(sample, acted, held, groups)
         fit = partial(LeastSquares, sample, self._columns, tested=self._tested)
         moves = [others & smooth & some for some in sample.shared(alike)]
@@ -332,8 +332,8 @@ class Estimate:
             counts = Counts(*self._set, weights, by, self.axis)
             found = known if by is None and known else fit_ratios(counts, each)
             for j in each:
-                parts = (e.repeat_interleave(times, 0).float() for e in found[j][:3])
-                base[j], ratio[j], tilt[j] = parts
+                parts = (e.float() for e in found[j][:3])
+                base[j], ratio[j], tilt[j] = (e.repeat_interleave(times, 0) for e in parts)
         may_move = may_move.repeat_interleave(self._count, 0)[..., None, None]
         own = features.tolist()
         levels = [sample.shared(Values.of, j).levels for j in own]

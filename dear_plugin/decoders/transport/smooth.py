@@ -111,16 +111,14 @@ class Held:
     def columns(self, part: slice) -> Tensor:
         """(m, q) a constant and the held features' columns of some rows."""
         if len(self.rows) * len(self) > ENTRIES:
-            return self.there(part, self._plain(part))
-        every: Tensor = self._latest(self._every)
+            return self._made(part)
+        every: Tensor = self._latest(self._made)
         return every[part]
 
     def factor(self, group: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """(r, 1) the rows of the samples of a group, and factors of the products of columns."""
         few = len(self) ** 2 * DRAWS <= ENTRIES // 2
-        found: tuple[Tensor, tuple[Tensor, Tensor]]
-        found = self._latest(self._factor, group) if few else self._factor(group)
-        return found
+        return self._latest(self._factor, group) if few else self._factor(group)
 
     def _factor(self, group: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         each = (self.columns(part) for part in self.parts(0))
@@ -129,8 +127,7 @@ class Held:
         ridge = torch.diag_embed(RIDGE * gram.diagonal(dim1=1, dim2=2) + SMALLEST**2)
         return gram[:, 0, :1].clone(), torch.linalg.lu_factor(gram + ridge)
 
-    def _every(self) -> Tensor:
-        part = slice(None)
+    def _made(self, part: slice = slice(None)) -> Tensor:
         return self.there(part, self._plain(part))
 
     def _plain(self, part: slice) -> Tensor:
@@ -616,6 +613,7 @@ class Columns:
         self._atoms = torch.cat(atoms)
         self._atom_of = torch.cat([torch.full((len(e),), i) for i, e in enumerate(atoms)]).long()
         self._by, self._groups = sample.shared(_modifiers, held), [g for g in groups if len(g) > 1]
+        self._straight = sample.shared(_straight, held)
         self.honest = 2 if self._groups else 0
         self._products, self.blocks = self._made([i for i, g in enumerate(groups) if len(g) > 1])
 
@@ -642,10 +640,7 @@ class Columns:
         counts = [len(of), len(self._atoms), *(each.shape[1] for each in products)]
         part = torch.arange(len(counts)).repeat_interleave(torch.tensor(counts))
         bends, jumps, *others = (part == i for i in range(len(counts)))
-        lines, inner = (
-            pad(straight, (0, len(part) - len(of))),
-            pad(inner, (0, len(part) - len(of))),
-        )
+        lines, inner = (pad(each, (0, len(part) - len(of))) for each in (straight, inner))
         blocks = [lines, inner | lines, jumps, *(lines | each for each in others[:last]), bends]
         if differ:
             groups = others[last]
@@ -702,7 +697,7 @@ class Columns:
         if most is not None and most <= first.shape[-1]:
             return first[..., :most]
         one, other = self._products[:, : None if most is None else most - first.shape[-1]]
-        by = self._by_number(rows) if part is None else self._kept[part]
+        by = _by_number(self._by, rows) if part is None else self._straight[part]
         factors = [by]
         if self._groups and int(other[-1]) >= found.shape[-1] + by.shape[1]:
             for each in self._groups:
@@ -712,20 +707,15 @@ class Columns:
         every = torch.cat([found, held], -1)
         return torch.cat([first, every[..., one] * every[..., other]], -1)
 
-    @property
-    def _kept(self) -> Tensor:
-        """(n, l) the straight columns of held features in the training rows."""
-        return self._sample.shared(_straight, self.held)
-
-    def _by_number(self, rows: Tensor) -> Tensor:
-        by, terms, _ = self._by
-        return terms(rows[:, by])[:, terms.straight]
-
 
 def _straight(sample: Sample, held: Members) -> Tensor:
     """(n, l) the columns of held features by which effects may differ, in the training rows."""
-    by, terms, _ = sample.shared(_modifiers, held)
-    return terms(sample.shared(winsorised)[:, by])[:, terms.straight]
+    return _by_number(sample.shared(_modifiers, held), sample.shared(winsorised))
+
+
+def _by_number(of: tuple[Members, Terms, list[int]], rows: Tensor) -> Tensor:
+    by, terms, _ = of
+    return terms(rows[:, by])[:, terms.straight]
 
 
 def _crossed(one: Tensor, other: Tensor) -> Tensor:
