@@ -93,7 +93,7 @@ def _all_tails(sample: Sample, i: int, held: Members, group: int | None) -> Tens
     return out
 
 
-def _tails(counts: Counts, batch: Batch) -> Tensor:
+def _tails(counts: Counts, batch: Stack) -> Tensor:
     """(l, r, f) the probability of as much dependence of f features by chance, at each level."""
     seen, within = (_grouped(counts, batch, of(batch)) for of in (counts.of_bins, counts.of_cells))
     expected = within / counts.rows.sum(2)[:, None].clamp_min(LEAST) @ counts.rows
@@ -153,7 +153,7 @@ def differing(counts: Counts, fits: Mapping[int, Ratios], tested: int) -> list[i
     return found
 
 
-def _grouped(counts: Counts, batch: Batch, rows: Tensor) -> Tensor:
+def _grouped(counts: Counts, batch: Stack, rows: Tensor) -> Tensor:
     """(g, r, f, q) the rows of each group of values, given those of values, (f r, q, t)."""
     own = torch.bmm(rows, batch.members.repeat_interleave(len(counts.rows), 0))
     return own.view(-1, len(counts.rows), *own.shape[1:]).permute(3, 1, 0, 2)
@@ -175,7 +175,7 @@ WHOLE = torch.ones(1, 1, dtype=torch.float64)
 ENTRIES = 1 << 22
 
 
-class Batch(NamedTuple):
+class Stack(NamedTuple):
     """Features that are estimated together: those with fewer than t values lack the last ones.
 
     Attributes:
@@ -195,7 +195,7 @@ class Batch(NamedTuple):
     splits: Tensor
 
     @classmethod
-    def of(cls, sample: Sample, *features: int) -> Batch:
+    def of(cls, sample: Sample, *features: int) -> Stack:
         """That of some features."""
         each = [sample.shared(Values.of, j) for j in features]
         sizes, parts = [len(values.levels) for values in each], [v.splits for v in each]
@@ -248,7 +248,7 @@ class Counts:
         """(r, k, b) of each cell and bin."""
         return self._in_cells(self.axis.bins[None], self._bins)
 
-    def batches(self, features: Sequence[int]) -> Iterator[Batch]:
+    def batches(self, features: Sequence[int]) -> Iterator[Stack]:
         """Batches of features."""
         sizes = {j: len(self._sample.shared(Values.of, j).levels) for j in features}
         blocks, (r, k, b) = self._weights.shape[1], self.rows.shape
@@ -256,19 +256,19 @@ class Counts:
         for j, size in [*sorted(sizes.items(), key=itemgetter(1)), (-1, ENTRIES)]:
             one = max(len(self._sample), blocks * max(k, b) * size, 3 * r * k * b)
             if run and (len(run) + 1) * one > ENTRIES:
-                yield self._sample.shared(Batch.of, *run)
+                yield self._sample.shared(Stack.of, *run)
                 run = []
             run.append(j)
 
-    def of_cells(self, batch: Batch) -> Tensor:
+    def of_cells(self, batch: Stack) -> Tensor:
         """(f r, k, t) of each cell and value of features."""
         return self._in_cells(self._codes(batch), max(batch.sizes))
 
-    def of_bins(self, batch: Batch) -> Tensor:
+    def of_bins(self, batch: Stack) -> Tensor:
         """(f r, b, t) of each bin and value of features."""
         return self._crossed(self.axis.bins, self._bins, self._codes(batch), max(batch.sizes))
 
-    def _codes(self, batch: Batch) -> Tensor:
+    def _codes(self, batch: Stack) -> Tensor:
         return torch.stack([self._sample.shared(Values.of, j).codes for j in batch.features])
 
     def _in_cells(self, codes: Tensor, b: int) -> Tensor:
@@ -311,7 +311,7 @@ def fit_ratios(counts: Counts, features: Sequence[int]) -> dict[int, Ratios]:
     return found
 
 
-def _fitted(counts: Counts, batch: Batch) -> Ratios:
+def _fitted(counts: Counts, batch: Stack) -> Ratios:
     """Those of f features one after the other."""
     rows, axis = counts.rows.repeat(len(batch.features), 1, 1), counts.axis
     wanted, bins = counts.of_cells(batch), counts.of_bins(batch)
@@ -477,7 +477,7 @@ LEAST = 1e-12
 TREND, STEPS, FURTHER, MOST_SLOPE, MOST_TILT, RIDGE = 6.63, 3, 1.25, 3.0, 60.0, 1e-3
 
 
-def trend(counts: Counts, batch: Batch, seen: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+def trend(counts: Counts, batch: Stack, seen: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
     """(f r, w, t) trends of features, 0 where they are not significant, and (f r, k, t) bases.
 
     Args:
