@@ -198,7 +198,7 @@ def steps(case: Case) -> Iterator[tuple[str, dict[str, float]]]:
         rows = asked.iloc[at : at + MANY]
         yield name, counts(lambda rows=rows: dear.generate(rows).actions, model)[0]  # type: ignore[misc]
     for i in range(2 * MANY, 2 * MANY + WARM):
-        _ = dear.generate(asked.iloc[[i]]).actions
+        _ = dear.generate(asked.iloc[[i]]).letter()
     row = asked.iloc[[2 * MANY]]
     one, found = counts(lambda: dear.generate(row), model)
     yield "one row, warm", one

@@ -34,6 +34,8 @@ DTYPES = {
 class Line(NamedTuple):
     """What changes in one feature of one row; ranges are of changes in the feature's own unit.
 
+    `is_amount` says whether it is a change of a number, `is_needed` whether it must follow.
+
     Attributes:
         row: the label of the row.
         rank: 0 for the answer of `generate`, from 1 on for alternatives.
@@ -53,8 +55,11 @@ class Line(NamedTuple):
         high_one: the largest one.
         agree: the redraws in which it changes.
         redraws: all of them; 0 for methods without any.
-        size: the change in units of cost, see `Schema.infer`; 1 for a category.
-        in_sd: its size in standard deviations of the training rows; 1 for a category.
+        size: the change in units of cost, see `Schema.infer`; negative for a fall, 1 for a
+            category.
+        in_sd: how large it is in standard deviations of the training rows, never negative; 1 for a
+            category, and from or to a special value. It is that of the answer, not of rounded
+            values.
         consistency: of what is acted on, see `Recourses.actions`; missing elsewhere.
         unit: of a number.
         exact: of what is forced, whether it must be just that value: not where an order only
@@ -133,8 +138,11 @@ class Saying(NamedTuple):
     """What a letter may say of an answer.
 
     Attributes:
-        lines: the changes that it states, rounded: what to do, what must follow, what usually
-            does, and what the action alone forces; none where something stands in the way.
+        lines: the changes that it states, rounded; none where something stands in the way. What
+            to do ("direct"), what must follow (`is_needed`), what usually follows (not needed;
+            effects of .1 standard deviations and more, of a known direction, that are no choice
+            of the applicant and have a label if any feature has one), and what the action alone
+            forces. A feature may be in two of them: as needed, and as usual.
         hindrance: the name of the letter's sentence that says what does; "" for nothing.
         features: which features that sentence names, in words.
     """

@@ -128,7 +128,11 @@ class LetterTemplate:
         return short[0] if short else self._text(lines, [], place)
 
     def _text(self, lines: Sequence[Line], usual: Sequence[Line], place: int) -> str:
-        """The sentences of a way, given what usually follows; with its place among several."""
+        """The sentences of a way, given what usually follows; with its place among several.
+
+        A new sentence has its name in every file of `letters`, and its line in `texts` below. Its
+        words count towards `MOST_WORDS`; files of users need it, too.
+        """
 
         def parts(names: tuple[str, str, str], some: Iterable[Line], *ends: str) -> str:
             each = ((line, *(getattr(line, end) for end in ends)) for line in some)
