@@ -95,7 +95,7 @@ class Recourses:
     worth: Worth
     alone: Tensor
     in_the_way: Tensor
-    reasons: npt.NDArray[np.object_]
+    reasons: npt.NDArray[Any]
     lines: list[list[Line]]
     sayings: list[Saying]
     actions: pd.DataFrame
