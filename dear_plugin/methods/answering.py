@@ -124,9 +124,9 @@ class Answering:
 
     def _written(self, k: int) -> list[Scored]:
         """The answers of up to k ranks, all rows of each."""
-        question = self._question
-        none = question.unchanged
-        ranks, written = [none], [_unchanged(question)]
+        question, written = self._question, [_unchanged(self._question)]
+        none = written[0].proposal
+        ranks = [none]
         open_rows = ~(question.accepted | none.failed)
         searched = open_rows.nonzero()[:, 0]
         no_more = replace(none, status=none.status.masked_fill(open_rows, int(Status.NO_MORE)))
@@ -177,6 +177,8 @@ def write(
         before: the scores and successes of the others; None: those of the factuals.
     """
     n, out = len(question.case), []
+    if not ranks:
+        return []
     before = _unchanged(question) if before is None else before
     if len(ranks) == 1:
         return [_write(question, ranks[0], rows, before)]

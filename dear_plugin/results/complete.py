@@ -102,9 +102,7 @@ def completed(
         asked=asked,
         search=search,
     )
-    relies = (worth.reliance > 0.0)[:, None]
-    least = torch.where(relies, needed_ranges(question, proposal, worth), result.x)
-    result = replace(result, lines=_lines(result, least))
+    result = replace(result, lines=_lines(result, needed_ranges(question, proposal, worth)))
     found = sayings(result)
     return replace(result, sayings=found, lines=[*map(_said, result.lines, found)])
 

@@ -25,8 +25,9 @@ def needed_ranges(question: Question, proposal: Proposal, worth: Worth) -> Tenso
     are the answer's own; where it is accepted, it is refused, by the user's model or a rule, with
     any one of them left out. What is not needed beside the others has the value before.
     """
-    x, out = question.case.x, worth.least.clone()
-    left = ((worth.reliance > 0.0) & ~torch.from_numpy(worth.alone)).nonzero()[:, 0]
+    x, relies = question.case.x, worth.reliance > 0.0
+    out = torch.where(relies[:, None], worth.least, x)
+    left = (relies & ~torch.from_numpy(worth.alone)).nonzero()[:, 0]
     for start in (worth.least, proposal.rows):
         if len(left):
             some, own = selected(question, left), selected(proposal, left)

@@ -136,8 +136,9 @@ class Recourses:
         """The answers at positions, (q,), as a result of their own."""
         question = selected(self.question, at)
         part = replace(selected(self, at), question=question, worth=selected(self.worth, at))
-        first = torch.from_numpy(np.flatnonzero(part.starts))
-        return replace(part, search=self.search.anew(selected(question, first)))
+        if not part.starts.all():
+            question = selected(question, torch.from_numpy(np.flatnonzero(part.starts)))
+        return replace(part, search=self.search.anew(question))
 
     def __repr__(self) -> str:
         """One line: successes and median cost."""

@@ -7,7 +7,7 @@ confidence and the ranges of what changes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -119,7 +119,9 @@ class Worth:
         known |= by_criteria(question, proposal, success, scores, known)
         count = 0 if trained.decoders is None else len(unseen(trained.decoders.decoder))
         columns: dict[str, Any] = {n: v.numpy() if n in TOLD else v for n, v in known.items()}
-        return cls(**columns, count=count)
+        good = success & ~proposal.failed & (proposal.status != Status.NO_ADVICE)
+        worth = cls(**columns, credible=good, count=count)
+        return replace(worth, credible=good & ~worth.near & ~worth.lacks.any(1))
 
     @property
     def lacks(self) -> Tensor:
@@ -173,7 +175,7 @@ def by_criteria(
     scores: Tensor,
     known: dict[str, Tensor],
 ) -> dict[str, Tensor]:
-    """The other columns of `Worth`; arguments as of `Worth.of`, with what resamples say."""
+    """The next columns of `Worth`; arguments as of `Worth.of`, with what resamples say."""
     n, rows, trained = len(success), success.nonzero()[:, 0], question.trained
     search = question.search if question.search.has_criteria else Search()
     # What the search has measured is not evaluated again; its confidence is of resamples by
@@ -217,16 +219,12 @@ def by_criteria(
     if n and question.search.margin:
         enough = margins(question.case, question.search, trained).double()
     enough = enough.masked_fill(~success | proposal.accepted, torch.nan)
-    margin = question.case.goal.margin(scores).double()
-    lacks = (measured < required - TOLERANCE).any(1) | (margin < enough * (1.0 - ROUNDING))
-    good = success & ~proposal.failed & (proposal.status != Status.NO_ADVICE)
     return {
         "measured": measured,
         "required": required,
-        "margin": margin,
+        "margin": question.case.goal.margin(scores).double(),
         "least_margin": enough,
         "consistency": consistency,
-        "credible": good & ~lacks,
     }
 
 

@@ -329,19 +329,19 @@ class Stages:
     def _wanted(self, sums: Sums, rows: Tensor, size: int, step: int, k: int) -> Tensor:
         """(m,) bool, the sums that rows, (n,) bool, try in a step."""
         row, ((sets, most), *later) = self.table.row[sums.first], TRIED[size > 2]
-        hopes = size == 2 or len(self._single) <= FEW
+        few = len(self._single) <= FEW
+        hopes = size == 2 or few
         tried = (sums.rank < sets * k) & (sums.place < most)
         tried &= sums.promises | (hopes & (sums.rank < BEST * k))
         if not step:
             return rows[row] & tried
         ((sets, most),) = later
-        next_ = NEXT if len(self._single) <= FEW else sets
-        nothing = ~self.table.has(self.table.hits)[row] & (sums.rank < next_)
+        nothing = ~self.table.has(self.table.hits)[row] & (sums.rank < (NEXT if few else sets))
         more = (sums.rank < sets) & (sums.place < most)
         others = hopes & ((sums.rank < BEST) | nothing)
         wanted = rows[row] & ~tried & more & (sums.promises | others)
         unsure = wanted & ~sums.promises & (sums.rank >= BEST)
-        if len(self._single) > FEW and bool(unsure.any()):
+        if not few and bool(unsure.any()):
             wanted[unsure] = self._nearly_accepted(sums.part(unsure), size)
         return wanted
 

@@ -18,7 +18,6 @@ from dear_plugin._version import __version__
 from dear_plugin.results.changes import frame
 from dear_plugin.results.describe import describe
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.search.criteria import ROUNDING, TOLERANCE
 from dear_plugin.search.settings import CRITERIA
 
 
@@ -71,16 +70,14 @@ def plain(value: Any) -> Any:
 def _criteria(result: Recourses, at: int) -> dict[str, Any]:
     """Each criterion, and the margin, with its value, the required one, and whether it is met."""
     worth, out = result.worth, {}
-    columns = (each.numpy()[at].tolist() for each in (worth.measured, worth.required))
-    for name, value, least in zip(CRITERIA, *columns, strict=True):
-        lacks = value < least - TOLERANCE
+    columns = (each[at].tolist() for each in (worth.measured, worth.required, worth.lacks))
+    for name, value, least, lacks in zip(CRITERIA, *columns, strict=True):
         if name == "reliance":
             out[name] = {"value": 1.0 - value, "at_most": 1.0 - least, "met": not lacks}
         else:
             out[name] = {"value": value, "at_least": least, "met": not lacks}
-    value, least = (float(each.numpy()[at]) for each in (worth.margin, worth.least_margin))
-    near = value < least * (1.0 - ROUNDING)
-    out["margin"] = {"value": value, "at_least": least, "met": not near}
+    value, least = (float(each[at]) for each in (worth.margin, worth.least_margin))
+    out["margin"] = {"value": value, "at_least": least, "met": not worth.near[at]}
     return out
 
 
