@@ -171,8 +171,8 @@ ROUNDS = 4
 WHOLE = torch.ones(1, 1, dtype=torch.float64)
 
 
-# Entries of a batch.
-ENTRIES = 1 << 22
+# Entries of a batch, and those that are padding.
+ENTRIES, MOST_PADDING = 1 << 22, 1 << 18
 
 
 class Stack(NamedTuple):
@@ -255,7 +255,8 @@ class Counts:
         run: list[int] = []
         for j, size in [*sorted(sizes.items(), key=itemgetter(1)), (-1, ENTRIES)]:
             one = max(len(self._sample), blocks * max(k, b) * size, 3 * r * k * b)
-            if run and (len(run) + 1) * one > ENTRIES:
+            padding = sum(size - sizes[i] for i in run) * r * (k + b)
+            if run and ((len(run) + 1) * one > ENTRIES or padding > MOST_PADDING):
                 yield self._sample.shared(Stack.of, *run)
                 run = []
             run.append(j)

@@ -91,7 +91,8 @@ class Tables:
 
     def _lines(self, at: Tensor) -> Array:
         """(u, slots) the lines with some indices."""
-        sample, cell, node, *within = torch.unravel_index(at, self._shape)
+        # torch's own imports sympy: half a second.
+        sample, cell, node, *within = map(torch.from_numpy, np.unravel_index(at, self._shape))
         places = [own[i, None] for own, i in zip(self.fine, within, strict=True)]
         out = torch.zeros(len(at), int(self.starts[-1]))
         for f, (base, ratio) in enumerate(zip(self.base, self.ratio, strict=True)):
