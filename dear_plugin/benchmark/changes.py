@@ -28,8 +28,8 @@ from dear_plugin.methods.dear import DEAR
 from dear_plugin.results.worth import OF_PEOPLE, around, ends
 from dear_plugin.search.criteria import unseen
 
-# Draws of each of the rows that are resampled.
-TRAINING, ROWS, RESAMPLED, SOME_DRAWS = 20_000, 10_000, 2_000, 4
+# Rows that are fitted, that act, and that are resampled.
+TRAINING, ROWS, RESAMPLED = 20_000, 10_000, 2_000
 TOLERANCE = 0.05
 # The outer share that rows move into; the most levels of a held feature that are groups, and held
 # features that are crossed.
@@ -114,11 +114,11 @@ def _measured(
     """The measures of one feature from the changes of its levels in each row, (m, l)."""
     # The true changes of the rows that are resampled differ by chance from those of all.
     few = true[: len(resampled[0])]
-    drawn = np.stack(resampled).reshape(SOME_DRAWS, -1, *few.shape)
+    drawn = np.stack(resampled)
     offset = np.nanmean(true, 0) - np.nanmean(few, 0)
-    known = np.isfinite(drawn).sum((0, 2)).clip(1)
+    known = np.isfinite(drawn).sum(1).clip(1)
     # In some resample each row of a small group may become missing.
-    means = (np.nansum(drawn, (0, 2)) / known)[None]
+    means = (np.nansum(drawn, 1) / known)[None]
     middle = np.nanmean(expected[: len(few)], 0)[None]
     both = around(torch.from_numpy(means), torch.from_numpy(middle))
     low, high = (end[0].numpy() + offset for end in both)
@@ -217,8 +217,6 @@ def _drawn(
     values = encoder.rows(stated)[:, list(members)]
     v = decoder.encode(rows, torch.Generator().manual_seed(0))
     yield encoder.frame(encoder.grid.round(decoder.decode(rows, v, values[:, None])[:, 0]))
-    of = dear.decoders.decoder
-    for turn in range(1, of.people + 1, of.people // SOME_DRAWS):
-        draws = unseen(of) + 2 * of.draws * turn
-        resampled = dear.decoders.resample(members, rows[:RESAMPLED], values[:RESAMPLED], draws)
-        yield from map(encoder.frame, encoder.grid.round(resampled).unbind(1))
+    draws = unseen(dear.decoders.decoder)
+    resampled = dear.decoders.resample(members, rows[:RESAMPLED], values[:RESAMPLED], draws)
+    yield from map(encoder.frame, encoder.grid.round(resampled).unbind(1))

@@ -61,9 +61,6 @@ class Decoder(Named, ABC):
     Attributes:
         draws: how many resamples a search evaluates, R: those from 1 to R. `resample` evaluates as
             many further ones, which no search has seen.
-        people: how many further people, each with noise of their own, it has for a resample:
-            d + 2 R, d + 4 R, ... are of the sample of d, and 0, -1, ..., 1 - R of people in the
-            training rows themselves; 1 where people do not differ.
         joint: whether `fitted` is faster for several sets at once.
         pair_features: how many features are combined to pairs for rows that no single feature
             solves.
@@ -75,7 +72,6 @@ class Decoder(Named, ABC):
     """
 
     draws: ClassVar[int] = 4
-    people: ClassVar[int] = 1
     joint: ClassVar[bool] = False
     pair_features: ClassVar[int] = 12
 

@@ -11,8 +11,6 @@ Estimate: the conditional distributions of one set in r samples (step 9); rows i
 
 The sample itself (r = 1) and its bootstrap samples are estimated by the same lines: a bootstrap
 sample differs in the weights of blocks of rows.
-
-Draws: numbers of draws in; the bootstrap sample of each, and its place among people, out.
 """
 
 from __future__ import annotations
@@ -61,11 +59,6 @@ ENTRIES = 1 << 22
 logger = logging.getLogger(__name__)
 
 
-# How many times bootstrap samples are estimated, `DRAWS` each time; further draws are other people
-# in the same samples, so many in each, and from 0 down in the training rows.
-TIMES, PEOPLE = 2, 8
-
-
 @register
 class Transport(Decoder):
     """Conditional ranks of counted features, conditional locations of smooth ones.
@@ -89,7 +82,6 @@ class Transport(Decoder):
     """
 
     draws: ClassVar[int] = DRAWS
-    people: ClassVar[int] = PEOPLE
 
     def __init__(self, given: Iterable[str] | None = None) -> None:
         if isinstance(given, str):
@@ -267,7 +259,7 @@ class Estimate:
     @property
     def entries(self) -> int:
         """The number of entries of the tables that are estimated, and of the bins."""
-        own = (each.tables for group, each in [*self._draws.values.items()] if group < TIMES)
+        own = (each.tables for group, each in [*self._draws.values.items()])
         tables: list[Tables] = [self.point[0], *own]
         return sum(each.entries for each in tables) + self.axis.bins.numel()
 
@@ -275,22 +267,15 @@ class Estimate:
         """What moves in a group of 16 bootstrap samples, each of half as many rows.
 
         Two samples differ by the noise of both: half the rows have twice the variance. What does
-        not move in the training rows moves in none of them; but in groups 2 and 3, which are the
-        samples of 0 and 1 for further people, smooth features follow a straight line untested,
-        so that ranges have the effects that were too small to be found. A group is estimated when
-        it is first needed: a search needs the first, a report of what it found the
-        second, ranges for the last.
+        not move in the training rows moves in none of them. A group is estimated when it is first
+        needed: a search needs the first, a report of what it found the second.
         """
         return self._draws.get(group, partial(self._draw, group))
 
     def _draw(self, group: int) -> Moving:
-        first, untested = group % TIMES, group >= TIMES
-        lines = Lines.joined([fit.lines(first, untested=untested) for fit in self._fits])
-        if untested:
-            return self.drawn(first)._replace(lines=lines)
-        chains = [fit.lines(first) for fit in self._chains]
-        tables = self._tables(first, self.point[0].features, {})
-        return Moving(tables, lines, chains)
+        lines = Lines.joined([fit.lines(group) for fit in self._fits])
+        chains = [fit.lines(group) for fit in self._chains]
+        return Moving(self._tables(group, self.point[0].features, {}), lines, chains)
 
     @lazy
     def _chains(self) -> list[LeastSquares]:
@@ -426,11 +411,7 @@ class Estimate:
         """What moves in draws of the same samples, and their places there."""
         if draws is None:
             return Moving(*self.point, []), torch.zeros(1).long()
-        group, places = int(sampled(draws)[0]), (draws - 1) % DRAWS
-        if group < 0:
-            chains = [fit.point for fit in self._chains]
-            return Moving(*self.point, chains), torch.zeros_like(places)
-        return self.drawn(group), places
+        return self.drawn(int(sampled(draws)[0])), (draws - 1) % DRAWS
 
     @lazy
     def _keys(self) -> list[int]:
@@ -464,9 +445,8 @@ def _by_group(
 
 
 def sampled(draws: Tensor) -> Tensor:
-    """(r,) the group of bootstrap samples of each draw, see `Estimate.drawn`; -1 for none."""
-    group = (draws - 1) // DRAWS
-    return torch.where(group < TIMES, group.clamp_min(-1), TIMES + group % TIMES)
+    """(r,) the group of bootstrap samples of each draw, see `Estimate.drawn`."""
+    return (draws - 1) // DRAWS
 
 
 @lru_cache(1024)
@@ -476,11 +456,6 @@ def _order(seed: int) -> Tensor:
 
 
 def places(draws: Tensor, keys: Sequence[int]) -> Tensor:
-    """(r, f) evenly spaced places in (0, 1), for each key in another order of the samples.
-
-    Of each group of 16 draws of the same samples, other places.
-    """
-    group, places = (draws - 1) // DRAWS, (draws - 1) % DRAWS
-    orders = [_order(key + int(group[0]) % TIMES) for key in keys]
-    turned = torch.stack(orders, 1)[places] + group[:, None] // TIMES * (DRAWS // PEOPLE)
-    return (turned % DRAWS + 0.5) / DRAWS
+    """(r, f) evenly spaced places in (0, 1), for each key and group in another order of draws."""
+    orders = [_order(key + int(sampled(draws)[0])) for key in keys]
+    return (torch.stack(orders, 1)[(draws - 1) % DRAWS] + 0.5) / DRAWS

@@ -220,18 +220,17 @@ class LeastSquares:
         self._moves = moves = self._sloped | self._scaled | bool(columns.earlier)
         self.point = self._lines(self._fit[None, :, moves], scale[..., moves], moves)
 
-    def lines(self, group: int, *, untested: bool = False) -> Lines:
+    def lines(self, group: int) -> Lines:
         """The locations and scales in a group of bootstrap samples; slopes of zero stay zero.
 
         Args:
             group: see `resampled`.
-            untested: whether what does not move has a straight line all the same.
         """
-        kept, scaled = self._moves | untested, self._scaled
-        found = self._estimated(group, kept, scaled, forced=~self._moves & untested)
+        kept, scaled = self._moves, self._scaled
+        found = self._estimated(group, kept, scaled)
         fit, some = found.split([int(kept.sum()), int(scaled.sum())], 2)
         lines = self._lines(fit, torch.zeros_like(fit), kept)
-        lines.slope.mul_((self._sloped | ~self._moves)[kept])
+        lines.slope.mul_(self._sloped[kept])
         lines.scale[..., scaled[kept]] = some[:, self._always :]
         return lines
 
@@ -286,7 +285,6 @@ class LeastSquares:
         some: Tensor,
         scaled: Tensor,
         *,
-        forced: Tensor | None = None,
         honest: int = 0,
         parts: Iterable[tuple[slice, Tensor, Tensor]] | None = None,
     ) -> Tensor:
@@ -296,7 +294,6 @@ class LeastSquares:
             group: of samples.
             some: (t,) bool, of these targets, and
             scaled: of the logarithms of what locations leave of these.
-            forced: (t,) bool, the targets that take the first block untested.
             honest: how many blocks, the last ones, rows that did not make them must ask for.
             parts: the columns of all rows, where they are known.
         """
@@ -304,7 +301,6 @@ class LeastSquares:
         of = torch.cat([each.nonzero()[:, 0] for each in (some, scaled)])
         if not len(of):
             return torch.zeros(len(weights), self._always + self._width, 0).double()
-        forced = (torch.zeros_like(some) if forced is None else forced)[of]
         for part, plain, more in parts or self._parts():
             values = self._targets(part, plain, more, (some, scaled))
             both = torch.cat([more, values], 1)
@@ -312,7 +308,7 @@ class LeastSquares:
             sums.append((*(products(weights, each, both) for each in (plain, more)), squares))
         plain, more, squares = (torch.stack(each).sum(0) for each in zip(*sums, strict=True))
         left = self._beside(group, plain, more, squares)
-        own = self._selected(left, squares, of, forced, honest)
+        own = self._selected(left, squares, of, honest)
         of_own, of_targets = left.others.split([own.shape[1], own.shape[2]], 2)
         wide = torch.cat([of_targets - of_own @ own, own], 1)
         return pad(wide, (0, 0, 0, self._always + self._width - wide.shape[1]))
@@ -341,16 +337,13 @@ class LeastSquares:
         gram, right = left.split([u, flat.shape[1]], 2)
         return Left(gram, right, flat, (rows - others.shape[1]).clamp_min(1.0), others)
 
-    def _selected(
-        self, left: Left, squares: Tensor, of: Tensor, forced: Tensor, honest: int
-    ) -> Tensor:
+    def _selected(self, left: Left, squares: Tensor, of: Tensor, honest: int) -> Tensor:
         """(r, u, f) the coefficients of the columns of x_S, block by block where they fit better.
 
         Args:
             left: beside the other columns.
             squares: (r, f) of the targets.
             of: (f,) the target that each belongs to.
-            forced: see above.
             honest: see above.
         """
         (r, _, f), rest, steps = left.right.shape, left.flat[..., None], Stepwise(*left[:2])
@@ -366,8 +359,6 @@ class LeastSquares:
                 better = (gain > (bounds + 2.0 * more if r == DRAWS else bounds)) & allowed[
                     :, some
                 ]
-                if some[0] == 0:
-                    better[..., 0] |= forced & (gained[..., 0] >= 0.0)
                 if honest:
                     asked = better[-1] | ~tests[some]
                     self._allowed[some], better = asked.T, better & asked

@@ -100,16 +100,6 @@ class TestLaws:
         assert not (first[:, :, None] == further[:, None]).all((0, 3)).any()
 
     @pytest.mark.parametrize("names", SETS, ids=" + ".join)
-    def test_people_of_the_same_samples_are_decoded_at_once_as_one_by_one(self, odd, names):
-        x, decoder = odd.rows[:20], odd.of(*names)
-        values = x[:, decoder._fitted.acted].roll(1, 0)
-        people = [EVERY + 16 + 32 * turn for turn in (1, 2, 8)]
-        each = [decoder.resample(x, values, draws, None) for draws in people]
-        at_once = decoder.resample(x, values, torch.cat(people), None)
-        assert torch.equal(at_once, torch.cat(each, 1))
-        assert decoder._fitted.drawn(3)[0] is decoder._fitted.drawn(1)[0]
-
-    @pytest.mark.parametrize("names", SETS, ids=" + ".join)
     def test_a_row_does_not_depend_on_the_others_of_its_batch(self, odd, names):
         x, decoder = odd.rows[:40], odd.of(*names)
         values = x[:, decoder._fitted.acted].roll(1, 0)
