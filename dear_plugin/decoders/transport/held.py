@@ -222,7 +222,8 @@ def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut,
 
 def _expected(sample: Sample, j: int, held: Members) -> Tensor:
     """(n, t) what a feature's straight columns are expected to be in the training rows."""
-    return sample.shared(Balance, j, held).expected(sample.encoder.scaled(sample.rows))
+    expected, scaled = sample.shared(Balance, j, held).expected, sample.encoder.scaled
+    return in_parts(lambda rows: expected(scaled(rows)), sample.rows)
 
 
 def _score(encoder: Encoder, each: Sequence[Balance], weights: Tensor, rows: Tensor) -> Tensor:
@@ -276,7 +277,7 @@ class Modifiers:
 
     def __call__(self, rows: Tensor) -> Tensor:
         """(m,) int64, the group of scaled rows, (m, p)."""
-        return self._leaves(self._inputs(rows))
+        return in_parts(lambda part: self._leaves(self._inputs(part)), rows)
 
     @lazy
     def of_rows(self) -> Tensor:
@@ -351,8 +352,7 @@ class Balance:
     @lazy
     def of_rows(self) -> Tensor:
         """(n, t) its columns in the training rows, as a set of several has them."""
-        found: Tensor = self.columns(self._rows) @ self.summed
-        return found
+        return in_parts(lambda part: self.columns(part) @ self.summed, self._rows)
 
     def expected(self, rows: Tensor) -> Tensor:
         """(m, t) what its straight columns are expected to be in scaled rows, (m, p)."""
@@ -589,4 +589,15 @@ def winsorised(sample: Sample) -> Tensor:
     """(n, p) scaled training rows with the outer 0.5 % of each number on either side clamped."""
     ends = Terms(sample, tuple(range(sample.encoder.p))).ends
     rows = sample.encoder.scaled(sample.rows)
-    return torch.where(known(rows), rows.clamp(*ends), rows)
+    for part in rows.split(PART):
+        part.copy_(torch.where(known(part), part.clamp(*ends), part))
+    return rows
+
+
+# Rows whose columns are in memory at a time.
+PART = 1 << 14
+
+
+def in_parts(call: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
+    """What a call returns for rows, part by part."""
+    return torch.cat([call(part) for part in rows.split(PART)])

@@ -117,7 +117,7 @@ class Held:
 
     def factor(self, group: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """(r, 1) the rows of the samples of a group, and factors of the products of columns."""
-        few = len(self) ** 2 * DRAWS <= ENTRIES // 2
+        few = len(self) ** 2 * len(weights_of(group)) <= ENTRIES
         return self._latest(self._factor, group) if few else self._factor(group)
 
     def _factor(self, group: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -297,7 +297,7 @@ class LeastSquares:
             honest: how many blocks, the last ones, rows that did not make them must ask for.
             parts: the columns of all rows, where they are known.
         """
-        weights, sums = weights_of(group), []
+        weights, sums = weights_of(group), list[Tensor]()
         of = torch.cat([each.nonzero()[:, 0] for each in (some, scaled)])
         if not len(of):
             return torch.zeros(len(weights), self._always + self._width, 0).double()
@@ -305,8 +305,11 @@ class LeastSquares:
             values = self._targets(part, plain, more, (some, scaled))
             both = torch.cat([more, values], 1)
             squares = weights @ _blocks(values.square(), weights.shape[1]).sum(1)
-            sums.append((*(products(weights, each, both) for each in (plain, more)), squares))
-        plain, more, squares = (torch.stack(each).sum(0) for each in zip(*sums, strict=True))
+            found = (*(products(weights, each, both) for each in (plain, more)), squares)
+            sums = [
+                a.add_(b) for a, b in zip(sums or map(torch.zeros_like, found), found, strict=True)
+            ]
+        plain, more, squares = sums
         left = self._beside(group, plain, more, squares)
         own = self._selected(left, squares, of, honest)
         of_own, of_targets = left.others.split([own.shape[1], own.shape[2]], 2)
@@ -455,10 +458,9 @@ class Stepwise:
 
 def _targets(sample: Sample) -> tuple[Tensor, Tensor]:
     """(n, f) the winsorised values of smooth features, centred, 0 if special; (f,) their means."""
-    values = sample.shared(winsorised)[:, sample.shared(smooth_features)]
-    values = or_nan(values)
+    values = or_nan(sample.shared(winsorised)[:, sample.shared(smooth_features)])
     mean = values.nanmean(0)
-    return (values - mean).nan_to_num_(), mean
+    return values.sub_(mean).nan_to_num_(), mean
 
 
 def _bounds(most: int, tested: int) -> Tensor:

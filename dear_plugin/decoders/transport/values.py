@@ -230,7 +230,8 @@ def linear_copies(sample: Sample) -> list[tuple[int, int, float]]:
         return []
     encoder = sample.encoder
     number = encoder.amounts(sample.rows).all(0)
-    x = torch.where(number, encoder.scaled(sample.rows), 0.0)
+    x = encoder.scaled(sample.rows)
+    x[:, ~number] = 0.0
     x -= x.mean(0)
     products = x.T @ x
     slope = products / products.diagonal()[:, None].clamp_min(1e-30)
