@@ -216,7 +216,7 @@ def _drawn(
     decoder, rows = dear.decoders.of(members), encoder.rows(before)
     values = encoder.rows(stated)[:, list(members)]
     v = decoder.encode(rows, torch.Generator().manual_seed(0))
-    yield encoder.frame(encoder.grid.round(decoder.decode(rows, v, values[:, None])[:, 0]))
+    yield encoder.frame(encoder.rounded(decoder.decode(rows, v, values[:, None])[:, 0]))
     draws = unseen(dear.decoders.decoder)
     resampled = dear.decoders.resample(members, rows[:RESAMPLED], values[:RESAMPLED], draws)
-    yield from map(encoder.frame, encoder.grid.round(resampled).unbind(1))
+    yield from map(encoder.frame, encoder.rounded(resampled).unbind(1))

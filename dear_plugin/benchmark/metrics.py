@@ -87,7 +87,7 @@ def partly(recourses: Recourses, share: float) -> pd.DataFrame:
     encoder, x, reached = recourses.encoder, recourses.x, recourses.proposal.rows
     amounts = encoder.amounts(x, reached)
     mixed = torch.where(amounts, x + share * (reached - x), reached if share >= HALF else x)
-    rows = torch.where(recourses.proposal.direct, reached, encoder.grid.round(mixed))
+    rows = torch.where(recourses.proposal.direct, reached, encoder.rounded(mixed))
     return patch(encoder, recourses.factuals, x, rows=rows)[0]
 
 

@@ -99,7 +99,7 @@ def draw(
     rng, encoder = torch.Generator().manual_seed(seed), decoders.sample.encoder
     rows = rows[torch.randperm(len(rows), generator=rng)[:MOST_ROWS]]
     n = len(rows)
-    real = encoder.expand(encoder.grid.round(rows))
+    real = encoder.expand(encoder.rounded(rows))
     destinations, tie = torch.arange(n).repeat(SOURCES), None if as_displayed else rng
     held = [decoders.conditioned(members) for members in sets.members]
     columns = {each: torch.isin(encoder.feature_of, torch.tensor(each)) for each in held}
@@ -119,7 +119,7 @@ def draw(
         moved = decoder.decode(rows[source], v[source], values[destinations])[:, 0]
         back = decoder.decode(rows, v, values)[:, 0]
         sources.append(source)
-        generated.append(encoder.expand(encoder.grid.round(moved)))
+        generated.append(encoder.expand(encoder.rounded(moved)))
         trips.append(float((encoder.distance(back, rows) * shares).mean()))
     return Sample(
         real,

@@ -408,7 +408,7 @@ def _moved(
     places = (2 * torch.arange(REFERENCES) + 1) * len(rows) // (2 * REFERENCES)
     values = rows[order[places]][:, list(members)].expand(len(rows), -1, -1)
     moved = decoder.decode(rows, decoder.encode(rows, rng), values).flatten(0, 1)
-    real, moved = (encoder.expand(encoder.grid.round(x)).double() for x in (rows, moved))
+    real, moved = (encoder.expand(encoder.rounded(x)).double() for x in (rows, moved))
     deviation = real.std(0, correction=0)
     others = ~torch.isin(encoder.feature_of, torch.tensor([*members, *decoders.held(members)]))
     # What is missing stays so: known numbers are compared, and missing ones are as their mean.

@@ -589,8 +589,8 @@ COARSE = 0.05
 # Near-functions: the least share of the variance that others explain, and the distinct values.
 EXPLAINED, VALUES = 0.99, 12
 # Their residuals: this share of rows at either end is left out, the rest widened by a share of
-# its width and of the number's deviation. The share of rows with only some positive numbers.
-ENDS, WIDER, ROUNDING, MIXED = 0.001, 0.1, 1e-3, 0.005
+# its width and of the number's deviation.
+ENDS, WIDER, ROUNDING = 0.001, 0.1, 1e-3
 
 # Parts of a whole: the least weight, as rounding takes away; the most variance of their sum, in
 # units of that of rounding, and of that of independent numbers.
@@ -638,17 +638,16 @@ def near_form(
 ) -> Fit | None:
     """The relation to all columns, if it leaves residuals, (n,), that are small."""
     columns = scale.own[:, [y, *chosen]]
-    known, deviation = ~np.isnan(columns), float(np.nanstd(columns[:, 0]))
+    deviation = float(np.nanstd(columns[:, 0]))
     left = float(residual.var() / deviation**2)
     few = min(len(np.unique(v)) for v in columns.T) < VALUES
     if scale.kind.shift is not None or few or left > 1.0 - EXPLAINED:
         return None
     low, high = np.quantile(residual, (ENDS, 1.0 - ENDS))
     slack = max(WIDER * (high - low), ROUNDING * deviation)
-    mixed = scale.kind.log and bool((known.any(1) & ~known.all(1)).mean() > MIXED)
     found = scale.relation(y, chosen, weights[1:], float(weights[0]))
     low, high = float(low - slack), float(high + slack)
-    return Fit(replace(found, low=low, high=high, mixed=mixed), left)
+    return Fit(replace(found, low=low, high=high), left)
 
 
 def shares(scale: Scale) -> list[Fit]:

@@ -108,7 +108,7 @@ class Layout:
         ends = [f.central or f.ends for f in self.features]
         low, high = torch.tensor(ends, dtype=torch.float64).T
         steps = in_steps(low, self.step, up=True), in_steps(high, self.step, up=False)
-        least, most = self.grid.inward(*steps)
+        least, most = map(torch.from_numpy, self.grid.inward(*(end.numpy() for end in steps)))
         none = least > most
         return torch.where(none, low, least), torch.where(none, high, most)
 
@@ -153,6 +153,10 @@ class Layout:
         if acted is not None:
             allowed &= acted[:, None] | ~(before | after)
         return torch.where(allowed, torch.where(after, moved, projected), x[:, None])
+
+    def rounded(self, rows: Tensor) -> Tensor:
+        """Rows, (..., p), with the decimals of their features."""
+        return torch.from_numpy(self.grid.round(rows.numpy()))
 
     def scaled(self, values: Tensor, at: Any = slice(None)) -> Tensor:
         """Numbers as shares of their ranges, in double; categories and special levels as they are.
@@ -387,8 +391,9 @@ def column_limits(schema: Schema, frame: pd.DataFrame) -> tuple[Tensor, Tensor, 
     own = (f.range_in(frame[f.members[0].name].dtype) for f in schema)
     low, high, places = zip(*own, strict=True)
     codes, steps = zip(*((f.codes, f.action_step) for f in schema), strict=True)
-    grid, ends = Grid.of(places, codes, steps), torch.tensor([low, high], dtype=torch.float64)
-    return *grid.inward(*ends), grid
+    grid, ends = Grid.of(places, codes, steps), np.array([low, high], dtype=np.float64)
+    least, most = map(torch.from_numpy, grid.inward(*ends))
+    return least, most, grid
 
 
 def patch(

@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.feature import (
@@ -549,10 +548,10 @@ class Grid:
         beside: (p,) double, how far from a code the next amount is.
     """
 
-    up: Tensor
-    down: Tensor
-    codes: Tensor
-    beside: Tensor
+    up: Array
+    down: Array
+    codes: Array
+    beside: Array
 
     @classmethod
     def of(
@@ -572,37 +571,34 @@ class Grid:
             (math.nan, math.nan) if k is None else (10.0 ** max(k, 0), 10.0 ** max(-k, 0))
             for k in places
         ]
-        up, down = torch.tensor(known, dtype=torch.float64).view(-1, 2).T.contiguous()
-        each = [torch.tensor(own, dtype=torch.float64) for own in codes] or [up[:0]]
-        padded = pad_sequence(each, batch_first=True, padding_value=math.nan)
-        own = torch.tensor([*steps], dtype=torch.float64)
-        last = (down / up).nan_to_num(0.0)
-        return cls(up, down, padded, own.where(own > 0.0, last) if len(own) else last)
+        up, down = np.array(known, dtype=np.float64).reshape(-1, 2).T
+        padded = pd.DataFrame([list(own) for own in codes] or [[]], dtype=float).to_numpy()
+        own, last = np.array([*steps], dtype=np.float64), np.nan_to_num(down / up)
+        return cls(up, down, padded, np.where(own > 0.0, own, last) if len(own) else last)
 
-    def round(self, values: Tensor, at: Any = slice(None), *, up: bool = True) -> Tensor:
-        """Values on the grid, in a new tensor; one that is a code takes the amount beside it.
+    @np.errstate(all="ignore")
+    def round(self, values: Array, at: Any = slice(None), side: Array | float = 1.0) -> Array:
+        """Values on the grid, in a new array; one that is a code takes the amount beside it.
 
         Args:
             values: (..., p), or a shape that fits that of `at`.
             at: the features, as an index of (p,).
-            up: whether that is the amount above the code, or below it.
+            side: 1 for the amount above the code, -1 for that below it.
         """
         out = self._rounded(values, at)
         for _ in range(self.codes.shape[1]):
             is_code = (out[..., None] == self.codes[at]).any(-1)
-            beside = self.beside[at] if up else -self.beside[at]
-            out = torch.where(is_code, self._rounded(out + beside, at), out)
+            out = np.where(is_code, self._rounded(out + side * self.beside[at], at), out)
         return out
 
-    def _rounded(self, values: Tensor, at: Any) -> Tensor:
+    def _rounded(self, values: Array, at: Any) -> Array:
         up, down = self.up[at], self.down[at]
-        whole = values * up
         # Products and quotients of whole numbers and exact powers are rounded correctly.
-        whole = whole.div_(down).round_().mul_(down) if self._is_coarse else whole.round_()
-        whole = whole.div_(up)
-        return torch.where(whole.isnan(), values, whole) if self._is_partial else whole
+        whole = values * up
+        whole = (np.round(whole / down) * down if self._is_coarse else np.round(whole)) / up
+        return np.where(np.isnan(whole), values, whole) if self._is_partial else whole
 
-    def inward(self, low: Tensor, high: Tensor, at: Any = slice(None)) -> tuple[Tensor, Tensor]:
+    def inward(self, low: Array, high: Array, at: Any = slice(None)) -> tuple[Array, Array]:
         """The least and greatest values of the grid between bounds.
 
         A bound that is a rounding error off the grid, such as 0.1 + 0.2, is on it; one that is a
@@ -613,19 +609,19 @@ class Grid:
             high: likewise.
             at: the features, as an index of (p,).
         """
-        step = self.step[at]
-        ends = []
-        for end, up in ((low, True), (high, False)):
-            side = 1.0 if up else -1.0
-            near = self.round(end, at, up=up)
-            short = side * (end - near) > NEAR * step
-            ends.append(torch.where(short, self.round(near + side * step, at, up=up), near))
-        return ends[0], ends[1]
+        return self.inside(low, 1.0, at), self.inside(high, -1.0, at)
+
+    @np.errstate(all="ignore")
+    def inside(self, end: Array, side: Array | float, at: Any = slice(None)) -> Array:
+        """(...) one of them: the least value of the grid from a bound on; the last one if -1."""
+        step, near = self.step[at], self.round(end, at, side)
+        short = side * (end - near) > NEAR * step
+        return np.where(short, self.round(near + side * step, at, side), near)
 
     @lazy
-    def step(self) -> Tensor:
-        """(p,) double, one unit of the last decimal; 0 for numbers that are not rounded."""
-        return (self.down / self.up).nan_to_num(0.0)
+    def step(self) -> Array:
+        """(p,) one unit of the last decimal; 0 for numbers that are not rounded."""
+        return np.nan_to_num(self.down / self.up)
 
     @lazy
     def _is_coarse(self) -> bool:
@@ -633,7 +629,7 @@ class Grid:
 
     @lazy
     def _is_partial(self) -> bool:
-        return bool(self.up.isnan().any())
+        return bool(np.isnan(self.up).any())
 
 
 def on_grid(values: Array, places: int | None) -> Array:

@@ -1,4 +1,8 @@
-"""What holds between the columns of a row (definitions, orders, rules), and its repair."""
+"""Rules, what holds between the columns of a row: definitions, orders, lookups, the user's.
+
+All are of one kind: they hold in rows or not, and give the values of members with which they do.
+Rows are numpy arrays, of many rows at once.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +13,21 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import reduce
-from typing import Any
+from functools import cache, reduce
+from numbers import Real
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
-from torch import Tensor
 
 from dear_plugin._threads import lazy, users_threads
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.numbers import or_nan
+from dear_plugin.data.numbers import NEAR, SPECIAL, Grid
 from dear_plugin.errors import SchemaError, shown, unknown
 
+Array: TypeAlias = npt.NDArray[Any]
 # What says of a frame of features, (n, p), whether each row is possible, (n,) bool.
 Condition = Callable[[pd.DataFrame], Any]
 
@@ -36,18 +42,19 @@ class Cells:
         as_frame: rows, (m, p), as a frame.
     """
 
-    rows: Tensor
+    rows: Array
     at: Mapping[str, int]
-    as_frame: Callable[[Tensor], pd.DataFrame]
+    as_frame: Callable[[torch.Tensor], pd.DataFrame]
 
-    def __getitem__(self, name: str) -> Tensor:
+    def __getitem__(self, name: str) -> Array:
         """(...) double: the numbers of a feature, NaN where it has none; the places of labels."""
-        return or_nan(self.rows[..., self.at[name]])
+        own = self.rows[..., self.at[name]]
+        return np.where(own <= SPECIAL, np.nan, own)
 
     @lazy
     def frame(self) -> pd.DataFrame:
         """The rows, (m, p), as a frame."""
-        return self.as_frame(self.rows)
+        return self.as_frame(torch.from_numpy(self.rows))
 
 
 class Rule(ABC):
@@ -102,14 +109,15 @@ class Rule(ABC):
         return type(self).__name__
 
     @abstractmethod
-    def holds(self, rows: Cells) -> Tensor:
+    def holds(self, rows: Cells) -> Array:
         """(...) bool: whether it holds in rows; True where a value that it needs is missing.
 
         Args:
-            rows: `rows["income"]` is a feature's column, (...) double, NaN where it is missing.
+            rows: `rows["income"]` is a feature's column, a numpy array, (...) double, NaN where it
+                is missing.
         """
 
-    def repair(self, rows: Cells, before: Cells, member: str) -> Tensor:
+    def repair(self, rows: Cells, before: Cells, member: str) -> Array:
         """(q,) the values of a member with which it holds; NaN where there is none.
 
         Args:
@@ -117,7 +125,7 @@ class Rule(ABC):
             before: the factual rows.
             member: the name of the feature.
         """
-        return torch.full_like(rows[member], torch.nan)
+        return np.full_like(rows[member], np.nan)
 
 
 class Stated(Rule):
@@ -135,7 +143,7 @@ class Stated(Rule):
         """The name of the function."""
         return str(getattr(self.condition, "__name__", repr(self.condition)))
 
-    def holds(self, rows: Cells) -> Tensor:
+    def holds(self, rows: Cells) -> Array:
         """See `Rule`; of rows, (m, p).
 
         Raises:
@@ -143,7 +151,7 @@ class Stated(Rule):
         """
         count = len(rows.rows)
         if not count:
-            return torch.ones(0, dtype=torch.bool)
+            return np.ones(0, dtype=bool)
         with users_threads():
             found = np.asarray(self.condition(rows.frame.copy()))
         if found.shape != (count,) or found.dtype.kind not in "bO":
@@ -151,7 +159,7 @@ class Stated(Rule):
                 f"a rule must return {count} truth values for a frame of {count} rows, got shape"
                 f" {found.shape} of {found.dtype} from {self.condition!r}"
             )
-        return torch.from_numpy(found.astype(bool))
+        return found.astype(bool)
 
 
 def check_rules(rules: Iterable[Any], names: Sequence[str]) -> None:
@@ -174,7 +182,7 @@ def check_rules(rules: Iterable[Any], names: Sequence[str]) -> None:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max": lambda *each: reduce(lambda a, b: (a + b + abs(a - b)) / 2.0, each),
     "min": lambda *each: reduce(lambda a, b: (a + b - abs(a - b)) / 2.0, each),
-    **{"abs": abs, "log": torch.log},
+    **{"abs": abs, "log": np.log},
 }
 NODES = (
     ast.Expression,
@@ -218,7 +226,7 @@ def expression(text: str, names: Sequence[str]) -> tuple[Callable[[Any], Any], t
                 raise TypeError("not arithmetic")
             if isinstance(node, ast.Constant):
                 node.value = float(value)  # a power of whole numbers may have no end
-        of(dict.fromkeys(used, torch.ones(1)))
+        of(dict.fromkeys(used, np.ones(1)))
     except (SyntaxError, TypeError, ArithmeticError) as error:
         raise SchemaError(
             f"formula {text!r}: expected columns, numbers, brackets, + - * / **, and"
@@ -227,11 +235,19 @@ def expression(text: str, names: Sequence[str]) -> tuple[Callable[[Any], Any], t
     return of, used
 
 
+@cache
+def _formula(text: str, names: Sequence[str]) -> Callable[[Any], Any]:
+    """What gives the values of a formula from columns."""
+    return expression(text, names)[0]
+
+
 logger = logging.getLogger(__name__)
+# Steps to the value with which a formula holds.
+SECANT = 20
 
 
 @dataclass(frozen=True)
-class Relation:
+class Relation(Rule):
     """Bounds on a number given others; exact ones define it, and `a <= b` bounds b from below.
 
     `low <= t(y) - constant - sum(weights * t(others)) <= high`, but for a rounding error, where t
@@ -245,7 +261,6 @@ class Relation:
         log: whether t is the logarithm; then the relation holds for positive numbers.
         low: the least residual.
         high: the greatest residual; infinite for an order.
-        mixed: whether, with logarithms, some numbers of a row may be positive and others not.
         shift: of y = log(other + shift), where t of y is y; None for any other relation.
         error: the rounding error of y.
         unit: what y is rounded to, where that is more than its last decimal; else 0.
@@ -259,16 +274,20 @@ class Relation:
     log: bool = False
     low: float = 0.0
     high: float = math.inf
-    mixed: bool = False
     shift: float | None = None
     error: float = 0.0
     unit: float = 0.0
     formula: str = ""
 
-    @property
+    @lazy
     def members(self) -> tuple[str, ...]:
         """The number and the others."""
         return (self.name, *self.others)
+
+    @property
+    def forces(self) -> bool:
+        """Whether it holds in all rows."""
+        return self.is_order or self.is_definition
 
     @property
     def is_order(self) -> bool:
@@ -312,6 +331,82 @@ class Relation:
         """Plain values for JSON, which has no infinity: the `high` of an order is None."""
         return {**asdict(self), "high": None if self.is_order else self.high}
 
+    def holds(self, rows: Cells) -> Array:
+        """See `Rule`; sums of -inf and inf, as of products of zero, hold."""
+        own = rows[self.name]
+        if self.is_order:
+            return ~(rows[self.others[0]] > own)
+        total = self._total(rows)
+        low, high = (self._number(total + end, 0) for end in (self.low, self.high))
+        size = np.maximum(own, 0.0) if self._is_log(0) else own
+        outside = (size < low - self.error) | (size > high + self.error)
+        if self.unit:
+            outside |= np.abs(self._whole(own) - own) > NEAR * self.unit
+        return ~outside
+
+    def repair(self, rows: Cells, before: Cells, member: str) -> Array:
+        """See `Rule`; with the residual of the factual row, which a definition does not have.
+
+        Of an order the other number; orders are repaired at once, see `Rules`. Of what a formula
+        is of, by the secant method, its own value where there is none.
+        """
+        if self.is_order:
+            return rows[self.name if member != self.name else self.others[0]]
+        at, wanted = self.members.index(member), self._residual(before)
+        if not at:
+            return self._whole(self._number(self._total(rows) + wanted, 0))
+        if self.formula:
+            return self._solved(rows, rows[self.name] - wanted, member)
+        others = self._total(rows, without=at)
+        return self._number((self._part(rows, 0) - wanted - others) / self.weights[at - 1], at)
+
+    def _solved(self, rows: Cells, aim: Array, member: str) -> Array:
+        """(q,) the values of a member with which the formula gives an aim, (q,)."""
+        each = {name: rows[name] for name in self.others}
+        own = last = each[member]
+        value, off = 1.01 * own + self.error, self._total(each) - aim
+        for _ in range(SECANT):
+            new = self._total({**each, member: value}) - aim
+            step = (value - last) * new / (new - off)
+            last, off, value = value, new, value - np.where(np.isfinite(step), step, 0.0)
+        done = np.abs(self._total({**each, member: value}) - aim) <= self.error
+        return np.where(done, value, own)
+
+    def _residual(self, before: Cells) -> Array | float:
+        """(q,) what factual rows leave of the number; of a definition nothing."""
+        if self.low == self.high:
+            return 0.0
+        own = self._part(before, 0) - self._total(before)
+        return np.where(np.isfinite(own), own, (self.low + self.high) / 2.0)
+
+    def _whole(self, own: Array) -> Array:
+        """The number as it is rounded."""
+        return np.round(own / self.unit) * self.unit if self.unit else own
+
+    def _is_log(self, at: int) -> bool:
+        """Whether the logarithm of a member counts."""
+        return self.log and (at > 0 or self.shift is None)
+
+    def _number(self, part: Array, at: int) -> Array:
+        """A member's number, of its part of the sum."""
+        return np.exp(part) - (self.shift or 0.0) * (at > 0) if self._is_log(at) else part
+
+    def _part(self, rows: Any, at: int) -> Array:
+        """(...) a member's number or logarithm in rows; NaN for none, -inf for that of 0."""
+        cells: Array = rows[self.members[at]]
+        return np.log(np.maximum(cells + (self.shift or 0.0), 0.0)) if self._is_log(at) else cells
+
+    def _total(self, rows: Any, without: int = 0) -> Array:
+        """(...) the formula; or the constant and the weighted parts of all other members."""
+        if self.formula:
+            value: Array = _formula(self.formula, self.others)(rows)
+            return value
+        total: Any = self.constant
+        for at, weight in enumerate(self.weights, 1):
+            if at != without:
+                total = total + weight * self._part(rows, at)
+        return np.asarray(total)
+
 
 @dataclass(frozen=True)
 class Lookup:
@@ -343,6 +438,62 @@ class Lookup:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return asdict(self)
+
+    def rule(self, features: Sequence[Feature], grid: Grid) -> Table:
+        """The rule of row values; labels that no feature has are left out."""
+        at = [[f.name for f in features].index(name) for name in self.members]
+        name, other = (features[j] for j in at)
+        pairs = [(other.place(x), name.place(y)) for x, y in self.table]
+        read = sorted(pair for pair in pairs if all(isinstance(each, Real) for each in pair))
+        keys, values = np.array(read, dtype=np.float64).reshape(-1, 2).T
+        known = ~(np.isnan(keys) | np.isnan(values))
+        return Table(self, keys[known], grid.round(values[known], at[0]))
+
+
+@dataclass(frozen=True)
+class Table(Rule):
+    """A feature is a function of another one.
+
+    Attributes:
+        of: what the schema states.
+        keys: (l,) ascending, row values of the other one.
+        values: (l,) those of the feature.
+    """
+
+    of: Lookup
+    keys: Array
+    values: Array
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Those of the lookup."""
+        return self.of.members
+
+    @property
+    def text(self) -> str:
+        """That of the lookup."""
+        return self.of.text
+
+    def holds(self, rows: Cells) -> Array:
+        """See `Rule`; a level that no training row has may have any value."""
+        y, x = (rows[name] for name in self.members)
+        known, value = self._found(x)
+        holds: Array = ~known | (value == y) | np.isnan(y)
+        return holds
+
+    def repair(self, rows: Cells, before: Cells, member: str) -> Array:
+        """The value of the level, or the only level with the value."""
+        y, x = (rows[name] for name in self.members)
+        if member == self.of.name:
+            known, value = self._found(x)
+            return np.where(known, value, y)
+        same = y[:, None] == self.values
+        return np.where(same.sum(1) == 1, self.keys[same.argmax(1)], x)
+
+    def _found(self, x: Array) -> tuple[Array, Array]:
+        """Whether the table has row values, (...), and what it says of them."""
+        at = np.minimum(np.searchsorted(self.keys, x), len(self.keys) - 1)
+        return self.keys[at] == x, self.values[at]
 
 
 def in_words(relations: Iterable[Relation | Lookup]) -> Iterator[tuple[str, str]]:
@@ -400,4 +551,5 @@ def from_dict(values: Mapping[str, Any]) -> Relation | Lookup:
         return Lookup(**{**values, "table": tuple(map(tuple, values["table"]))})
     tuples = {k: tuple(values[k]) for k in ("others", "weights")}
     high = math.inf if values["high"] is None else values["high"]
-    return Relation(**{**values, **tuples, "high": high})
+    known = {k: v for k, v in values.items() if k != "mixed"}  # of 0.5
+    return Relation(**{**known, **tuples, "high": high})

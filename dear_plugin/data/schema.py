@@ -106,10 +106,20 @@ class Schema(Inferred):
         """The features in frame order."""
         return iter(self.features)
 
-    @property
+    @lazy
     def names(self) -> tuple[str, ...]:
         """The feature names in frame order."""
         return tuple(f.name for f in self.features)
+
+    @lazy
+    def places(self) -> dict[str, int]:
+        """The position of each feature by name."""
+        return {name: j for j, name in enumerate(self.names)}
+
+    @lazy
+    def definitions(self) -> tuple[Relation | Lookup, ...]:
+        """The relations that determine a feature by others."""
+        return tuple(each for each in self.relations if each.is_definition)
 
     @lazy
     def numbers(self) -> dict[str, Feature]:
@@ -202,7 +212,7 @@ class Schema(Inferred):
         names, owners = tuple(names), self._owners
         if absent := [n for n in names if n not in owners]:
             raise error(": ".join(filter(None, [where, unknown("features", absent, owners)])))
-        return tuple(self.names.index(owners[n]) for n in names)
+        return tuple([self.places[owners[n]] for n in names])
 
     def replace(self, name: str, **changes: Any) -> Schema:
         """A copy in which one feature has other attributes (see `Feature`)."""

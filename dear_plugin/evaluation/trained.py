@@ -490,7 +490,7 @@ class Usual:
     def _others(self, rows: Tensor, j: int) -> Tensor:
         """(m, q) a constant, and the encoded columns of all else."""
         schema, of = self._encoder.schema, self._encoder.feature_of
-        fixed = [each for each in schema.relations if each.is_definition]
+        fixed = schema.definitions
         tied = {each.name for each in fixed} | {schema.names[j]}
         tied |= {name for each in fixed if each.name == schema.names[j] for name in each.members}
         left = ~torch.isin(of, torch.tensor(schema.index(sorted(tied)))) & self._encoder.compared

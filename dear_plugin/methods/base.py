@@ -11,7 +11,7 @@ import inspect
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -37,6 +37,7 @@ from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.constraints import Constraints, admissible, held_cells
 from dear_plugin.problem.feasible import Case
 from dear_plugin.problem.goals import Label, Target, goal_of
+from dear_plugin.problem.rules import Rules
 from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.results.proposal import Proposal, Question, asked_for
 from dear_plugin.results.recourses import Recourses
@@ -346,9 +347,8 @@ def question_of(
     at = torch.from_numpy(np.flatnonzero(unreadable == ""))
     _warn_of_new(encoder, x[at])
     x[list(bad)] = 0.0
-    feasible = admissible(within, x, encoder, column_limits(encoder.schema, frame))
-    if trained.decoders is not None:
-        feasible = replace(feasible, seen_pairs=trained.decoders.sample.shared(_seen_pairs))
+    rules = None if trained.decoders is None else trained.decoders.sample.shared(_rules)
+    feasible = admissible(within, x, encoder, column_limits(encoder.schema, frame), rules)
     goal = goal_of(target, len(x), classifier.classes, classifier.output)
     # A copy: the caller may change the frame later.
     frame = frame.copy()
@@ -370,8 +370,8 @@ def question_of(
     )
 
 
-def _seen_pairs(sample: Sample) -> SeenPairs | None:
-    return SeenPairs.of(sample.rows, sample.encoder)
+def _rules(sample: Sample) -> Rules:
+    return Rules.of(sample.encoder, SeenPairs.of(sample.rows.numpy(), sample.encoder))
 
 
 def _scores_new(

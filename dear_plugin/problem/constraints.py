@@ -65,6 +65,7 @@ def admissible(
     x: Tensor,
     encoder: Encoder,
     ends: tuple[Tensor, Tensor, Grid],
+    rules: Rules | None = None,
 ) -> Admissible:
     """What is admissible of n rows under the schema and the constraints of one call.
 
@@ -72,16 +73,17 @@ def admissible(
         within: the call's constraints, or None.
         x: (n, p) the factual rows.
         encoder: the encoder of the rows.
-        ends: what the columns can hold, from `columns.column_limits`.
+        ends: what the columns can hold, from `column_limits`.
+        rules: those of the schema by default.
 
     Raises:
         ConstraintError: unknown features or categories, an empty range, a cost that is not above
             0, or another number of values than rows.
     """
-    within, rules = within or Constraints(), Rules.of(encoder)
+    within, rules = within or Constraints(), Rules.of(encoder) if rules is None else rules
     frozen, held = held_cells(within, len(x), encoder.schema)
     limits = _limits(within, x, encoder, ends, (frozen | encoder.is_new(x), held))
-    return Admissible(limits, rules, rules.hold(x))
+    return Admissible(limits, rules, torch.from_numpy(rules.hold(x.numpy())))
 
 
 def held_cells(within: Constraints, n: int, schema: Schema) -> tuple[Tensor, Tensor]:
@@ -130,7 +132,7 @@ def _limits(
             may = torch.stack([(least <= value) & (value <= most) for value in (0, 1)], -1)
             masks.append((rows, j, _by_column(schema.features[j], column, may)))
             continue
-        least, most = grid.inward(least, most, j)
+        least, most = map(torch.from_numpy, grid.inward(least.numpy(), most.numpy(), j))
         ranged[rows, j] = True
         least, most = torch.maximum(low[rows, j], least), torch.minimum(high[rows, j], most)
         if j in encoder.observed:

@@ -1,7 +1,7 @@
 """The rows that a counterfactual may be, A_d of the paper, and why a row has none.
 
 A `Case` holds the rows of a call with their targets; `Limits` say what each feature of each row
-may be; `Admissible` adds seen pairs and rules.
+may be; `Admissible` adds rules.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum, StrEnum
 from itertools import compress
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -22,7 +24,6 @@ from dear_plugin.data.numbers import Grid, nearest
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.goals import Goal
 from dear_plugin.problem.rules import Rules
-from dear_plugin.problem.seen_pairs import SeenPairs
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -103,13 +104,11 @@ class Admissible:
         limits: what each feature may be.
         rules: what holds between features.
         required: (n, r) bool, the rules that the factual keeps, and its counterfactual must keep.
-        seen_pairs: which pairs of values changes may create; None allows all.
     """
 
     limits: Limits
     rules: Rules
     required: Tensor
-    seen_pairs: SeenPairs | None = None
 
     def select(self, idx: Tensor) -> Admissible:
         """What is admissible of the rows at positions (q,)."""
@@ -122,6 +121,7 @@ class Admissible:
         idx: Tensor,
         acted: Tensor | None = None,
         held: Tensor | None = None,
+        alone: Tensor | None = None,
     ) -> Tensor:
         """(m, c, p) the nearest admissible rows: A_d of the paper, exactly.
 
@@ -141,21 +141,28 @@ class Admissible:
             idx: (m,) the position of each factual row in this set.
             acted: (m, p) bool, the features acted on; None for all.
             held: (m, p) bool, those that do not move with them; None for none.
+            alone: (m, p) the factual rows with an action alone, of which rules are repaired, too:
+                they are the last ones of (m, c + 1, p).
         """
         if held is not None:
             moved = torch.where(held[:, None], x[:, None], moved)
         out = self.limits.clipped(x, moved, idx, acted)
         if acted is None:
             return out
-        if self.seen_pairs is not None:
-            out = self.seen_pairs.repair(x, out, acted)
-        return self.repair(x, out, acted if held is None else acted | held, idx)
+        if self.rules.pairs is not None:
+            each = self.rules.pairs.repair(x.numpy(), out.numpy(), acted.numpy())
+            out = torch.from_numpy(each)
+        still = acted if held is None else acted | held
+        if alone is None:
+            return self.repair(x, out, still, idx)
+        out = torch.cat([out, alone[:, None]], 1)
+        return self.repair(x, out, still, idx, forced=np.arange(out.shape[1]) == out.shape[1] - 1)
 
     def creates_impossible(self, x: Tensor, reached: Tensor) -> Tensor:
         """(m,) bool: rows, (m, p), with an impossible pair that the factual, (m, p), lacks."""
-        if self.seen_pairs is None:
+        if self.rules.pairs is None:
             return torch.zeros(len(x), dtype=torch.bool)
-        return self.seen_pairs.created(x, reached)
+        return torch.from_numpy(self.rules.pairs.created(x.numpy(), reached.numpy()))
 
     def is_possible(self, x: Tensor, part: Tensor, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) bool: rows that keep their rules, and create no pair that no training row has.
@@ -169,13 +176,19 @@ class Admissible:
             idx: (m,) the position of each factual row in this set.
         """
         kept = self.keeps_rules(part, idx)
-        if self.seen_pairs is None:
+        if (pairs := self.rules.pairs) is None:
             return kept
-        new = (self.seen_pairs.created(each, part, unseen=True) for each in (x, reached))
-        return kept & ~torch.stack([*new]).all(0)
+        new = [pairs.created(each.numpy(), part.numpy(), unseen=True) for each in (x, reached)]
+        return kept & ~torch.from_numpy(new[0] & new[1])
 
     def repair(
-        self, x: Tensor, reached: Tensor, still: Tensor, idx: Tensor, *, forced: bool = False
+        self,
+        x: Tensor,
+        reached: Tensor,
+        still: Tensor,
+        idx: Tensor,
+        *,
+        forced: npt.NDArray[Any] | bool = False,
     ) -> Tensor:
         """(m, c, p) rows of which what is not acted on is set so that broken rules hold again.
 
@@ -184,18 +197,23 @@ class Admissible:
             reached: (m, c, p) the projected rows.
             still: (m, p) bool, the features acted on, and those that do not move with them.
             idx: (m,) the position of each factual row in this set.
-            forced: only by rules that hold in all rows, not by those that hold nearly always.
+            forced: only by rules that hold in all rows, not by those that hold nearly always; for
+                all, or (c,).
         """
         if not len(self.rules):
             return reached
-        required = self.required[idx] & (self.rules.forces | (not forced))
-        out = self.rules.repair(x, reached, ~still, self.limits.bounds(idx), required)
+        required = self.required.numpy()[idx.numpy(), None]
+        required = required & (self.rules.forces | ~np.asarray(forced)[..., None])
+        low, high = (end.numpy() for end in self.limits.bounds(idx))
+        given = x.numpy(), reached.numpy(), ~still.numpy(), low, high
+        out = torch.from_numpy(self.rules.repair(*given, required))
         none = self.limits.allowed is None
         return out if none else out.where(self.limits.allows(out, idx), reached)
 
     def keeps_rules(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) bool: whether rows, (m, p), keep the rules required of factual rows (m,)."""
-        return (self.rules.hold(reached) | ~self.required[idx]).all(1)
+        kept = self.rules.hold(reached.numpy()) | ~self.required.numpy()[idx.numpy()]
+        return torch.from_numpy(kept.all(1))
 
     def broken_text(self, reached: Tensor, idx: Tensor) -> list[str]:
         """(m,) the names of the required rules that rows break, as text.
@@ -204,7 +222,7 @@ class Admissible:
             reached: (n, p) the counterfactuals of all rows.
             idx: (m,) positions among them.
         """
-        broken = self.required[idx] & ~self.rules.hold(reached[idx])
+        broken = self.required[idx].numpy() & ~self.rules.hold(reached[idx].numpy())
         return [", ".join(compress(self.rules.names, row)) for row in broken.tolist()]
 
 
@@ -314,7 +332,7 @@ class Limits:
         for j, known in self.encoder.observed.items():
             values = torch.where((feature == j)[:, None], nearest(values, known), values)
         # A bound may be the factual, which need not be on the grid.
-        return self.grid.round(torch.clamp(values, *bounds), feature[:, None]).clamp_(*bounds)
+        return self._round(torch.clamp(values, *bounds), feature.numpy()[:, None]).clamp_(*bounds)
 
     def snap_rows(self, moved: Tensor, idx: Tensor | slice) -> Tensor:
         """(m, c, p) rows of which every value is the nearest one that an action may set.
@@ -324,7 +342,7 @@ class Limits:
             idx: (m,) the row.
         """
         bounds = self.low[idx][:, None], self.high[idx][:, None]
-        return self.grid.round(torch.clamp(self._observed(moved), *bounds)).clamp_(*bounds)
+        return self._round(torch.clamp(self._observed(moved), *bounds)).clamp_(*bounds)
 
     def allows(self, moved: Tensor, idx: Tensor | slice) -> Tensor:
         """(m, c, p) bool, whether rows, (m, c, p), have categories that may be taken."""
@@ -341,16 +359,20 @@ class Limits:
             x: (m, p) the factual rows.
             moved: (m, c, p) the unrounded rows.
         """
-        here, off = x[:, None], x != self.grid.round(x)
+        here, off = x[:, None], x != self._round(x)
         moved = self._observed(moved, here)
-        out = self.grid.round(moved)
+        out = self._round(moved)
         if bool(off.any()):
             out = torch.where(off[:, None] & self.stays(here, moved), here, out)
         return out
 
     def stays(self, x: Tensor, moved: Tensor) -> Tensor:
         """(..., p) bool, the values that differ by no more than half a step."""
-        return (moved - x).abs_().le(self.grid.step / 2.0)
+        return (moved - x).abs_().le(torch.from_numpy(self.grid.step / 2.0))
+
+    def _round(self, values: Tensor, at: Any = slice(None)) -> Tensor:
+        """Values on the grid, in a new tensor."""
+        return torch.from_numpy(self.grid.round(values.numpy(), at))
 
     def clipped(self, x: Tensor, moved: Tensor, idx: Tensor, acted: Tensor | None) -> Tensor:
         """(m, c, p) the nearest rows within the limits; see `Admissible.project`.

@@ -10,16 +10,18 @@ that is unseen although many rows were expected to have it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-import torch
-from torch import Tensor
-from torch.nn.functional import pad
+import numpy as np
+import pandas as pd
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.labels import NEW
 from dear_plugin.data.numbers import known
+from dear_plugin.data.relations import Array
 
 TENTHS = 10
 # With more codes than that, too many possible pairs are absent from training rows by chance.
@@ -50,79 +52,94 @@ class SeenPairs:
             a pair is unseen, from `FEWEST` on it is impossible.
     """
 
-    features: Tensor
-    sizes: Tensor
-    values: tuple[Tensor | None, ...]
-    levels: Tensor
-    absent: Tensor
+    features: Array
+    sizes: Array
+    values: tuple[Array | None, ...]
+    levels: Array
+    absent: Array
 
     @classmethod
-    def of(cls, rows: Tensor, encoder: Encoder) -> SeenPairs | None:
+    def of(cls, rows: Array, encoder: Encoder) -> SeenPairs | None:
         """The pairs of training rows, (n, p), but of identifiers; None where every pair occurs."""
         every = cls._uncounted(rows, encoder)
-        every = every._part((encoder.shares[every.features] > 0.0).nonzero()[:, 0])
-        single = all(each is not None for each in every.values) and int(every.levels.sum()) < 2
+        every = every._part((encoder.shares.numpy()[every.features] > 0.0).nonzero()[0])
+        single = all(each is not None for each in every.values) and every.levels.sum() < 2
         if single or len(every.column) > MOST_CODES:
             return None
         absent = _absent(every.read(rows), every)
-        some = every.column[absent.any(1)].unique()
+        some = np.unique(every.column[absent.any(1)])
         if not len(some):
             return None
-        kept = torch.isin(every.column, some)
-        return replace(every._part(some), absent=pad(absent[kept][:, kept], (0, 1, 0, 1)))
+        kept = np.isin(every.column, some)
+        return replace(every._part(some), absent=np.pad(absent[kept][:, kept], (0, 1)))
 
     @classmethod
-    def _uncounted(cls, rows: Tensor, encoder: Encoder) -> SeenPairs:
+    def _uncounted(cls, rows: Array, encoder: Encoder) -> SeenPairs:
         """The codes of training rows, (n, p), without pairs."""
-        ranks = (torch.arange(1, TENTHS) * len(rows)) // TENTHS
-        cuts = rows.sort(0).values[ranks].T.contiguous()
+        cuts = np.sort(rows, 0)[(np.arange(1, TENTHS) * len(rows)) // TENTHS].T
         p, counts = encoder.p, [len(feature.categories) for feature in encoder.schema]
         found = {j: v for j in range(p) if not counts[j] and len(v := _levels(rows[:, j]))}
         values = (*(None if counts[j] else cuts[j] for j in range(p)), *found.values())
         pairs = zip(counts + [0] * len(found), values, strict=True)
         sizes = [n if v is None else 1 + len(v) for n, v in pairs]
-        features, levels = torch.tensor([*range(p), *found]), torch.arange(len(sizes)) >= p
-        return cls(features, torch.tensor(sizes), values, levels, torch.empty(0))
+        levels = np.arange(len(sizes)) >= p
+        return cls(np.array([*range(p), *found]), np.array(sizes), values, levels, np.empty(0))
 
-    def _part(self, some: Tensor) -> SeenPairs:
+    def _part(self, some: Array) -> SeenPairs:
         """The columns at positions (g,)."""
         values = tuple(self.values[i] for i in some.tolist())
         own = self.features[some], self.sizes[some], values, self.levels[some]
         return SeenPairs(*own, self.absent)
 
     @lazy
-    def starts(self) -> Tensor:
+    def starts(self) -> Array:
         """(f,) the first code of each column."""
-        return self.sizes.cumsum(0) - self.sizes
+        first: Array = self.sizes.cumsum() - self.sizes
+        return first
 
     @lazy
-    def column(self) -> Tensor:
+    def column(self) -> Array:
         """(t,) the column of each code."""
-        return torch.arange(len(self.sizes)).repeat_interleave(self.sizes)
+        return np.arange(len(self.sizes)).repeat(self.sizes)
 
-    def read(self, rows: Tensor) -> Tensor:
-        """(n, f) the codes of rows, (n, p); t for categories that no training row has."""
-        values = rows[:, self.features]
-        out, new = values.long(), values >= NEW
-        for j, own in enumerate(self.values):
-            if own is not None:
-                column, new[:, j] = values[:, j].contiguous(), False
-                of = _level_of if bool(self.levels[j]) else torch.bucketize
-                out[:, j] = of(column, own)
-        return out.add_(self.starts).masked_fill_(new, len(self.column))
+    @lazy
+    def _coded(self) -> tuple[Array, Array, Array]:
+        """(f,) bool, the columns of categories; deciles and levels, (g, c), of those with either.
 
-    def created(self, x: Tensor, reached: Tensor, *, unseen: bool = False) -> Tensor:
+        What is no decile is infinite, and what is no level no number.
+        """
+        labels = np.array([each is None for each in self.values])
+        kinds = ((self.levels, np.nan), (~self.levels & ~labels, np.inf))
+        levels, cuts = (
+            _padded([self.values[i] for i in at.nonzero()[0]], end) for at, end in kinds
+        )
+        return labels, cuts, levels
+
+    def read(self, rows: Array) -> Array:
+        """(..., f) the codes of rows, (..., p); t for categories that no training row has."""
+        values, (labels, cuts, levels) = rows[..., self.features], self._coded
+        codes, numbers = np.zeros(values.shape, dtype=np.int64), ~self.levels & ~labels
+        codes[..., labels] = values[..., labels]
+        codes[..., numbers] = (values[..., numbers, None] > cuts).sum(-1)
+        same = values[..., self.levels, None] == levels
+        codes[..., self.levels] = np.where(same.any(-1), same.argmax(-1) + 1, 0)
+        new = (values >= NEW) & labels
+        return np.where(new, len(self.column), codes + self.starts)
+
+    def created(self, x: Array, reached: Array, *, unseen: bool = False) -> Array:
         """(m,) bool: rows, (m, p), with an impossible pair that the factual, (m, p), lacks.
 
         Or with any pair that no training row has, if `unseen`.
         """
         codes = self.read(reached)
-        row, column = (codes != self.read(x)).nonzero(as_tuple=True)
+        row, column = (codes != self.read(x)).nonzero()
         expected = self.absent[codes[row, column][:, None], codes[row]]
         pairs = expected > 0.0 if unseen else expected >= FEWEST
-        return torch.zeros(len(x), dtype=torch.bool).index_fill(0, row[pairs.any(1)], True)
+        out = np.zeros(len(x), dtype=bool)
+        out[row[pairs.any(1)]] = True
+        return out
 
-    def repair(self, x: Tensor, moved: Tensor, acted: Tensor) -> Tensor:
+    def repair(self, x: Array, moved: Array, acted: Array) -> Array:
         """(m, c, p) rows without indirect changes that create unseen pairs.
 
         Args:
@@ -130,79 +147,77 @@ class SeenPairs:
             moved: (m, c, p) the rows to repair.
             acted: (m, p) bool, the features acted on, which are left as they are.
         """
-        features = self.features
-        free, changed = ~acted[:, features], moved.new_zeros(moved.shape[:2], dtype=torch.bool)
-        for j, feature in enumerate(features.tolist()):
-            changed |= (moved[..., feature] != x[:, None, feature]) & free[:, j, None]
-        rows, candidates = changed.nonzero(as_tuple=True)
+        features, free = self.features, ~acted[:, self.features]
+        changed = (moved[..., features] != x[:, None, features]) & free[:, None]
+        rows, candidates = changed.any(2).nonzero()
         if not len(rows):
             return moved
-        factual = self.read(x)[rows]
-        undone = self._undone(self.read(moved[rows, candidates]), factual, free[rows])
-        pair, column = undone.nonzero(as_tuple=True)
+        undone = self._undone(self.read(moved[rows, candidates]), self.read(x)[rows], free[rows])
+        pair, column = undone.nonzero()
         if len(pair):
-            moved, feature = moved.clone(), features[column]
+            moved, feature = moved.copy(), features[column]
             moved[rows[pair], candidates[pair], feature] = x[rows[pair], feature]
         return moved
 
-    def _undone(self, codes: Tensor, factual: Tensor, free: Tensor) -> Tensor:
+    def _undone(self, codes: Array, factual: Array, free: Array) -> Array:
         """(q, f) bool, the changes of free features to undo; writes into the codes."""
-        undone, at = torch.zeros_like(free), torch.arange(len(codes))
-        features = self.features
+        undone, at = np.zeros_like(free), np.arange(len(codes))
         while len(at):
-            row, column = ((codes[at] != factual[at]) & free[at]).nonzero(as_tuple=True)
-            count = torch.zeros(len(at), codes.shape[1], dtype=torch.int64)
+            row, column = ((codes[at] != factual[at]) & free[at]).nonzero()
+            count = np.zeros((len(at), codes.shape[1]), dtype=np.int64)
             here = at[row]
             pairs = self.absent[codes[here, column][:, None], codes[here]]
             count[row, column] = (pairs > 0.0).sum(1)
-            most, worst = count.max(1)
-            at, worst = at[most > 0], worst[most > 0]
-            same = features == features[worst][:, None]
-            codes[at] = torch.where(same, factual[at], codes[at])
+            some, worst = count.any(1), count.argmax(1)
+            at = at[some]
+            same = self.features == self.features[worst[some]][:, None]
+            codes[at] = np.where(same, factual[at], codes[at])
             undone[at] |= same
         return undone
 
 
-def _absent(found: Tensor, codes: SeenPairs) -> Tensor:
+def _absent(found: Array, codes: SeenPairs) -> Array:
     """(t, t) the expected rows of pairs that only occur singly, see `SeenPairs.absent`.
 
     Args:
         found: (n, f) the codes of the training rows.
         codes: what they stand for.
     """
-    which, number = codes.column, torch.tensor([values is not None for values in codes.values])
+    which, number = codes.column, np.array([values is not None for values in codes.values])
     level, feature, number = codes.levels[which], codes.features[which], number[which]
-    count = torch.bincount(found.flatten(), minlength=len(which)).double()
+    count = np.bincount(found.flatten(), minlength=len(which)).astype(float)
     count[codes.starts[codes.levels]] = 0.0  # other values than levels
     expected, has_level = count[:, None] * count / len(found), level[:, None] | level
-    out = torch.where(number[:, None] & number, has_level & (expected >= EXPECTED), ~has_level)
+    out = np.where(number[:, None] & number, has_level & (expected >= EXPECTED), ~has_level)
     out &= (expected > 0.0) & (feature[:, None] != feature)
     for one in found.T:
         out[one[:, None], found] = False
     many = expected >= FEWEST
-    chance = torch.where(many, (-expected).exp(), 0.0)
-    absent, by_chance = (_sums(each.float(), which) for each in (out & many, chance))
+    chance = np.where(many, np.exp(-expected), 0.0)
+    absent, by_chance = (_sums(each.astype(float), which) for each in (out & many, chance))
     many &= (by_chance <= BY_CHANCE * absent)[which][:, which]
-    expected = torch.where(many, expected, expected.clamp_max(FEWEST / 2.0))
-    return torch.where(out, expected, 0.0).float()
+    expected = np.where(many, expected, np.minimum(expected, FEWEST / 2.0))
+    return np.where(out, expected, 0.0).astype(np.float32)
 
 
-def _sums(pairs: Tensor, which: Tensor) -> Tensor:
+def _sums(pairs: Array, which: Array) -> Array:
     """(f, f) the sums of pairs of codes, (t, t), by the features, (t,)."""
-    blocks = torch.nn.functional.one_hot(which).float()
-    return blocks.T @ pairs @ blocks
+    blocks = np.eye(which.max() + 1)[which]
+    sums: Array = blocks.T @ pairs @ blocks
+    return sums
 
 
-def _levels(column: Tensor) -> Tensor:
+def _levels(column: Array) -> Array:
     """(l,) the values that many rows of a number share, and its special ones, the commonest."""
-    values, count = column.unique(return_counts=True)
+    values, count = np.unique(column, return_counts=True)
     common = (count >= LEVEL * len(column)) | ~known(values)
-    order = torch.where(common, count, 0).argsort(descending=True, stable=True)
-    levels: Tensor = values[order][: min(MOST_LEVELS, int(common.sum()))]
+    order = np.argsort(-np.where(common, count, 0), kind="stable")
+    levels: Array = values[order][: min(MOST_LEVELS, common.sum())]
     return levels
 
 
-def _level_of(column: Tensor, levels: Tensor) -> Tensor:
-    """(n,) the position, from 1, of the level that each value is; 0 for none."""
-    same = column[:, None] == levels
-    return torch.where(same.any(1), same.long().argmax(1) + 1, 0)
+def _padded(parts: Sequence[Any], end: float) -> Array:
+    """(g, c) arrays of several lengths, of which the shorter ones end in a number."""
+    table = pd.DataFrame([part.tolist() for part in parts] or [[end]])
+    padded: Array = table.fillna(end).to_numpy(float)
+    return padded

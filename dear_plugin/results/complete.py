@@ -182,7 +182,7 @@ def _kinds(schema: Schema, rows: tuple[Tensor, Tensor, Tensor], direct: Tensor) 
     changed = new != x
     # What the action alone sets, or would.
     forced = (new == alone) | ~changed
-    for each in (r for r in schema.relations if r.is_definition):
+    for each in schema.definitions:
         own, *others = schema.index(each.members)
         # What follows moves what it defines.
         forced[:, own] |= changed[:, others].any(1)

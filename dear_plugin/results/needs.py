@@ -84,7 +84,7 @@ def _told(question: Question, proposal: Proposal, start: Tensor) -> Tensor:
     """
     x, direct, encoder = question.case.x, proposal.direct, question.encoder
     told = (start != x) & ~direct
-    for each in (relation for relation in encoder.schema.relations if relation.is_definition):
+    for each in encoder.schema.definitions:
         own, *others = encoder.schema.index(each.members)
         # What follows moves what it defines.
         told[:, own] &= ~(told | direct)[:, others].any(1)
@@ -122,7 +122,7 @@ def determined(schema: Schema, moved: Tensor, direct: Tensor) -> Tensor:
     """
     bounded = {name for pair in schema.orders for name in pair}
     known = direct | torch.tensor([feature.name not in bounded for feature in schema])
-    defined = [[*schema.index(each.members)] for each in schema.relations if each.is_definition]
+    defined = [[*schema.index(each.members)] for each in schema.definitions]
     for at in defined * ROUNDS:
         own, others = (moved & ~known)[:, at], (moved & known)[:, at]
         # What alone of its members is open has the value that they leave it.

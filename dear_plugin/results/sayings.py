@@ -163,7 +163,7 @@ def _rare(result: Recourses) -> Tensor:
 def _determining(result: Recourses, feature: Feature, at: int) -> list[str]:
     """What a row may act on, and determines a feature by definition."""
     schema, may = result.encoder.schema, result.question.may_act[at]
-    own = [r for r in schema.relations if r.name == feature.name and r.is_definition]
+    own = [each for each in schema.definitions if each.name == feature.name]
     return [name for each in own for name in each.members if bool(may[schema.index([name])[0]])]
 
 

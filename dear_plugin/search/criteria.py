@@ -11,6 +11,7 @@ from functools import partial
 from inspect import isgeneratorfunction
 from typing import Any, Self, TypeAlias, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,7 +21,7 @@ from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.copies import agreement
 from dear_plugin.problem.feasible import Case, Requirement
 from dear_plugin.problem.goals import Goal, share_of
-from dear_plugin.search.problem import Asking, SearchProblem, alone, answered, margins_of, together
+from dear_plugin.search.problem import Asking, SearchProblem, answered, margins_of, together
 from dear_plugin.search.settings import CRITERIA, Search
 
 # Rounding error of a share; cells of the resamples that are decoded at a time.
@@ -372,9 +373,12 @@ def _partial(problem: SearchProblem, actions: Decoded) -> Tensor:
     rows = torch.where(number, x + shares * (whole - x), torch.where(shares >= HALF, whole, x))
     rows = problem.feasible.project(x[:, 0], rows, actions.rows)
     rows = torch.where(problem.sets.masks[actions.sets][:, None], whole, rows)
-    rows = problem.repair(rows, actions.rows, actions.sets)
-    rows[:, 0] = alone(problem, actions.rows, actions.sets, actions.values)
-    return rows
+    # The first has the action alone: of what it reaches nothing but what it forces.
+    rows[:, 0] = x[:, 0].scatter(1, problem.sets.positions[actions.sets], actions.values)
+    still = problem.sets.masks[actions.sets]
+    still = still | problem.held[actions.sets] if problem.has_order else still
+    first = np.arange(len(SHARES)) == 0
+    return problem.feasible.repair(x[:, 0], rows, still, actions.rows, forced=first)
 
 
 def _first(accepted: Tensor, possible: Tensor) -> Tensor:

@@ -149,10 +149,6 @@ class SearchProblem:
         x = self.x.index_select(0, rows)
         return self.feasible.project(x, moved, rows, self.sets.masks[sets], held)
 
-    def repair(self, reached: Tensor, rows: Tensor, sets: Tensor) -> Tensor:
-        """(m, c, p) projected rows, of which what is not acted on keeps relations of columns."""
-        return self.feasible.repair(self.x.index_select(0, rows), reached, self.still(sets), rows)
-
     def scores(self, rows: Tensor) -> Tensor:
         """(m, c) the model's scores of rows, (m, p), in parts that fit into memory."""
         most = CELLS_A_BATCH if self.classifier.is_module else CELLS_A_FRAME
@@ -172,11 +168,6 @@ class SearchProblem:
     def own(self, rows: Tensor, sets: Tensor) -> Tensor:
         """(m, w) the factual values of the sets' features; rows and sets are (m,)."""
         return self.x[rows[:, None], self.sets.positions[sets]]
-
-    def still(self, sets: Tensor) -> Tensor:
-        """(m, p) bool, what is acted on, and what does not move with it."""
-        acted = self.sets.masks[sets]
-        return acted | self.held[sets] if self.has_order else acted
 
     def snapped(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m, c, w) values that actions may set: each snapped, or the factual where none is near.
@@ -238,19 +229,19 @@ def evaluation(
         values: (m, w) the new values.
         least: see `judged`.
     """
-    reached = problem.decode_actions(rows, sets, values[:, None])[:, 0]
+    moved, acted = problem.decode(rows, sets, values[:, None]), problem.sets.masks[sets]
     alone = problem.x[rows].scatter(1, problem.sets.positions[sets], values)
-    still = problem.sets.masks[sets], problem.still(sets)
-    return (yield from judged(problem, rows, reached, alone, still=still, least=least))
+    held = problem.held[sets] if problem.has_order else None
+    return (yield from judged(problem, rows, moved, alone, acted=(acted, held), least=least))
 
 
 def judged(
     problem: SearchProblem,
     rows: Tensor,
-    reached: Tensor,
+    moved: Tensor,
     alone: Tensor,
     *,
-    still: tuple[Tensor, Tensor],
+    acted: tuple[Tensor, Tensor | None],
     least: Least | None,
 ) -> Asking[tuple[Tensor, Tensor, Tensor]]:
     """(m,) the cost and (m,) the margin of rows, -inf for what is excluded; (m,) bool, alone.
@@ -261,16 +252,17 @@ def judged(
     Args:
         problem: the rows, the sets and the model.
         rows: (m,) the factual row.
-        reached: (m, p) the counterfactuals.
+        moved: (m, 1, p) what is decoded, which need not be admissible.
         alone: (m, p) the factuals with the action alone.
-        still: (m, p) bool, what is acted on, and what does not move with it besides.
+        acted: (m, p) bool, what is acted on, and what does not move with it; None for nothing.
         least: (n,) the least margin of a success, and that from which on it is evaluated whether
             the action alone, with what it forces, succeeds; None to ask for none.
     """
     x, m = problem.x.index_select(0, rows), len(rows)
     # A further call costs as much as many rows.
     at_once = least is not None and m <= AT_ONCE
-    frozen = _forced(problem, x, alone, still[1], rows) if at_once else alone[:0]
+    ends = problem.feasible.project(x, moved, rows, *acted, alone if at_once else None)
+    reached, frozen = ends[:, 0], ends[:, 1:].flatten(0, 1)
     scores = yield torch.cat([reached, frozen])
     margin = margins_of(problem, scores[:m], reached, rows)
     margin = margin.masked_fill(problem.feasible.creates_impossible(x, reached), -torch.inf)
@@ -281,12 +273,15 @@ def judged(
         if at_once:
             frozen, more = frozen[at], scores[m:][at]
         elif len(at):
-            frozen = _forced(problem, x[at], alone[at], still[1][at], rows[at])
-            more = yield frozen
+            still = acted[0] if acted[1] is None else acted[0] | acted[1]
+            ends = problem.feasible.repair(
+                x[at], alone[at, None], still[at], rows[at], forced=True
+            )
+            more = yield (frozen := ends[:, 0])
         if len(at):
             enough[at] = margins_of(problem, more, frozen, rows[at]) >= least[0][rows[at]]
             enough[at] &= problem.feasible.is_possible(x[at], frozen, reached[at], rows[at])
-    return _cost(problem, x, reached, rows, still[0]), margin, enough
+    return _cost(problem, x, reached, rows, acted[0]), margin, enough
 
 
 def margins_of(problem: SearchProblem, scores: Tensor, reached: Tensor, rows: Tensor) -> Tensor:
@@ -316,19 +311,6 @@ def _cost(
         distance = distance * own.where(acted, problem.indirect_weight)
     cost: Tensor = distance.sum(1).float()
     return cost
-
-
-def _forced(
-    problem: SearchProblem, x: Tensor, alone: Tensor, still: Tensor, rows: Tensor
-) -> Tensor:
-    """(m, p) rows with actions alone, (m, p), and what these force."""
-    return problem.feasible.repair(x, alone[:, None], still, rows, forced=True)[:, 0]
-
-
-def alone(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
-    """(m, p) the factuals with actions alone, and what these force; see `evaluation`."""
-    alone = problem.x[rows].scatter(1, problem.sets.positions[sets], values)
-    return _forced(problem, problem.x.index_select(0, rows), alone, problem.still(sets), rows)
 
 
 def _in_own_unit(limits: Limits, sets: ActionSets) -> Limits:

@@ -151,11 +151,9 @@ def _expected(
     acted = problem.sets.masks[sets].any(0)
     moved = torch.where(acted, wanted, moved)[:, None]
     held = problem.held[sets].all(0) if problem.has_order else None
-    reached = problem.feasible.project(x, moved, row, acted, held)[:, 0]
-    still = acted, acted if held is None else acted | held
     least = (table.aim, table.enough) if table.discount else None
     alone = torch.where(acted, wanted, x)
-    return (yield from judged(problem, row, reached, alone, still=still, least=least))
+    return (yield from judged(problem, row, moved, alone, acted=(acted, held), least=least))
 
 
 def sums(table: Table, rows: Tensor, single: Tensor, size: int) -> tuple[Tensor, Tensor]:

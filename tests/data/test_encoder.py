@@ -48,7 +48,7 @@ class TestRowsAndColumns:
         rows = encoder.rows(mixed.frame)
         back = encoder.collapse(encoder.expand(rows), torch.zeros_like(rows))
         assert torch.allclose(encoder.scaled(back), encoder.scaled(rows), atol=1e-6)
-        assert torch.equal(encoder.grid.round(back)[:, :2], rows[:, :2])
+        assert torch.equal(encoder.rounded(back)[:, :2], rows[:, :2])
 
     def test_they_take_any_leading_shape(self, mixed, encoder):
         rows = encoder.rows(mixed.frame)[:12].view(3, 4, encoder.p)

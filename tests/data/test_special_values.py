@@ -64,7 +64,7 @@ class TestRows:
         assert torch.equal(x[:, 2] == 1.0, missing)
         assert (x[missing, 1] == 0.0).all()
         back = encoder.collapse(x, torch.zeros(len(x), encoder.p))
-        assert torch.equal(encoder.grid.round(back), encoder.rows(table[0]))
+        assert torch.equal(encoder.rounded(back), encoder.rows(table[0]))
 
     def test_a_change_of_level_costs_one(self, schema, table):
         encoder = Encoder(schema)

@@ -9,6 +9,7 @@ from dear_plugin import Constraints, Encoder, Schema
 from dear_plugin.data.encoder import column_limits
 from dear_plugin.data.numbers import known
 from dear_plugin.problem.constraints import admissible
+from dear_plugin.problem.rules import Rules
 from dear_plugin.problem.seen_pairs import SeenPairs
 
 N = 2000
@@ -42,11 +43,11 @@ def world(frame):
     encoder = Encoder(schema)
     x = encoder.rows(frame)
     within = Constraints(frozen=["job_a"], ranges={"total": (5.0, 60.0)})
-    feasible = admissible(within, x, encoder, column_limits(schema, frame))
-    pairs = SeenPairs.of(x, encoder)
+    rules = Rules.of(encoder, SeenPairs.of(x.numpy(), encoder))
+    feasible = admissible(within, x, encoder, column_limits(schema, frame), rules)
     rng = torch.Generator().manual_seed(0)
     moved = torch.stack([column[torch.randperm(N, generator=rng)] for column in x.T], 1)
-    return schema, feasible.__class__(**{**vars(feasible), "seen_pairs": pairs}), x, moved
+    return schema, feasible, x, moved
 
 
 def projected(world, acted=(), held=()):

@@ -11,7 +11,7 @@ from dear_plugin import DEAR, Encoder, Schema, Search
 from dear_plugin.data.encoder import column_limits
 from dear_plugin.data.relations import Relation
 from dear_plugin.problem.constraints import admissible
-from dear_plugin.problem.rules import Rules, formula
+from dear_plugin.problem.rules import Rules
 
 N = 1500
 
@@ -95,8 +95,8 @@ def test_labels_that_no_feature_has_are_left_out_of_a_table(ordered):
     schema = Schema.infer(frame, ordered=ordered and {"band": ordered})
     (lookup,) = schema.relations
     more = replace(lookup, table=(*lookup.table, ("gone", 9.0), ("low", "none")))
-    found, own = (formula(Encoder(schema), each) for each in (more, lookup))
-    assert torch.equal(found.keys, own.keys) and torch.equal(found.values, own.values)
+    found, own = (each.rule(schema.features, Encoder(schema).grid) for each in (more, lookup))
+    assert np.array_equal(found.keys, own.keys) and np.array_equal(found.values, own.values)
 
 
 class TestBoundsOfWhatIsForced:
@@ -150,12 +150,11 @@ def test_a_factor_may_become_zero_and_leave_zero():
     product = Relation("y", ("a", "b"), 0.0, (1.0, 1.0), log=True, high=0.0, error=1e-6)
     schema = replace(Schema.infer(frame, numeric=["a", "b", "y"]), relations=(product,))
     relations = Rules.of(Encoder(schema))
-    x = torch.tensor([[0.0, 5.0, 0.0], [3.0, 7.0, 21.0]], dtype=torch.float64)
-    reached = torch.tensor([[2.0, 5.0, 0.0], [0.0, 7.0, 21.0]], dtype=torch.float64)[:, None]
-    free, required = x != x, torch.ones(2, 1, dtype=torch.bool)
+    x = np.array([[0.0, 5.0, 0.0], [3.0, 7.0, 21.0]])
+    reached = np.array([[2.0, 5.0, 0.0], [0.0, 7.0, 21.0]])[:, None]
+    free, required = x != x, np.ones((2, 1, 1), dtype=bool)
     free[:, 2] = True
-    bounds = torch.zeros_like(x), torch.full_like(x, 99.0)
-    repaired = relations.repair(x, reached, free, bounds, required)
+    repaired = relations.repair(x, reached, free, 0.0 * x, 0.0 * x + 99.0, required)
     assert repaired[:, 0, 2].tolist() == [10.0, 0.0]
 
 
@@ -168,19 +167,18 @@ def test_what_a_row_becomes_depends_on_that_row_alone():
     orders = tuple(Relation(upper, (lower,)) for lower, upper in pairs)
     schema = replace(Schema.infer(frame), relations=(band, *orders))
     relations = Rules.of(Encoder(schema))
-    x = torch.tensor(frame.to_numpy())
-    reached = x[:, None] * torch.from_numpy(rng.uniform(0.1, 2.0, (200, 5, 3))).round(decimals=1)
-    free = torch.from_numpy(rng.random((200, 3)) < 0.7)
-    bounds, required = (torch.zeros_like(x), x * 0 + 1e6), torch.ones(200, 4, dtype=torch.bool)
+    x = frame.to_numpy()
+    reached = x[:, None] * rng.uniform(0.1, 2.0, (200, 5, 3)).round(1)
+    free = rng.random((200, 3)) < 0.7
+    given = x, reached, free, 0.0 * x, 0.0 * x + 1e6, np.ones((200, 1, 4), dtype=bool)
 
     def repaired(idx):
-        low, high = (each[idx] for each in bounds)
-        return relations.repair(x[idx], reached[idx], free[idx], (low, high), required[idx])
+        return relations.repair(*(each[idx] for each in given))
 
-    together = repaired(torch.arange(200))
-    assert not torch.equal(together, reached)
-    assert torch.equal(together, repaired(torch.arange(199, -1, -1)).flip(0))
-    assert torch.equal(together, torch.cat([repaired(torch.tensor([i])) for i in range(200)]))
+    together = repaired(np.arange(200))
+    assert not np.array_equal(together, reached)
+    assert np.array_equal(together, repaired(np.arange(199, -1, -1))[::-1])
+    assert np.array_equal(together, np.concatenate([repaired([i]) for i in range(200)]))
 
 
 @pytest.mark.parametrize("acted", ["rent", "income", "share", "best", "gap"])

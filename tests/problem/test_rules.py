@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn.linear_model import LogisticRegression
 
 from dear_plugin import DEAR, Encoder, RecourseMethod, Rule, Schema
@@ -175,10 +174,10 @@ def test_a_repair_that_breaks_an_order_is_followed_by_its_own():
     frame = pd.DataFrame({name: np.arange(40.0) for name in "abc"})
     orders = tuple(Relation(upper, (lower,)) for lower, upper in ("ab", "ac", "bc"))
     encoder = Encoder(dataclasses.replace(Schema.infer(frame), relations=orders))
-    x, reached = torch.tensor([[4.0, 5.0, 8.0], [7.0, 9.0, 8.0]], dtype=torch.float64)[:, None]
-    bounds = torch.zeros_like(x), torch.full_like(x, 39.0)
-    free, required = torch.tensor([[False, True, True]]), torch.ones(1, 3, dtype=torch.bool)
-    repaired = Rules.of(encoder).repair(x, reached[None], free, bounds, required)
+    x, reached = np.array([[4.0, 5.0, 8.0], [7.0, 9.0, 8.0]])[:, None]
+    free, required = np.array([[False, True, True]]), np.ones((1, 1, 3), dtype=bool)
+    rules = Rules.of(encoder)
+    repaired = rules.repair(x, reached[None], free, 0.0 * x, 0.0 * x + 39.0, required)
     assert repaired.flatten().tolist() == [7.0, 7.0, 8.0]
 
 

@@ -150,7 +150,7 @@ def kept(relation, rows: pd.DataFrame) -> np.ndarray:
         )
     slack = relation.error + 1e-9 * (1.0 + y.abs())
     outside = (y < low - slack) | (y > high + slack)
-    return ~(outside & ~(relation.mixed & (y <= 0))).to_numpy()
+    return ~outside.to_numpy()
 
 
 def the_actions_alone_give_the_same_answers_again(world, method, result):

@@ -56,7 +56,8 @@ def _shift_numbers(networks: Networks, x: Tensor, shift: Tensor, ties: Tensor) -
     encoder, scaler = networks.encoder, networks.scaler
     starts = list(encoder.starts)
     at_atom = encoder.expand(x)[..., starts] == scaler.atom[..., starts]
-    steps = torch.where(at_atom, scaler.jump[..., starts], encoder.grid.step / encoder.width)
+    even = torch.from_numpy(encoder.grid.step) / encoder.width
+    steps = torch.where(at_atom, scaler.jump[..., starts], even)
     whole = (shift / steps + ties - MIDDLE).round() * steps
     shift = torch.where((steps > 0.0) & (at_atom | (ties != MIDDLE)), whole, shift)
     low, high = torch.minimum(x, encoder.low), torch.maximum(x, encoder.high)
