@@ -481,3 +481,20 @@ def test_a_module_s_docstring_begins_with_a_sentence_that_says_what_it_is_for(pa
     first = (ast.get_docstring(tree(path)) or "").partition("\n\n")[0]
     assert first.endswith((".", "::")), first
     assert not re.search(r"\b(in|out)[;,.]", first.removesuffix(" in.")), first
+
+
+# One table of attributes of features, and guesses that are arguments: what they took the place of.
+TAKEN = {"ARGUMENTS", "RULES", "Given", "Inferred", "infer_relations"}
+GONE = {"lint", "definitions", "special_values"}
+
+
+def test_attributes_are_one_table_and_guesses_arguments():
+    files = [*sources(ENGINE / "data"), *sources(ENGINE / "tell"), *sources(ENGINE / "look")]
+    assert not GONE & {path.stem for path in files}
+    defined = {
+        getattr(each, "name", None) or getattr(each, "id", None)
+        for path in files
+        for each in ast.walk(tree(path))
+        if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.Name)
+    }
+    assert not TAKEN & defined

@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data.feature import Array, Feature, Kind, Mask, Reading, with_cells
+from dear_plugin.data.feature import Array, Feature, Kind, Mask, Reading, attributes, with_cells
 from dear_plugin.data.labels import NEW, Labels
 from dear_plugin.errors import SchemaError, shown, unknown
 
@@ -154,7 +154,7 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
 def kept(features: Iterable[Feature], before: Iterable[Feature]) -> tuple[Feature, ...]:
     """Features, those of several columns with the texts and the excluded levels of before."""
     own = {each.name: each for each in before if each.dummies}
-    same = ("label", "level_labels", "excluded")
+    same = (*(each.name for each in attributes() if each.metadata["texts"]), "excluded")
     return tuple(
         replace(
             each, **{n: getattr(own.get(each.name, each), n) or getattr(each, n) for n in same}

@@ -11,7 +11,7 @@ import decimal
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from enum import StrEnum
 from functools import cache, lru_cache, partial
 from numbers import Integral, Real
@@ -298,16 +298,9 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str)
 
 
-def _is_pair(value: Any) -> bool:
-    return _is_list(value) and len([*value]) == 2
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 def _are_texts(value: Any) -> bool:
-    return all(map(_is_text, value.values() if isinstance(value, Mapping) else [value]))
+    every = value.values() if isinstance(value, Mapping) else [value]
+    return all(isinstance(each, str) for each in every)
 
 
 @dataclass(frozen=True)
@@ -318,16 +311,14 @@ class Argument:
         name: the argument.
         value: where it is a list of features, what the file of `Schema.to_toml` says of each;
             None where it is `{feature: value}`.
-        expected: what each value of these must be.
-        fits: whether a value is one.
+        fits: what each value of these must be, and whether it is.
         of_whole: whether it may also name a feature of several columns.
         says_what: whether it says what a column is, which then is no identifier.
     """
 
     name: str
     value: str | bool | None = None
-    expected: str = ""
-    fits: Callable[[Any], bool] = lambda _: True
+    fits: tuple[str, Callable[[Any], bool]] = "", lambda _: True
     of_whole: bool = False
     says_what: bool = False
 
@@ -337,16 +328,28 @@ class Argument:
         return self.value is not None
 
 
-def _of(rule: Rule, *arguments: Argument, key: str = "", texts: bool = False) -> dict[str, Any]:
-    """What is known of an attribute: its rule, and how it is stated.
+def attribute(
+    default: Any, rule: Rule, *stated: Argument, key: str = "", texts: bool = False
+) -> Any:
+    """An attribute of features.
 
     Args:
+        default: its value, if it has a usual one.
         rule: what its values are.
-        arguments: of `Schema.infer`.
+        stated: the arguments of `Schema.infer` that state it.
         key: what the file of `Schema.to_toml` calls it in the table of a feature.
         texts: whether only texts read it.
     """
-    return {"rule": rule, "arguments": arguments, "key": key, "texts": texts}
+    known = {"rule": rule, "stated": stated, "key": key, "texts": texts}
+    return field(default=default, metadata=known)
+
+
+WHAT = partial(Argument, says_what=True)
+VALUES, SOME = ("a list of values", _is_list), ("a list of levels", _is_list)
+A_TEXT = "a text", lambda value: isinstance(value, str)
+TEXT_OR_TEXTS = "a text or {level: text}", _are_texts
+PAIR = "(low, high)", lambda value: _is_list(value) and len([*value]) == 2
+IN_ORDER = "a list of levels, the least first", _is_list
 
 
 @dataclass(frozen=True)
@@ -403,111 +406,53 @@ class Feature(Named, Column):
         80.0
     """
 
-    name: str = field(metadata=_of(converted("a string", _text)))
-    kind: Kind = field(
-        metadata=_of(
-            KIND,
-            Argument("categorical", "category", says_what=True),
-            Argument("numeric", "number", says_what=True),
-            key="kind",
-        )
+    name: str = attribute(MISSING, TEXT)
+    kind: Kind = attribute(  # noqa: RUF009
+        MISSING, KIND, WHAT("categorical", "category"), WHAT("numeric", "number"), key="kind"
     )
-    bounds: tuple[float, float] = field(default=(0.0, 1.0), metadata=_of(ENDS))
-    categories: tuple[Hashable, ...] = field(default=(), metadata=_of(LABELS))
-    precision: int | None = field(default=None, metadata=_of(DECIMALS, key="precision"))
-    dtype: str = field(default="float64", metadata=_of(DTYPE))
-    immutable: bool = field(
-        default=False,
-        metadata=_of(boolean, Argument("immutable", True, of_whole=True), key="immutable"),
+    bounds: tuple[float, float] = attribute((0.0, 1.0), ENDS)
+    categories: tuple[Hashable, ...] = attribute((), LABELS)
+    precision: int | None = attribute(None, DECIMALS, key="precision")
+    dtype: str = attribute("float64", DTYPE)
+    immutable: bool = attribute(
+        False, boolean, Argument("immutable", True, of_whole=True), key="immutable"
     )
-    direction: int = field(
-        default=0,
-        metadata=_of(
-            SIGN,
-            Argument("increasing", "increasing", says_what=True),
-            Argument("decreasing", "decreasing", says_what=True),
-            key="direction",
-        ),
+    direction: int = attribute(
+        0, SIGN, *(WHAT(way, way) for way in ("increasing", "decreasing")), key="direction"
     )
-    limits: tuple[float, float] | None = field(
-        default=None,
-        metadata=_of(
-            RANGE, Argument("ranges", None, "(low, high)", _is_pair, says_what=True), key="range"
-        ),
+    limits: tuple[float, float] | None = attribute(
+        None, RANGE, WHAT("ranges", fits=PAIR), key="range"
     )
-    levels: tuple[Hashable, ...] = field(
-        default=(),
-        metadata=_of(
-            LABELS,
-            Argument(
-                "ordered", None, "a list of levels, the least first", _is_list, says_what=True
-            ),
-            key="ordered",
-        ),
+    levels: tuple[Hashable, ...] = attribute(
+        (), LABELS, WHAT("ordered", fits=IN_ORDER), key="ordered"
     )
-    stored: tuple[Hashable, ...] = field(default=(), metadata=_of(LABELS))
-    ordered: bool = field(default=False, metadata=_of(boolean))
-    special: tuple[Any, ...] = field(
-        default=(),
-        metadata=_of(
-            LABELS, Argument("special", None, "a list of values", _is_list), key="special"
-        ),
+    stored: tuple[Hashable, ...] = attribute((), LABELS)
+    ordered: bool = attribute(False, boolean)
+    special: tuple[Any, ...] = attribute(
+        (), LABELS, Argument("special", fits=VALUES), key="special"
     )
-    excluded: tuple[Any, ...] = field(
-        default=(),
-        metadata=_of(
-            LABELS,
-            Argument("excluded", None, "a list of levels", _is_list, of_whole=True),
-            key="excluded",
-        ),
+    excluded: tuple[Any, ...] = attribute(
+        (), LABELS, Argument("excluded", fits=SOME, of_whole=True), key="excluded"
     )
-    observed: tuple[float, ...] = field(
-        default=(),
-        metadata=_of(
-            CODES, Argument("observed", None, "a list of numbers", _is_list), key="observed"
-        ),
+    observed: tuple[float, ...] = attribute(
+        (), CODES, Argument("observed", fits=VALUES), key="observed"
     )
-    missing: Literal["", "nan", "none"] = field(
-        default="", metadata=_of(one_of("", "nan", "none"))
+    missing: Literal["", "nan", "none"] = attribute("", one_of("", "nan", "none"))
+    enter_special: bool = attribute(False, boolean, key="enter_special")
+    leave_special: bool = attribute(False, boolean, key="leave_special")
+    actionable: bool = attribute(
+        True, boolean, Argument("only_named", False, of_whole=True), key="actionable"
     )
-    enter_special: bool = field(default=False, metadata=_of(boolean, key="enter_special"))
-    leave_special: bool = field(default=False, metadata=_of(boolean, key="leave_special"))
-    actionable: bool = field(
-        default=True,
-        metadata=_of(boolean, Argument("only_named", False, of_whole=True), key="actionable"),
+    identifier: bool = attribute(False, boolean, Argument("identifiers", True), key="identifier")
+    label: str = attribute(
+        "", TEXT, Argument("labels", fits=TEXT_OR_TEXTS, of_whole=True), key="label", texts=True
     )
-    identifier: bool = field(
-        default=False, metadata=_of(boolean, Argument("identifiers", True), key="identifier")
-    )
-    label: str = field(
-        default="",
-        metadata=_of(
-            TEXT,
-            Argument("labels", None, "a text or {level: text}", _are_texts, of_whole=True),
-            key="label",
-            texts=True,
-        ),
-    )
-    level_labels: tuple[str, ...] = field(
-        default=(), metadata=_of(TEXTS, key="levels", texts=True)
-    )
-    unit: str = field(
-        default="",
-        metadata=_of(
-            TEXT,
-            Argument("units", None, "a text", _is_text, says_what=True),
-            key="unit",
-            texts=True,
-        ),
-    )
-    central: tuple[float, float] | None = field(default=None, metadata=_of(optional(ENDS)))
-    scale: float = field(default=0.0, metadata=_of(number()))
-    step: float | None = field(
-        default=None, metadata=_of(optional(number()), Argument("steps"), key="step")
-    )
-    cost: float = field(
-        default=1.0, metadata=_of(COST, Argument("costs", of_whole=True), key="cost")
-    )
+    level_labels: tuple[str, ...] = attribute((), TEXTS, key="levels", texts=True)
+    unit: str = attribute("", TEXT, WHAT("units", fits=A_TEXT), key="unit", texts=True)
+    central: tuple[float, float] | None = attribute(None, optional(ENDS))
+    scale: float = attribute(0.0, number())
+    step: float | None = attribute(None, optional(number()), Argument("steps"), key="step")
+    cost: float = attribute(1.0, COST, Argument("costs", of_whole=True), key="cost")
     dummies: tuple[Feature, ...] = ()
 
     # The last one that is defined comes first where attributes are taken.
@@ -710,23 +655,20 @@ class Feature(Named, Column):
 
 
 @cache
-def arguments() -> dict[str, Argument]:
-    """The arguments of `Schema.infer` on features, by name."""
-    return {a.name: a for each in dataclasses.fields(Feature) for a in stated_by(each)}
+def rules() -> dict[str, Rule]:
+    """What the attributes of features may be."""
+    return {each.name: each.metadata["rule"] for each in attributes()}
 
 
 @cache
-def rules() -> dict[str, Rule]:
-    """What the attributes of features may be."""
-    return {
-        each.name: each.metadata["rule"] for each in dataclasses.fields(Feature) if each.metadata
-    }
+def arguments() -> dict[str, Argument]:
+    """The arguments of `Schema.infer` on features, by name."""
+    return {stated.name: stated for each in attributes() for stated in each.metadata["stated"]}
 
 
-def stated_by(attribute: dataclasses.Field[Any]) -> tuple[Argument, ...]:
-    """The arguments that state an attribute of features."""
-    found: tuple[Argument, ...] = attribute.metadata.get("arguments", ())
-    return found
+def attributes() -> list[dataclasses.Field[Any]]:
+    """The attributes of features, each with what `attribute` says of it."""
+    return [each for each in dataclasses.fields(Feature) if each.metadata]
 
 
 T = TypeVar("T")

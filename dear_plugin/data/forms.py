@@ -392,16 +392,19 @@ def _shortest(constant: float, rest: Array, most: Array, *, is_factor: bool) -> 
 
 def fitted(x: Array, t: Array) -> tuple[Array, Array, float]:
     """Weights, (m,), residuals, (n,), and the size of all residuals but errors."""
-    design = torch.from_numpy(np.column_stack([np.ones(len(t)), x, t]))
-    kept, most = torch.ones(len(t), dtype=torch.bool), int((1.0 - ERRORS) * (len(t) - 1))
+    spread, mean = x.std(0), x.mean(0)
+    spread[spread == 0.0] = 1.0
+    table = np.column_stack([np.ones(len(t)), (x - mean) / spread, t])
+    most, kept = int((1.0 - ERRORS) * (len(t) - 1)), table
     for _ in range(2):
-        # Of torch: numpy's has all threads, which wait for each other beside busy cores.
-        some = design[kept]
-        weights = torch.linalg.lstsq(some[:, :-1], some[:, -1:], driver="gelsy").solution
-        residual = design[:, -1] - (design[:, :-1] @ weights)[:, 0]
-        size = residual.abs().kthvalue(most + 1).values
-        kept = residual.abs() <= size
-    return weights[:, 0].numpy(), residual.numpy(), float(size)
+        products = kept.T @ table
+        weights = np.linalg.lstsq(products[:-1, :-1], products[:-1, -1], rcond=1e-12)[0]
+        residual = t - np.einsum("ij,j->i", table[:, :-1], weights)
+        size = np.partition(np.abs(residual), most)[most]
+        kept = table * (np.abs(residual) <= size)[:, None]
+    weights[1:] /= spread
+    weights[0] -= weights[1:] @ mean
+    return weights, residual, float(size)
 
 
 def is_kept(off: Mask, columns: Array) -> bool:

@@ -245,11 +245,11 @@ def _complaint(stated: Stated, known: Sequence[str]) -> str:
     names = dict.fromkeys(name for some in absent.values() for name in some)
     wrong = [f"{where}: {unknown('features', names, known)}"] if where else []
     wrong += [
-        f"{what}[{name!r}] must be {each.expected}, got {shown(value)}"
+        f"{what}[{name!r}] must be {each.fits[0]}, got {shown(value)}"
         for what, each in every.items()
         if not each.is_list
         for name, value in stated[what].items()
-        if not each.fits(value)
+        if not each.fits[1](value)
     ]
     pairs = ((each, {*stated[each[0]]} & {*stated[each[1]]}) for each in CONTRARY)
     wrong += [f"both {' and '.join(each)}: {sorted(both)}" for each, both in pairs if both]

@@ -13,30 +13,14 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin._threads import one_thread
-from dear_plugin.data import dummies
+from dear_plugin.data import dummies, infer
 from dear_plugin.data.feature import Array, Feature, arguments, as_numbers, line
 from dear_plugin.data.forms import Numbers, relation_of, relations_of
-from dear_plugin.data.infer import (
-    OF_SEVERAL,
-    Stated,
-    checked,
-    columns_of,
-    feature_names,
-    features_of,
-    says_what,
-)
 from dear_plugin.data.numbers import gross, on_grid, ordinary_values
 from dear_plugin.data.relations import Lookup, Relation, in_words
 from dear_plugin.errors import argument
+from dear_plugin.look import columns as seen
 from dear_plugin.look import orders, sums
-from dear_plugin.look.numbers import MOST_CODES, few_values, form_of_dates, suspected_codes
-from dear_plugin.look.text import (
-    as_days,
-    not_known,
-    order_of_ranges,
-    spellings,
-    words_in_order,
-)
 
 # A category is not acted on by default if it has more than MANY_LEVELS levels, or more than
 # SOME_LEVELS and fewer rows per level than ROWS_A_LEVEL.
@@ -99,26 +83,21 @@ class Guesses(dict[str, Any]):
     def tell(self) -> None:
         """Log the evidence."""
         for each in self.evidence:
-            if each.text:
-                each.logger.log(each.level, "%s", each.text)
+            each.logger.log(each.level, "%s", each.text)
 
-    def beside(self, stated: Stated) -> Stated:
+    def beside(self, stated: infer.Stated) -> infer.Stated:
         """What is stated, and these."""
-        out = dict(stated)
-        for what, value in self.items():
-            if what in OF_SEVERAL:
-                out[what] = value
-            else:
-                own = stated[what]
-                out[what] = {**value, **own} if isinstance(own, Mapping) else (*own, *value)
-        return out
+        whole = {what: self[what] for what in infer.OF_SEVERAL if what in self}
+        own = {what: (value, stated[what]) for what, value in self.items() if what not in whole}
+        both = {w: {**a, **b} if isinstance(b, Mapping) else (*b, *a) for w, (a, b) in own.items()}
+        return {**stated, **whole, **both}
 
     def columns(
-        self, frame: pd.DataFrame, columns: Mapping[str, Feature], stated: Stated
+        self, frame: pd.DataFrame, columns: Mapping[str, Feature], stated: infer.Stated
     ) -> dict[str, Feature]:
         """The features of columns, those made anew of which these say what their values are."""
         names = {name for what in ("ordered", "special") for name in self.get(what, ())}
-        return {**columns, **columns_of(frame, names, stated)}
+        return {**columns, **infer.columns_of(frame, names, stated)}
 
 
 @one_thread()
@@ -139,12 +118,12 @@ def look(frame: pd.DataFrame, target: str | None = None, **stated: Any) -> Guess
         >>> look(load_loan(200).frame, "approved")
         {}
     """
-    names = feature_names(frame, target)
-    known = checked(stated, names)
-    return guesses(frame, columns_of(frame, names, known), known)
+    names = infer.feature_names(frame, target)
+    known = infer.checked(stated, names)
+    return guesses(frame, infer.columns_of(frame, names, known), known)
 
 
-def guesses(frame: pd.DataFrame, columns: Mapping[str, Feature], stated: Stated) -> Guesses:
+def guesses(frame: pd.DataFrame, columns: Mapping[str, Feature], stated: infer.Stated) -> Guesses:
     """What is not stated of the columns of a frame.
 
     Args:
@@ -157,23 +136,18 @@ def guesses(frame: pd.DataFrame, columns: Mapping[str, Feature], stated: Stated)
         for name, feature in columns.items():
             of_columns += of_column(frame[name], feature, stated)
     found = Guesses(of_columns)
-    known, own = found.beside(stated), found.columns(frame, columns, found.beside(stated))
-    groups = stated["exactly_one"]
+    known = found.beside(stated)
+    own, groups, of_groups = found.columns(frame, columns, known), stated["exactly_one"], []
     if groups is None:
-        groups = orders.groups(frame, own.values())
-    features = features_of(own, known, groups)
+        groups, text = orders.groups(frame, own.values()), "exactly one is 1 in every row: "
+        of_groups = [Guess(text + ", ".join(g), "exactly_one", "", g, INFO) for g in groups]
+    features = infer.features_of(own, known, groups)
     of_names = _of_names([c for f in features for c in f.members], stated)
-    of_groups = [
-        Guess(
-            f"exactly one is 1 in every row: {', '.join(each)}", "exactly_one", "", [*each], INFO
-        )
-        for each in (groups if stated["exactly_one"] is None else ())
-    ]
     return Guesses([*of_columns, *of_names, *of_groups, *_of_relations(frame, features, stated)])
 
 
 def _of_relations(
-    frame: pd.DataFrame, features: Sequence[Feature], stated: Stated
+    frame: pd.DataFrame, features: Sequence[Feature], stated: infer.Stated
 ) -> Iterator[Guess]:
     """Definitions and orders, where they are not stated."""
     if stated["definitions"] is not None and stated["orders"] is not None:
@@ -187,9 +161,8 @@ def _of_relations(
             exact = sums.definitions(numbers)
             pairs = orders.lookups(frame, others, [each for each in exact if each.is_definition])
             yield from (_of_identifier(*pair) for pair, sure in pairs.items() if not sure)
-            tables = (
-                relation_of(frame, numbers, y, (x,)) for (y, x), sure in pairs.items() if sure
-            )
+            sure = [(y, (x,)) for (y, x), is_sure in pairs.items() if is_sure]
+            tables = (relation_of(frame, numbers, *pair) for pair in sure)
             found += map(_definition, (*tables, *exact))
         elif stated["orders"] is None:
             every = relations_of(frame, others, definitions=given, within=stated["within"])
@@ -232,7 +205,7 @@ def _of_missing(frame: pd.DataFrame, features: Iterable[Feature]) -> Iterator[Gu
         )
 
 
-def of_column(column: pd.Series, feature: Feature, stated: Stated) -> Iterator[Guess]:
+def of_column(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iterator[Guess]:
     """What the values of a column, (n,), say.
 
     Args:
@@ -242,7 +215,7 @@ def of_column(column: pd.Series, feature: Feature, stated: Stated) -> Iterator[G
     """
     name = feature.name
     is_said = any(name in stated[what] for what in ("categorical", "ordered", "special"))
-    levels = None if is_said else order_of_ranges(column)
+    levels = None if is_said else seen.order_of_ranges(column)
     # "t0037" of each row is no range, although "10 t" of many rows is.
     if levels and not identified(column, name, False):
         yield Guess(
@@ -252,36 +225,33 @@ def of_column(column: pd.Series, feature: Feature, stated: Stated) -> Iterator[G
         )
         return
     by_itself = name in stated["identifiers"]
-    if not (by_itself or feature.ranked or says_what(stated, name)):
-        form = "" if feature.choices else form_of_dates(ordinary_values(column, feature.special))
-        if form:
+    if not (by_itself or feature.ranked or infer.says_what(stated, name)):
+        values = None if feature.choices else ordinary_values(column, feature.special)
+        if form := "" if values is None else seen.form_of_dates(values):
             yield Guess(
                 f"column {name!r} looks like dates or times, {form} as whole numbers: nothing"
                 f" moves it; state numeric=[{name!r}] if it is none",
                 *("immutable", name),
             )
         elif found := identified(column, name, not feature.choices):
-            yield from _identifier(column, feature, found)
+            yield _identifier(column, feature, found)
             return
     if not by_itself:
         yield from (_category if feature.choices else _number)(column, feature, stated)
 
 
-def _identifier(column: pd.Series, feature: Feature, found: str) -> Iterator[Guess]:
+def _identifier(column: pd.Series, feature: Feature, found: str) -> Guess:
     """An identifier by its values or its name."""
     name, other = feature.name, "categorical" if feature.choices else "numeric"
-    text, by_values = "", found == "values"
-    if by_values:
-        text = _as_text(column, "an identifier, which nothing moves", r"\D")
-    if not text:
-        by, fix = ("values", f"{other}=[{name!r}] if it is none")
-        if not by_values:
-            by, fix = "name alone", f"identifiers=[{name!r}] if it is one, {other}= if not"
-        text = (
-            f"column {name!r} looks like an identifier by its {by}: nothing moves it, and nothing"
-            f" is compared by it; state {fix}"
-        )
-    yield Guess(text, "identifiers", name)
+    fix = f"{other}=[{name!r}] if it is none"
+    if found != "values":
+        fix = f"identifiers=[{name!r}] if it is one, {other}= if not"
+    text = (
+        f"column {name!r} looks like an identifier by its {found}: nothing moves it, and nothing"
+        f" is compared by it; state {fix}"
+    )
+    by_values = found == "values" and _as_text(column, "an identifier, which nothing moves", r"\D")
+    return Guess(by_values or text, "identifiers", name)
 
 
 def _as_text(column: pd.Series, read_as: str, having: str = "") -> str:
@@ -293,7 +263,7 @@ def _as_text(column: pd.Series, read_as: str, having: str = "") -> str:
     levels = column.dropna().drop_duplicates().astype(str)
     if not text or len(levels) <= 2 or levels.str.contains(r"\d").mean() < PARSED:
         return ""
-    days = as_days(column)
+    days = seen.as_days(column)
     code = days or (as_numbers(column) if levels.str.contains(having).any() else "")
     if not code:
         return ""
@@ -304,14 +274,14 @@ def _as_text(column: pd.Series, read_as: str, having: str = "") -> str:
     )
 
 
-def _number(column: pd.Series, feature: Feature, stated: Stated) -> Iterator[Guess]:
+def _number(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iterator[Guess]:
     """What a column of numbers takes: few values, gross ones, and codes."""
     name, values = feature.name, ordinary_values(column, feature.special)
     known = np.flatnonzero(~np.isnan(values))
     is_gross = gross(values[known])
     if is_gross.any():
         yield _gross(column, values, known[is_gross])
-    if codes := _shown(suspected_codes(values[known[~is_gross]])):
+    if codes := _shown(seen.suspected_codes(values[known[~is_gross]])):
         yield Guess(
             f"column {name!r} has {codes}, which look like codes and not like amounts: if they are"
             f" codes, declare them with special={{{name!r}: {codes}}}"
@@ -319,7 +289,7 @@ def _number(column: pd.Series, feature: Feature, stated: Stated) -> Iterator[Gue
     if name not in stated["observed"]:
         single = np.float32 if str(column.dtype).lower() == "float32" else np.float64
         values = on_grid(values[known].astype(single), feature.precision)
-        few = [v for v in few_values(values, feature.precision) if v not in feature.special]
+        few = [v for v in seen.few_values(values, feature.precision) if v not in feature.special]
         if few:
             yield _observed(name, few, bool(codes) or name in stated["numeric"])
 
@@ -328,7 +298,7 @@ def _gross(column: pd.Series, values: Array, far: Array) -> Guess:
     """Rows, (m,), whose values lie beyond all others by far."""
     codes, name = _shown(np.unique(values[far]).tolist()), column.name
     rows, more = column.index[far[:MOST_NAMED]].tolist(), ", ..." * (len(far) > MOST_NAMED)
-    declared = f"; special={{{name!r}: {codes}}} declares codes" * (len(codes) <= MOST_CODES)
+    declared = f"; special={{{name!r}: {codes}}} declares codes" * (len(codes) <= seen.MOST_CODES)
     return Guess(
         f"column {name!r} has values far beyond all others in {len(far)} rows,"
         f" {str(rows)[1:-1]}{more}: correct or drop errors{declared}"
@@ -340,7 +310,7 @@ def _observed(name: str, observed: list[float], is_amount: bool) -> Guess:
     steps = np.diff(observed)
     even, whole = np.allclose(steps, steps[0]), not any(v % 1 for v in observed)
     what = f"takes steps of {steps[0]:g}" if even else f"takes only {len(observed)} values"
-    fix, level = f"schema.replace({name!r}, observed=()) allows them", INFO
+    fix, level = f"observed={{{name!r}: []}} allows them", INFO
     # Rounded amounts often have a common step.
     if whole and not (even or is_amount) and math.gcd(*map(int, observed)) == 1:
         what, level = f"has only the values {_shown(observed)}", logging.WARNING
@@ -353,10 +323,10 @@ def _shown(values: Sequence[float]) -> list[float]:
     return [int(value) if value.is_integer() else value for value in values]
 
 
-def _category(column: pd.Series, feature: Feature, stated: Stated) -> Iterator[Guess]:
+def _category(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iterator[Guess]:
     """What the levels of a category are: not known, spelled twice, an order, too many."""
     name, levels, rows = feature.name, feature.choices, len(column)
-    unknown = [] if name in stated["special"] else list(not_known(levels))
+    unknown = [] if name in stated["special"] else list(seen.not_known(levels))
     if unknown:
         yield Guess(
             f"column {name!r} has the levels {unknown}, which say that the value is not known:"
@@ -366,7 +336,7 @@ def _category(column: pd.Series, feature: Feature, stated: Stated) -> Iterator[G
         )
     elif feature.ranked:
         return
-    if several := spellings(
+    if several := seen.spellings(
         level for level in levels if level not in [*stated["excluded"].get(name, ())]
     ):
         yield Guess(
@@ -375,7 +345,7 @@ def _category(column: pd.Series, feature: Feature, stated: Stated) -> Iterator[G
             f" excluded={{{name!r}: [...]}} with those to leave out"
         )
     if name not in stated["categorical"]:
-        if words := words_in_order([level for level in levels if level is not None]):
+        if words := seen.words_in_order([level for level in levels if level is not None]):
             yield Guess(
                 f"column {name!r} has levels that seem to have an order: ordered={{{name!r}:"
                 f" {list(words)}}} states it, categorical=[{name!r}] that there is none"
@@ -413,7 +383,7 @@ NAMES = {
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
-def _of_names(features: Sequence[Feature], stated: Stated) -> Iterator[Guess]:
+def _of_names(features: Sequence[Feature], stated: infer.Stated) -> Iterator[Guess]:
     """Mutable features with names of what no action changes, the first reason of each.
 
     Those with a direction or a range are left out. Where nothing is immutable, it is asked for.
@@ -468,7 +438,7 @@ def identified(column: pd.Series, name: str, of_numbers: bool) -> str:
         by_values = n >= ROWS and n - distinct <= TIES * n and _is_no_amount(values, n - distinct)
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
     by_name = bool(NAMED.search(words)) and distinct >= min(DISTINCT, n / 2)
-    return "values" if by_values else "name" if by_name else ""
+    return "values" if by_values else "name alone" if by_name else ""
 
 
 def _is_no_amount(values: Array, ties: int) -> bool:

@@ -75,27 +75,15 @@ def sharp(numbers: Numbers, skipped: Iterable[str]) -> list[Pair]:
 
 def implied(sums: Iterable[Relation], numbers: Numbers) -> list[Pair]:
     """Each part is at most the total, if no part is negative."""
-    low = dict(zip(numbers.names, np.nanmin(numbers.values, 0), strict=True)) if sums else {}
-    return [
-        (part, total)
-        for total, parts in map(_total, sums)
-        if len(parts) > 1 and all(w > 0 and low[part] >= 0 for part, w in parts.items())
-        for part, weight in parts.items()
-        if weight >= 1.0
-    ]
-
-
-def _total(relation: Relation) -> tuple[str, dict[str, float]]:
-    """What a sum is the total of, by weight: none with a constant or a logarithm."""
-    weights = dict(zip(relation.others, relation.weights, strict=True))
-    added = [name for name, weight in weights.items() if weight > 0]
-    if relation.log or relation.constant != 0.0:
-        return relation.name, {}
-    if len(added) == 1 < len(weights) and weights[added[0]] == 1.0:
-        (total,) = added  # the number is what is left of it
-        rest = {name: -w for name, w in weights.items() if name != total}
-        return total, {relation.name: 1.0, **rest}
-    return relation.name, weights
+    low, found = np.nanmin(numbers.values, 0, initial=np.inf), list[Pair]()
+    least = dict(zip(numbers.names, low, strict=True))
+    for each in sums:
+        terms = dict(zip(each.members, (-1.0, *each.weights), strict=True))
+        for total, own in terms.items() if each.constant == 0.0 else ():
+            parts = {name: -k / own for name, k in terms.items() if name != total}
+            if len(parts) > 1 and all(k > 0 and least[name] >= 0 for name, k in parts.items()):
+                found += [(name, total) for name, k in parts.items() if k >= 1.0]
+    return found
 
 
 def _is_order(a: Array, b: Array, unit: float, akin: bool) -> bool:

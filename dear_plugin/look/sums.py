@@ -22,6 +22,7 @@ from dear_plugin.data.forms import (
     Indices,
     Numbers,
     Scale,
+    fitted,
     form_of,
     kept_form,
     near_form,
@@ -154,7 +155,7 @@ def _forward(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit 
         if here.sum() < FUNCTION_ROWS:
             break
         own = scale.own[here, y]
-        weights, residual, size = regressed(scale.others[here][:, chosen], own)
+        weights, residual, size = fitted(scale.others[here][:, chosen], own)
         variance = float(own.var())
         left.append(float(residual.var() / variance) if len(chosen) < 3 else 0.0)
         is_close = is_close or bool(size <= 0.2 * variance**0.5)
@@ -168,23 +169,6 @@ def _forward(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit 
         target = np.zeros(len(here))  # a rare part is in the rows that are off
         target[here] = residual if exact else np.clip(residual, -size, size)
     return exact, near, is_close
-
-
-def regressed(x: Array, t: Array) -> tuple[Array, Array, float]:
-    """What `data.forms.fitted` gives, faster, and less exact where columns are alike."""
-    spread, mean = x.std(0), x.mean(0)
-    spread[spread == 0.0] = 1.0
-    table = np.column_stack([np.ones(len(t)), (x - mean) / spread, t])
-    most, kept = int((1.0 - ERRORS) * (len(t) - 1)), table
-    for _ in range(2):
-        products = kept.T @ table
-        weights = np.linalg.lstsq(products[:-1, :-1], products[:-1, -1], rcond=1e-12)[0]
-        residual = t - np.einsum("ij,j->i", table[:, :-1], weights)
-        size = np.partition(np.abs(residual), most)[most]
-        kept = table * (np.abs(residual) <= size)[:, None]
-    weights[1:] /= spread
-    weights[0] -= weights[1:] @ mean
-    return weights, residual, float(size)
 
 
 def computed(scale: Scale, y: int, chosen: list[int], weights: Array) -> Fit | None:

@@ -19,14 +19,14 @@ import pandas as pd
 
 from dear_plugin import _html
 from dear_plugin.data.causes import Causes, Tiers, ranks
-from dear_plugin.data.feature import Feature, Kind, stated_by
+from dear_plugin.data.feature import Feature, Kind, attributes
 from dear_plugin.data.relations import Lookup, Relation, in_words
 from dear_plugin.errors import SchemaError, unknown
 
 # The attributes of features by what the file calls them, and the arguments of `Schema.infer` that
 # state them: of lists by what the table of a feature says, of others {feature: value}.
-FIELDS = {f.metadata["key"]: f for f in dataclasses.fields(Feature) if f.metadata.get("key")}
-STATED = [(key, each) for key, field in FIELDS.items() for each in stated_by(field)]
+FIELDS = {f.metadata["key"]: f for f in attributes() if f.metadata["key"]}
+STATED = [(key, each) for key, field in FIELDS.items() for each in field.metadata["stated"]]
 LISTS = {(key, each.value): each.name for key, each in STATED if each.is_list}
 MAPPINGS = {key: each.name for key, each in STATED if not each.is_list}
 # What else these may be is what says nothing: false, or "", or what is usual.
@@ -38,7 +38,7 @@ WHOLE = ("target", "tiers", "causes", "orders", "exactly_one", "definitions", "w
 # A program's own table, such as that of `dear-plugin letters`.
 OWN = "letters"
 # Attributes of a feature that no argument of `Schema.infer` states, or one does not undo.
-MORE = [key for key, f in FIELDS.items() if not stated_by(f) or f.default is True]
+MORE = [key for key, f in FIELDS.items() if not f.metadata["stated"] or f.default is True]
 MORE.remove("levels")
 
 HEAD = """\
@@ -66,7 +66,7 @@ FEATURE = """
 # where people find it easier, state less (0.2), where harder, more (3), without the # in front.
 """
 COST = "cost = 1 # of {}"
-RULES = (
+SYNTAX = (
     'texts, and names with other characters than a to z, 0 to 9, "_" and "-", stand in quotes, and'
     " a name once in a table"
 )
@@ -81,7 +81,7 @@ def read(path: str | Path) -> dict[str, Any]:
     try:
         tables = tomllib.loads(Path(path).read_text(encoding="utf8"))
     except (OSError, ValueError) as error:
-        raise SchemaError(f"{path}: expected a TOML file, {error}; {RULES}") from error
+        raise SchemaError(f"{path}: expected a TOML file, {error}; {SYNTAX}") from error
     for key in ("features", OWN):
         if not isinstance(found := tables.get(key, {}), Mapping):
             raise SchemaError(f"{path}: {key} must be a table, [{key}], got {found!r}")

@@ -49,7 +49,7 @@ def test_it_returns_arguments_that_infer_takes(found):
     assert {*found} <= {*inspect.signature(Schema.infer).parameters}
     assert found["definitions"] == {"county": ["town"], "total": ["rest", "paid"]}
     assert ("low", "high") in found["orders"]
-    assert found["exactly_one"] == [["job_0", "job_1", "job_2"]]
+    assert found["exactly_one"] == [("job_0", "job_1", "job_2")]
     assert found["identifiers"] == ["key"]
     assert found["immutable"] == ["opened"]
     assert found["only_named"] == ["street"]
