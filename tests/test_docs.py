@@ -83,7 +83,7 @@ def test_code_on_a_page_runs_from_the_top(page, tmp_path, monkeypatch, caplog):
     with warnings.catch_warnings():
         for i, block in enumerate(blocks(page)):
             run(block, f"{page.name}, block {i + 1}", namespace)
-    logged = [r.message for r in caplog.records if r.name == "dear_plugin.data.lint.names"]
+    logged = [r.message for r in caplog.records if r.name == "dear_plugin.look.names"]
     assert not logged, f"{page.name}: {logged}"
     if "dear_dice" in namespace:
         namespace["dear_dice"].unregister()

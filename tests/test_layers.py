@@ -36,8 +36,9 @@ CORE = (
     "results",
     "methods",
 )
-# The rooms beside the kernel: what people read of answers, and what `diagnose` measures.
-ROOMS = ("check", "tell")
+# The rooms beside the kernel: what training rows say that a user could have stated, what people
+# read of answers, and what `diagnose` measures.
+ROOMS = ("look", "check", "tell")
 BESIDE = (
     "plots",
     "datasets",
@@ -51,6 +52,7 @@ BESIDE = (
 ORDER = (*CORE, *ROOMS, *BESIDE, "__main__")
 # The only imports of what is beside the kernel: inside of these methods, and for their types.
 ON_CALL = {
+    "dear_plugin/data/infer.py": {"look": {"inferred"}},
     "dear_plugin/data/schema.py": {
         "tell": {"__repr__", "_repr_html_", "excluding", "from_toml", "to_toml"}
     },
@@ -212,10 +214,11 @@ def test_what_is_beside_the_engine_is_imported_inside_of_a_call(path):
 
 
 # What users of DEAR call, in a process of its own, and what it must not have imported by then:
-# the rooms, before a text for applicants is asked for, and what is beside them, at any time.
+# the rooms, before a text for applicants or a guess is asked for, and what is beside them, at any
+# time.
 ENGINE_CALLS = """
 import logging, sys, tempfile, numpy as np, pandas as pd
-from dear_plugin import DEAR, Schema
+from dear_plugin import DEAR, Feature, Kind, Schema
 def imported(folders):
     beside = {"dear_plugin." + each for each in folders}
     return sorted(m for m in sys.modules if ".".join(m.split(".")[:2]) in beside)
@@ -224,7 +227,11 @@ income, debt = rng.normal(40, 9, 400).round(), rng.gamma(2, 4, 400).round()
 frame = pd.DataFrame({"income": income, "debt": debt})
 model = lambda rows: 1 / (1 + np.exp(-(rows["income"] - rows["debt"] - 31) / 4))
 refused = frame[model(frame) < 0.5].head(8)
-dear = DEAR(model, Schema.infer(frame)).fit(frame)
+ends = {name: (float(c.min()), float(c.max())) for name, c in frame.items()}
+made = Schema(tuple(Feature(n, Kind.NUMERIC, ends[n], precision=0) for n in frame))
+stated = {"definitions": {"owed": ["income", "debt"]}, "orders": [("debt", "owed")]}
+Schema.infer(frame.assign(owed=income + debt), guess=False, **stated)
+dear = DEAR(model, made).fit(frame)
 found = dear.generate(refused)
 found.alternatives(2), dear.apply(refused, found.direct)
 i = refused.index[0]
@@ -232,7 +239,8 @@ found.describe(i), found.actions, found.changes
 with tempfile.TemporaryDirectory() as folder:
     dear.save(folder), DEAR.load(folder, model).generate(refused)
 print(imported(%r))
-dear.diagnose(frame), found.advice(), found.letter(i), found._repr_html_(), repr(dear.schema)
+Schema.infer(frame), dear.diagnose(frame), found.advice(), found.letter(i)
+found._repr_html_(), repr(dear.schema)
 print(imported(%r))
 """
 
@@ -391,7 +399,8 @@ def test_no_column_is_asked_whether_it_has_labels():
     asked = {
         (name(path), each)
         for path in [*sources(ENGINE), *sources(ADAPTERS)]
-        if not path.is_relative_to(ENGINE / "data") and path != ENGINE / "tell" / "schemas.py"
+        if not any(path.is_relative_to(ENGINE / each) for each in ("data", "look"))
+        and path != ENGINE / "tell" / "schemas.py"
         for found in ast.walk(tree(path))
         for each in asks_for_labels(found)
     }
@@ -472,3 +481,20 @@ def test_a_module_s_docstring_begins_with_a_sentence_that_says_what_it_is_for(pa
     first = (ast.get_docstring(tree(path)) or "").partition("\n\n")[0]
     assert first.endswith((".", "::")), first
     assert not re.search(r"\b(in|out)[;,.]", first.removesuffix(" in.")), first
+
+
+# One table of attributes of features, and guesses that are arguments: what they took the place of.
+TAKEN = {"ARGUMENTS", "RULES", "Given", "Inferred", "infer_relations"}
+GONE = {"lint", "definitions", "special_values"}
+
+
+def test_attributes_are_one_table_and_guesses_arguments():
+    files = [*sources(ENGINE / "data"), *sources(ENGINE / "tell"), *sources(ENGINE / "look")]
+    assert not GONE & {path.stem for path in files}
+    defined = {
+        getattr(each, "name", None) or getattr(each, "id", None)
+        for path in files
+        for each in ast.walk(tree(path))
+        if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.Name)
+    }
+    assert not TAKEN & defined

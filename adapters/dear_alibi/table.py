@@ -21,7 +21,11 @@ OF_FEATURES = {*inspect.signature(Schema.infer).parameters} - {
     *("ranges", "ordered", "tiers"),
 }
 # Of these what the category map does not say.
-MARKS = ("immutable", "special", "excluded", "actionable", "identifier", "label", "cost")
+MARKS = [
+    each.name
+    for each in dataclasses.fields(Feature)
+    if (stated := each.metadata.get("stated")) and not any(a.says_what for a in stated)
+]
 # What a code is called that is not in the category map.
 CODE = "code "
 

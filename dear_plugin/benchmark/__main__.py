@@ -21,7 +21,6 @@ from dear_plugin.benchmark.speed import SPEED
 from dear_plugin.benchmark.tables import write
 from dear_plugin.benchmark.trees import TREES
 from dear_plugin.benchmark.work import WORK
-from dear_plugin.data import lint
 from dear_plugin.demo.show import quiet
 from dear_plugin.errors import DearError
 
@@ -47,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         # Sensitive features are mutable in the paper's experiment.
-        with quiet(lint.names_logger.name):
+        with quiet("dear_plugin.look.names"):
             for text in options.texts(options):
                 print(text, flush=True)
     except (DearError, ModuleNotFoundError) as error:

@@ -17,12 +17,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data.feature import Array, Feature, Kind, Mask, Reading, with_cells
+from dear_plugin.data.feature import Array, Feature, Kind, Mask, Reading, attributes, with_cells
 from dear_plugin.data.labels import NEW, Labels
 from dear_plugin.errors import SchemaError, shown, unknown
 
-# Fewer rows are no evidence of a group.
-FEWEST_ROWS = 20
 # What separates the name of a category from that of a level, and what may follow the latter.
 SEPARATORS, CLOSING = "_=.:- |/[(", "])"
 # The columns that name a category without a name.
@@ -97,53 +95,7 @@ class Dummies(Labels):
         return pd.Series(np.array([*self.categories, None], dtype=object)[which], frame.index)
 
 
-def infer(
-    frame: pd.DataFrame, features: Sequence[Feature], stated: Iterable[Iterable[str]] | None
-) -> tuple[Names, ...]:
-    """The names of the columns of each group; none in a frame of few rows.
-
-    From each column on, those are added that are 1 where the ones before are 0, the most alike by
-    name first, until every row has one.
-
-    Args:
-        frame: training rows.
-        features: the features of its columns.
-        stated: groups that are taken as they are; None infers them.
-    """
-    if stated is not None:
-        return checked(stated, features)
-    own = [feature for feature in features if feature.is_flag]
-    names = [feature.name for feature in own]
-    if len(names) < 2 or len(frame) < FEWEST_ROWS:
-        return ()
-    flags = np.stack([each.is_one(frame[each.name]) for each in own], 1)
-    counts = flags.astype(np.float32)
-    apart, left, groups = counts.T @ counts == 0, set(range(len(names))), []
-    for first in range(len(names)):
-        found = _group(first, names, flags, apart, left) if first in left else ()
-        if found:
-            left -= set(found)
-            groups.append(tuple(names[j] for j in sorted(found)))
-    return tuple(groups)
-
-
-def _group(
-    first: int, names: Sequence[str], flags: Mask, apart: Mask, left: Iterable[int]
-) -> tuple[int, ...]:
-    """The columns of the group of one, (n, q) bool flags; () if some row has none of them."""
-    found, covered, free = [first], flags[:, first].copy(), set(left) - {first}
-    while not covered.all():
-        free = {j for j in free if apart[found[-1], j]}
-        some = [j for j in free if flags[int(covered.argmin()), j]]
-        if not some:
-            return ()
-        alike = {j: len(_shared([names[first], names[j]])) for j in some}
-        found.append(min(some, key=lambda j: (-alike[j], abs(j - first))))
-        covered |= flags[:, found[-1]]
-    return tuple(found)
-
-
-def _shared(names: Sequence[str]) -> str:
+def shared(names: Sequence[str]) -> str:
     """The longest start of all names."""
     first, last = min(names), max(names)
     alike = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
@@ -202,7 +154,7 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
 def kept(features: Iterable[Feature], before: Iterable[Feature]) -> tuple[Feature, ...]:
     """Features, those of several columns with the texts and the excluded levels of before."""
     own = {each.name: each for each in before if each.dummies}
-    same = ("label", "level_labels", "excluded")
+    same = (*(each.name for each in attributes() if each.metadata["texts"]), "excluded")
     return tuple(
         replace(
             each, **{n: getattr(own.get(each.name, each), n) or getattr(each, n) for n in same}
@@ -227,7 +179,7 @@ def _named(columns: Sequence[str], taken: Iterable[str]) -> tuple[str, Names]:
 
     "job" for "job_civil" and "job_other"; where their names share nothing, "civil/other".
     """
-    prefix = _shared(columns)
+    prefix = shared(columns)
     prefix = prefix[: max(prefix.rfind(each) for each in SEPARATORS) + 1]
     name = prefix.rstrip(SEPARATORS)
     levels = tuple(each.removeprefix(prefix).rstrip(CLOSING) or each for each in columns)

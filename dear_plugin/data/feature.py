@@ -11,9 +11,9 @@ import decimal
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field
 from enum import StrEnum
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, TypeVarTuple
 
@@ -171,6 +171,187 @@ class Column:
         return torch.zeros(len(values), self.columns)
 
 
+class Kind(StrEnum):
+    """The kind of a feature, which determines its encoded columns.
+
+    Example:
+        >>> from dear_plugin import Kind, Schema
+        >>> from dear_plugin.datasets import load_loan
+        >>> schema = Schema.infer(load_loan(200).frame, target="approved", immutable=["gender"])
+        >>> [feature.name for feature in schema if feature.kind is Kind.BINARY]
+        ['gender']
+    """
+
+    NUMERIC = "numeric"
+    BINARY = "binary"
+    CATEGORICAL = "categorical"
+
+
+# The largest precision, in absolute value: 10**99 and 10**-99 are finite, nonzero floats.
+MOST_DECIMALS = 99
+
+
+def converted(expected: str, convert: Callable[[Any], Any]) -> Rule:
+    """A rule that converts a value; `expected` describes valid values in the error."""
+
+    def _rule(name: str, value: Any) -> Any:
+        try:
+            return convert(value)
+        except (TypeError, ValueError, OverflowError, ImportError) as error:
+            raise SettingError(f"{name} must be {expected}, got {shown(value)}") from error
+
+    return _rule
+
+
+def _positive(value: Any) -> float:
+    """A number above 0, of which sums are finite in single precision."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1e30:
+        raise ValueError
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return str(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(map(_text, value))
+
+
+def _whole(most: int) -> Callable[[Any], int]:
+    """An integer of at most this absolute value."""
+
+    def _convert(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, Integral) or abs(int(value)) > most:
+            raise ValueError
+        return int(value)
+
+    return _convert
+
+
+def _pair(value: Any) -> tuple[float, float]:
+    """Two numbers (low, high), low <= high."""
+    low, high = value
+    if isinstance(low, Real) and isinstance(high, Real) and low <= high:
+        return float(low), float(high)
+    raise ValueError
+
+
+def _finite(value: Any) -> tuple[float, float]:
+    pair = _pair(value)
+    if all(map(math.isfinite, pair)):
+        return pair
+    raise ValueError
+
+
+def _labels(value: Any) -> tuple[Hashable, ...]:
+    """Distinct categories that JSON can hold; None is the missing level."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise TypeError
+    labels = tuple(c.item() if isinstance(c, np.generic) else c for c in value)
+    unsupported = any(not isinstance(c, str | int | float | None) for c in labels)
+    if unsupported or len(set(labels)) < len(labels):
+        raise TypeError
+    if not all(c is None or isinstance(c, str | int) or math.isfinite(c) for c in labels):
+        raise ValueError
+    return labels
+
+
+def _codes(value: Any) -> tuple[float, ...]:
+    """Distinct finite numbers."""
+    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
+        raise TypeError
+    codes = tuple(float(v) for v in value)
+    if len(set(codes)) < len(codes) or not all(map(math.isfinite, codes)):
+        raise ValueError
+    return codes
+
+
+def _dtype(value: Any) -> str:
+    if isinstance(pd.api.types.pandas_dtype(_text(value)), pd.SparseDtype):
+        raise TypeError
+    return str(value)
+
+
+def with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
+    """A range with None as infinity."""
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+LABELS = converted("a tuple of distinct strings and finite numbers", _labels)
+CODES = converted("a tuple of distinct finite numbers", _codes)
+COST = converted("a finite number above 0 (and below 1e30)", _positive)
+ENDS = converted("two finite numbers (low, high), low <= high", _finite)
+TEXT, TEXTS = converted("a text", _text), converted("a tuple of texts", _texts)
+KIND, SIGN = (
+    converted(f"one of {[str(kind) for kind in Kind]}", Kind),
+    converted("-1, 0 or 1", _whole(1)),
+)
+DECIMALS = optional(converted("a number of decimals, or None", _whole(MOST_DECIMALS)))
+DTYPE = converted("the name of a pandas dtype that is not sparse", _dtype)
+RANGE = optional(converted("None or two numbers (low, high), low <= high", _pair))
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str)
+
+
+def _are_texts(value: Any) -> bool:
+    every = value.values() if isinstance(value, Mapping) else [value]
+    return all(isinstance(each, str) for each in every)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of `Schema.infer`, which sets an attribute of features.
+
+    Attributes:
+        name: the argument.
+        value: where it is a list of features, what the file of `Schema.to_toml` says of each;
+            None where it is `{feature: value}`.
+        fits: what each value of these must be, and whether it is.
+        of_whole: whether it may also name a feature of several columns.
+        says_what: whether it says what a column is, which then is no identifier.
+    """
+
+    name: str
+    value: str | bool | None = None
+    fits: tuple[str, Callable[[Any], bool]] = "", lambda _: True
+    of_whole: bool = False
+    says_what: bool = False
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list of features."""
+        return self.value is not None
+
+
+def attribute(
+    default: Any, rule: Rule, *stated: Argument, key: str = "", texts: bool = False
+) -> Any:
+    """An attribute of features.
+
+    Args:
+        default: its value, if it has a usual one.
+        rule: what its values are.
+        stated: the arguments of `Schema.infer` that state it.
+        key: what the file of `Schema.to_toml` calls it in the table of a feature.
+        texts: whether only texts read it.
+    """
+    known = {"rule": rule, "stated": stated, "key": key, "texts": texts}
+    return field(default=default, metadata=known)
+
+
+WHAT = partial(Argument, says_what=True)
+VALUES, SOME = ("a list of values", _is_list), ("a list of levels", _is_list)
+A_TEXT = "a text", lambda value: isinstance(value, str)
+TEXT_OR_TEXTS = "a text or {level: text}", _are_texts
+PAIR = "(low, high)", lambda value: _is_list(value) and len([*value]) == 2
+IN_ORDER = "a list of levels, the least first", _is_list
+
+
 @dataclass(frozen=True)
 class Feature(Named, Column):
     """One feature of the user's frame; an instance is of the subclass of its kind, in `kinds`.
@@ -225,33 +406,53 @@ class Feature(Named, Column):
         80.0
     """
 
-    name: str
-    kind: Kind
-    bounds: tuple[float, float] = (0.0, 1.0)
-    categories: tuple[Hashable, ...] = ()
-    precision: int | None = None
-    dtype: str = "float64"
-    immutable: bool = False
-    direction: int = 0
-    limits: tuple[float, float] | None = None
-    levels: tuple[Hashable, ...] = ()
-    stored: tuple[Hashable, ...] = ()
-    ordered: bool = False
-    special: tuple[Any, ...] = ()
-    excluded: tuple[Any, ...] = ()
-    observed: tuple[float, ...] = ()
-    missing: Literal["", "nan", "none"] = ""
-    enter_special: bool = False
-    leave_special: bool = False
-    actionable: bool = True
-    identifier: bool = False
-    label: str = ""
-    level_labels: tuple[str, ...] = ()
-    unit: str = ""
-    central: tuple[float, float] | None = None
-    scale: float = 0.0
-    step: float | None = None
-    cost: float = 1.0
+    name: str = attribute(MISSING, TEXT)
+    kind: Kind = attribute(  # noqa: RUF009
+        MISSING, KIND, WHAT("categorical", "category"), WHAT("numeric", "number"), key="kind"
+    )
+    bounds: tuple[float, float] = attribute((0.0, 1.0), ENDS)
+    categories: tuple[Hashable, ...] = attribute((), LABELS)
+    precision: int | None = attribute(None, DECIMALS, key="precision")
+    dtype: str = attribute("float64", DTYPE)
+    immutable: bool = attribute(
+        False, boolean, Argument("immutable", True, of_whole=True), key="immutable"
+    )
+    direction: int = attribute(
+        0, SIGN, *(WHAT(way, way) for way in ("increasing", "decreasing")), key="direction"
+    )
+    limits: tuple[float, float] | None = attribute(
+        None, RANGE, WHAT("ranges", fits=PAIR), key="range"
+    )
+    levels: tuple[Hashable, ...] = attribute(
+        (), LABELS, WHAT("ordered", fits=IN_ORDER), key="ordered"
+    )
+    stored: tuple[Hashable, ...] = attribute((), LABELS)
+    ordered: bool = attribute(False, boolean)
+    special: tuple[Any, ...] = attribute(
+        (), LABELS, Argument("special", fits=VALUES), key="special"
+    )
+    excluded: tuple[Any, ...] = attribute(
+        (), LABELS, Argument("excluded", fits=SOME, of_whole=True), key="excluded"
+    )
+    observed: tuple[float, ...] = attribute(
+        (), CODES, Argument("observed", fits=VALUES), key="observed"
+    )
+    missing: Literal["", "nan", "none"] = attribute("", one_of("", "nan", "none"))
+    enter_special: bool = attribute(False, boolean, key="enter_special")
+    leave_special: bool = attribute(False, boolean, key="leave_special")
+    actionable: bool = attribute(
+        True, boolean, Argument("only_named", False, of_whole=True), key="actionable"
+    )
+    identifier: bool = attribute(False, boolean, Argument("identifiers", True), key="identifier")
+    label: str = attribute(
+        "", TEXT, Argument("labels", fits=TEXT_OR_TEXTS, of_whole=True), key="label", texts=True
+    )
+    level_labels: tuple[str, ...] = attribute((), TEXTS, key="levels", texts=True)
+    unit: str = attribute("", TEXT, WHAT("units", fits=A_TEXT), key="unit", texts=True)
+    central: tuple[float, float] | None = attribute(None, optional(ENDS))
+    scale: float = attribute(0.0, number())
+    step: float | None = attribute(None, optional(number()), Argument("steps"), key="step")
+    cost: float = attribute(1.0, COST, Argument("costs", of_whole=True), key="cost")
     dummies: tuple[Feature, ...] = ()
 
     # The last one that is defined comes first where attributes are taken.
@@ -277,7 +478,7 @@ class Feature(Named, Column):
 
     def __post_init__(self) -> None:
         """Validate the attributes; numpy numbers become Python's, which JSON can hold."""
-        for name, rule in {**RULES, **self._rules}.items():
+        for name, rule in {**rules(), **self._rules}.items():
             try:
                 value = rule(f"feature {self.name!r}: {name}", getattr(self, name))
             except SettingError as error:
@@ -453,20 +654,29 @@ class Feature(Named, Column):
         return cls(**{**values, "limits": limits, "dummies": dummies})
 
 
+@cache
+def rules() -> dict[str, Rule]:
+    """What the attributes of features may be."""
+    return {each.name: each.metadata["rule"] for each in attributes()}
+
+
+@cache
+def arguments() -> dict[str, Argument]:
+    """The arguments of `Schema.infer` on features, by name."""
+    return {stated.name: stated for each in attributes() for stated in each.metadata["stated"]}
+
+
+def attributes() -> list[dataclasses.Field[Any]]:
+    """The attributes of features, each with what `attribute` says of it."""
+    return [each for each in dataclasses.fields(Feature) if each.metadata]
+
+
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 # The values that are no amounts, or not known; None where they are not stated.
 Special = tuple[Any, ...] | None
 
 
-# How dates, and the times after them, are written as text.
-DAY = [
-    f"{o[0]}{s}{o[1]}{s}{o[2]}" for s in "/-. " for o in ("dmY", "dmy", "mdY", "mdy", "Ymd", "ymd")
-]
-DAY += ["dmY", "mdY", "Ymd", "d b Y", "b d, Y", "d B Y", "B d, Y", "d-b-Y", "d-b-y", "B Y", "b Y"]
-DAY += ["b-Y", "b-y", "Y-m", "Y/m", "m/Y", "m-Y", "Ym"]
-TIME_FORMS = ["", *(f"{s}{t}" for s in " T" for t in ("H:M", "H:M:S", "H:M:S.f", "HMS", "H:M:Sz"))]
-DATE_FORMS = [re.sub("([a-zA-SU-Z])", r"%\1", day + time) for day in DAY for time in TIME_FORMS]
 # A number with a unit, and what separates its thousands and its decimals.
 NUMERAL = (
     r"\s*[(+-]?\s*{0}\s*[+-]?(0|[1-9]\d*|[1-9]\d{{0,2}}({1}\d{{3}})+)({2}\d+)?\s*{0}\s*[)-]?\s*"
@@ -531,36 +741,19 @@ def conversion(column: pd.Series) -> tuple[str, str]:
     return next(known, ("", "") if plain else OTHERS)
 
 
-def as_days(column: pd.Series) -> str:
-    """Code that makes days of the text `{0}` of a column, (n,), as `as_numbers` makes numbers.
-
-    Of forms that all of it has, it is that of the shortest time between the first and the last.
-    """
-    text, coerce, lost = _with_digits(column)
-    spans: dict[str, pd.Timedelta] = {}
-    for form in DATE_FORMS if len(text) else ():
-        try:
-            datetime.datetime.strptime(text.iloc[0], form)
-            spans[form] = np.ptp(pd.to_datetime(text.unique(), format=form, utc=True))
-        except ValueError:
-            continue
-    form = min(spans, key=lambda each: spans[each], default="")
-    return form and DAYS.replace("utc", f'format="{form}"{coerce}, utc') + lost
-
-
 def as_numbers(column: pd.Series) -> str:
     """Code that makes numbers of the text `{0}` of a column, (n,); "" for other text.
 
     It was run, and reads all text with digits; a comment says that other text gets lost.
     """
-    text, coerce, lost = _with_digits(column)
+    text, coerce, lost = with_digits(column)
     code = _as_numbers(text.drop_duplicates()) if len(text) else ""
     run = f"pd.to_numeric({code}{coerce})"
     known = eval(run.format("column"), {"pd": pd, "column": column}) if code else text
     return run + lost if code and known.notna().sum() == len(text) else ""
 
 
-def _with_digits(column: pd.Series) -> tuple[pd.Series, str, str]:
+def with_digits(column: pd.Series) -> tuple[pd.Series, str, str]:
     """The text of a column, (n,), with digits; the argument that loses other text, a comment."""
     cells = column.dropna().astype(str)
     some = cells.str.contains(r"\d")
@@ -682,147 +875,3 @@ def unboxed(column: pd.Series) -> pd.Series:
     cells = column.to_numpy(copy=True)
     cells[column.isna().to_numpy()] = np.nan
     return pd.Series(cells, index=column.index, name=column.name).infer_objects()
-
-
-class Kind(StrEnum):
-    """The kind of a feature, which determines its encoded columns.
-
-    Example:
-        >>> from dear_plugin import Kind, Schema
-        >>> from dear_plugin.datasets import load_loan
-        >>> schema = Schema.infer(load_loan(200).frame, target="approved", immutable=["gender"])
-        >>> [feature.name for feature in schema if feature.kind is Kind.BINARY]
-        ['gender']
-    """
-
-    NUMERIC = "numeric"
-    BINARY = "binary"
-    CATEGORICAL = "categorical"
-
-
-# The largest precision, in absolute value: 10**99 and 10**-99 are finite, nonzero floats.
-MOST_DECIMALS = 99
-
-
-def converted(expected: str, convert: Callable[[Any], Any]) -> Rule:
-    """A rule that converts a value; `expected` describes valid values in the error."""
-
-    def _rule(name: str, value: Any) -> Any:
-        try:
-            return convert(value)
-        except (TypeError, ValueError, OverflowError, ImportError) as error:
-            raise SettingError(f"{name} must be {expected}, got {shown(value)}") from error
-
-    return _rule
-
-
-def _positive(value: Any) -> float:
-    """A number above 0, of which sums are finite in single precision."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1e30:
-        raise ValueError
-    return float(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return str(value)
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(map(_text, value))
-
-
-def _whole(most: int) -> Callable[[Any], int]:
-    """An integer of at most this absolute value."""
-
-    def _convert(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, Integral) or abs(int(value)) > most:
-            raise ValueError
-        return int(value)
-
-    return _convert
-
-
-def _pair(value: Any) -> tuple[float, float]:
-    """Two numbers (low, high), low <= high."""
-    low, high = value
-    if isinstance(low, Real) and isinstance(high, Real) and low <= high:
-        return float(low), float(high)
-    raise ValueError
-
-
-def _finite(value: Any) -> tuple[float, float]:
-    pair = _pair(value)
-    if all(map(math.isfinite, pair)):
-        return pair
-    raise ValueError
-
-
-def _labels(value: Any) -> tuple[Hashable, ...]:
-    """Distinct categories that JSON can hold; None is the missing level."""
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise TypeError
-    labels = tuple(c.item() if isinstance(c, np.generic) else c for c in value)
-    unsupported = any(not isinstance(c, str | int | float | None) for c in labels)
-    if unsupported or len(set(labels)) < len(labels):
-        raise TypeError
-    if not all(c is None or isinstance(c, str | int) or math.isfinite(c) for c in labels):
-        raise ValueError
-    return labels
-
-
-def _codes(value: Any) -> tuple[float, ...]:
-    """Distinct finite numbers."""
-    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
-        raise TypeError
-    codes = tuple(float(v) for v in value)
-    if len(set(codes)) < len(codes) or not all(map(math.isfinite, codes)):
-        raise ValueError
-    return codes
-
-
-def _dtype(value: Any) -> str:
-    if isinstance(pd.api.types.pandas_dtype(_text(value)), pd.SparseDtype):
-        raise TypeError
-    return str(value)
-
-
-def with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
-    """A range with None as infinity."""
-    return -math.inf if low is None else low, math.inf if high is None else high
-
-
-LABELS = converted("a tuple of distinct strings and finite numbers", _labels)
-CODES = converted("a tuple of distinct finite numbers", _codes)
-COST = converted("a finite number above 0 (and below 1e30)", _positive)
-ENDS = converted("two finite numbers (low, high), low <= high", _finite)
-RULES: dict[str, Rule] = {
-    "name": converted("a string", _text),
-    "kind": converted(f"one of {[str(kind) for kind in Kind]}", Kind),
-    "bounds": ENDS,
-    "categories": LABELS,
-    "precision": optional(converted("a number of decimals, or None", _whole(MOST_DECIMALS))),
-    "dtype": converted("the name of a pandas dtype that is not sparse", _dtype),
-    "immutable": boolean,
-    "direction": converted("-1, 0 or 1", _whole(1)),
-    "limits": optional(converted("None or two numbers (low, high), low <= high", _pair)),
-    "levels": LABELS,
-    "stored": LABELS,
-    "ordered": boolean,
-    "special": LABELS,
-    "excluded": LABELS,
-    "observed": CODES,
-    "missing": one_of("", "nan", "none"),
-    "enter_special": boolean,
-    "leave_special": boolean,
-    "actionable": boolean,
-    "identifier": boolean,
-    "label": converted("a text", _text),
-    "level_labels": converted("a tuple of texts", _texts),
-    "unit": converted("a text", _text),
-    "central": optional(ENDS),
-    "scale": number(),
-    "step": optional(number()),
-    "cost": COST,
-}

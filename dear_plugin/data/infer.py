@@ -1,153 +1,140 @@
-"""`Schema.infer`: the features of training rows, with what a user states of them."""
+"""The features of training rows with what is stated of them: what `Schema.infer` is made of.
+
+What is stated is `{argument: what it says}`: names, or `{feature: value}`, by the arguments that
+the attributes of `Feature` have.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
 from numbers import Real
-from typing import Any, Self, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
 
-from dear_plugin._threads import one_thread
-from dear_plugin._validation import suggesting
-from dear_plugin.data import (
-    dummies,
+from dear_plugin.data import dummies
+from dear_plugin.data.feature import (
+    Argument,
+    Feature,
+    arguments,
+    as_numbers,
+    complaint,
+    line,
+    with_infinity,
 )
-from dear_plugin.data.causes import StatedCauses, tell_causes
-from dear_plugin.data.definitions import infer_relations
-from dear_plugin.data.feature import Feature, as_numbers, complaint, line, with_infinity
-from dear_plugin.data.labels import (
-    Labels,
-    Levels,
-    as_stored,
-    order_of_ranges,
-    stated_order,
-    stored_in,
-)
-from dear_plugin.data.lint import Given, evidence, inspect, warn_of_names
+from dear_plugin.data.forms import relations_of
+from dear_plugin.data.labels import Labels, Levels, as_stored, stated_order, stored_in
 from dear_plugin.data.numbers import Number
-from dear_plugin.data.relations import Condition, Rule, without_computed
-from dear_plugin.errors import SchemaError, argument, shown, unknown
+from dear_plugin.data.relations import Lookup, Relation, without_computed
+from dear_plugin.errors import SchemaError, argument, check_arguments, shown, unknown
+
+# What is stated of features, by argument: the names of some, or {feature: value}.
+Stated = dict[str, Any]
+Call = TypeVar("Call", bound=Callable[..., Any])
+# What is stated of several features at once.
+OF_SEVERAL = "exactly_one", "orders", "definitions", "within"
+# Of two of these arguments, a feature is named by one.
+CONTRARY = ("categorical", "numeric"), ("identifiers", "numeric"), ("increasing", "decreasing")
 
 
-class Inferred:
-    """What a schema is inferred from."""
+def stating(call: Call) -> Call:
+    """A function whose last parameter has the arguments on features, by their names."""
+    signature = inspect.signature(call)
+    *own, _ = signature.parameters.values()
+    every = [_parameter(each) for each in arguments().values()]
+    known = [each.name for each in (*own, *every) if each.name not in ("cls", "self")]
 
-    @classmethod
-    @suggesting
-    @one_thread()
-    def infer(
-        cls,
-        frame: pd.DataFrame,
-        target: str | None = None,
-        *,
-        immutable: Iterable[str] = (),
-        increasing: Iterable[str] = (),
-        decreasing: Iterable[str] = (),
-        categorical: Iterable[str] = (),
-        numeric: Iterable[str] = (),
-        ranges: Mapping[str, tuple[float | None, float | None]] | None = None,
-        special: Mapping[str, Sequence[Any]] | None = None,
-        rules: Iterable[Rule | Condition] = (),
-        tiers: Iterable[Iterable[str]] = (),
-        causes: StatedCauses | None = None,
-        exactly_one: Iterable[Iterable[str]] | None = None,
-        orders: Iterable[tuple[str, str]] | None = None,
-        definitions: Mapping[str, Sequence[str] | str] | None = None,
-        within: Mapping[str, float] | None = None,
-        ordered: Mapping[str, Sequence[Any]] | None = None,
-        identifiers: Iterable[str] = (),
-        excluded: Mapping[str, Sequence[Any]] | None = None,
-        labels: Mapping[str, Any] | None = None,
-        units: Mapping[str, str] | None = None,
-        costs: Mapping[str, float] | None = None,
-        steps: Mapping[str, float | None] | None = None,
-        central: float = 0.98,
-    ) -> Self:
-        """Infer a schema from a frame, (n, p), with or without the target.
+    @wraps(call)
+    def _checked(*args: Any, **options: Any) -> Any:
+        check_arguments(options, known)
+        return call(*args, **options)
 
-        Object, bool, string and category columns are categorical, those of more than two levels
-        with an order are numbers (`ordered`; by default ranges, "<1", "10-49"); any column with at
-        most two values is binary; other numbers are numeric, with the precision of their
-        decimals, or with the common step of few values.
-        Constant columns are immutable. A missing value is a separate level. What is true by
-        definition, or nearly, becomes `relations`. The log tells what is concluded, and asks.
-
-        Args:
-            frame: training rows in user units.
-            target: the column that is no feature.
-            immutable: features that never change.
-            increasing: numeric or binary features that may only increase.
-            decreasing: numeric or binary features that may only decrease.
-            categorical: numeric columns to be read as categories.
-            numeric: amounts, though they have two values only or look like identifiers.
-            identifiers: further columns that say which row it is; nothing moves them.
-            excluded: `{feature: levels}` that no category changes to.
-            ranges: `{feature: (low, high)}` in user units, None for an open end; a range
-                restricts, it never scales.
-            special: `{feature: codes}` of numbers that are no amounts, such as -9: each is a
-                separate level. Of categories, the levels that say that a value is not known, such
-                as "?", by default the usual names. Nothing enters or leaves a special level.
-            rules: callables, frame of the features -> (n,) bool, True for a possible row; or a
-                `Rule`, which can also set what follows from an action.
-            tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
-                an action changes no feature of an earlier tier.
-            causes: instead, `{feature: its causes}` or a `networkx.DiGraph`; only effects follow.
-            exactly_one: lists of binary columns of which exactly one is 1; None infers them.
-            orders: pairs (a, b) of numbers with a <= b in every row; None infers them.
-            definitions: `{feature: others}` that determine it, `{"total": ["part", "rest"],
-                "rate": ["city"]}`, in the form that fits; None infers them. What they determine is
-                not acted on unless `act_on` names it, or nothing of what determines it can be.
-                A text is a formula, `{"share": "rent / (wage + other)", "most": "max(a, b)"}`.
-            within: `{feature: number}`, how far such a formula may be off; by default it is exact,
-                or within what nine in ten rows keep.
-            ordered: `{feature: levels}` of categories with an order, the least first, as
-                `pd.Categorical(..., ordered=True)` has it; `categorical` ignores an order.
-            labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; for its
-                levels, too, `{"works": {"": "the work", 0: "no", 1: "yes"}}`.
-            units: `{feature: text}`, the unit of a number in texts, `{"loan_amount": "euros"}`.
-            costs: `{feature: number}`, what a unit of it, or another category, costs an
-                applicant, `{"income": 3}`; 1 for the others. One column of `exactly_one` stands
-                for all.
-            steps: `{feature: step}`, of which actions set multiples, `{"loan_amount": 500}`; None
-                for any value. By default 1, 2 or 5 times 10^k, at most 1 % of the unit of cost.
-            central: the share of the training values of a number that are central. Their range is
-                the unit of cost: a change by it costs 1. Actions do not leave it. The standard
-                deviation is the unit where the range is zero, and the range of all of few, even
-                values. 1.0, as in the paper: from the least to the greatest value.
-
-        Raises:
-            SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
-                that are neither numbers nor categories; all complaints at once.
-        """
-        given = Given(locals())
-        for what, some in {"orders": orders, "exactly_one": exactly_one, "rules": rules}.items():
-            if some is not None and not isinstance(some, Iterable):
-                raise SchemaError(f"{argument(what)} must be a list, got {shown(some)}")
-        names = feature_names(frame, target)
-        own, whole = given.apart(names)
-        marked = infer_features(frame, names, own, central)
-        features = dummies.together(marked, dummies.infer(frame, marked, exactly_one))
-        features = with_stated(features, whole, names)
-        others = [feature for feature in features if not feature.identifier]
-        relations = infer_relations(
-            dummies.labelled(frame, features),
-            others,
-            pairs=orders,
-            stated=definitions,
-            within=within,
-        )
-        features = without_computed(features, relations)
-        order = tuple(rules), tiers, causes, tuple(names), central
-        schema: Any = cast(Any, cls)(features, target, relations, *order)
-        tell_causes(schema.causes, schema.mutable)
-        return cast(Self, schema)
+    vars(_checked)["__signature__"] = signature.replace(parameters=[*own, *every])
+    return cast(Call, _checked)
 
 
-# In the order in which they are tried for a training column.
-KINDS: tuple[type[Feature], ...] = (Levels, Labels, Number)
+def _parameter(each: Argument) -> inspect.Parameter:
+    """An argument on features, as a signature has it."""
+    of, default = ("Iterable[str]", ()) if each.is_list else ("Mapping[str, Any] | None", None)
+    return inspect.Parameter(
+        each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=of
+    )
+
+
+def inferred(
+    frame: pd.DataFrame, target: str | None, stated: Stated, *, central: float, guess: bool
+) -> tuple[tuple[Feature, ...], tuple[Relation | Lookup, ...]]:
+    """The features and relations of a frame's columns, with what is stated.
+
+    Args:
+        frame: training rows.
+        target: the column that is no feature.
+        stated: of features, and `exactly_one`, `orders`, `definitions` and `within`.
+        central: the share of the values of a number that are central.
+        guess: whether the rest is guessed.
+
+    Raises:
+        SchemaError: names that are no features, unreadable columns, or what does not fit them.
+    """
+    names = feature_names(frame, target)
+    stated = checked(stated, names)
+    if isinstance(central, bool) or not isinstance(central, Real) or not 0.0 < central <= 1.0:
+        raise SchemaError(f"central must be a share above 0, at most 1, got {shown(central)}")
+    columns = columns_of(frame, names, stated)
+    if guess:
+        from dear_plugin.look.guesses import guesses
+
+        found = guesses(frame, columns, stated)
+        found.tell()
+        stated = found.beside(stated)
+        columns = found.columns(frame, columns, stated)
+    columns = {n: each.with_central(frame[n], central) for n, each in columns.items()}
+    features = features_of(columns, stated, stated["exactly_one"] or ())
+    relations = relations_of(
+        dummies.labelled(frame, features),
+        [feature for feature in features if not feature.identifier],
+        **{what: stated[what] for what in OF_SEVERAL[1:]},
+    )
+    return without_computed(features, relations), relations
+
+
+def columns_of(frame: pd.DataFrame, names: Iterable[str], stated: Stated) -> dict[str, Feature]:
+    """The features of a frame's columns by name, without the constraints on changes.
+
+    Raises:
+        SchemaError: columns of no kind; all complaints at once.
+    """
+    found, complaints = {}, []
+    for name in names:
+        try:
+            found[name] = _infer(frame[name], name, stated)
+        except SchemaError as error:
+            complaints.append(str(error))
+    if complaints:
+        raise SchemaError("; ".join(complaints))
+    return found
+
+
+def features_of(
+    columns: Mapping[str, Feature], stated: Stated, groups: Iterable[Any]
+) -> tuple[Feature, ...]:
+    """Features with all that is stated of them; the columns of a group are one.
+
+    Raises:
+        SchemaError: what does not fit them, or names of no feature.
+    """
+    own, whole = _apart(stated, columns)
+    marked = [_marked(each, own) for each in columns.values()]
+    features = dummies.together(marked, groups)
+    several = [feature.name for feature in features if feature.dummies]
+    _check(whole, [*columns, *several])
+    return tuple(_marked(f, whole) if f.name in several else f for f in features)
+
+
 # What makes a frame of something else.
 FRAMES: dict[type, str] = {
     pd.Series: "a row is rows.loc[[label]], with two brackets",
@@ -200,59 +187,85 @@ def feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
     return names
 
 
-def with_stated(
-    features: Sequence[Feature], given: Given, names: Sequence[str]
-) -> tuple[Feature, ...]:
-    """Features with what a user says of those of several columns, by the names of these.
-
-    Args:
-        features: of all columns.
-        given: what names no column, see `Given.apart`.
-        names: the columns.
+def checked(stated: Stated, names: Sequence[str]) -> Stated:
+    """What is stated, with every argument, names as tuples.
 
     Raises:
-        SchemaError: names of no feature, or what does not fit one.
+        SchemaError: no list, or not `{feature: value}`; all that is wrong with what is said of
+            columns.
     """
-    several = [feature.name for feature in features if feature.dummies]
-    given.check([*names, *several])
-    return tuple(_marked(f, given) if f.name in several else f for f in features)
+    for what in ("orders", "exactly_one"):
+        some = stated.get(what)
+        if some is not None and not isinstance(some, Iterable):
+            raise SchemaError(f"{argument(what)} must be a list, got {shown(some)}")
+    plain = {name: _plain(each, stated.get(name)) for name, each in arguments().items()}
+    own, _ = _apart(plain, names)
+    if _complaint(own, names):
+        _check(plain, names)
+    return {**{what: stated.get(what) for what in OF_SEVERAL}, **plain}
 
 
-def infer_features(
-    frame: pd.DataFrame, names: Sequence[str], given: Given, central: float
-) -> list[Feature]:
-    """The features of a frame's columns, (n, p), with what a user says of them.
-
-    The log says what is suspicious.
-
-    Args:
-        frame: training rows.
-        names: its feature columns.
-        given: what a user says of them.
-        central: the share of the values of a number that are central.
-
-    Raises:
-        SchemaError: names that are no features, unreadable columns, or what does not fit them.
-    """
-    if isinstance(central, bool) or not isinstance(central, Real) or not 0.0 < central <= 1.0:
-        raise SchemaError(f"central must be a share above 0, at most 1, got {shown(central)}")
-    given.check(names)
-    features, complaints = [], []
-    for name in names:
-        try:
-            features.append(_infer(frame[name], name, given))
-        except SchemaError as error:
-            complaints.append(str(error))
-    if complaints:
-        raise SchemaError("; ".join(complaints))
-    inspected = inspect(frame, features, given)
-    measured = [feature.with_central(frame[feature.name], central) for feature in inspected]
-    marked = [_marked(feature, given) for feature in measured]
-    warn_of_names(marked, given.names("immutable"))
-    return marked
+def _plain(each: Argument, given: Any) -> Any:
+    """A mapping, or a list as a tuple."""
+    if not each.is_list:
+        if given is not None and not isinstance(given, Mapping):
+            raise SchemaError(f"{each.name} must be {{feature: ...}}, got {shown(given)}")
+        return given or {}
+    if given is not None and (isinstance(given, str) or not isinstance(given, Iterable)):
+        raise SchemaError(f"{argument(each.name)} must be a list of features, got {shown(given)}")
+    return () if given is None else tuple(given)
 
 
-def _infer(column: pd.Series, name: str, given: Given) -> Feature:
+def _apart(stated: Stated, columns: Collection[str]) -> tuple[Stated, Stated]:
+    """What is stated of columns, and of features of several columns."""
+    own, whole = {}, {}
+    for name, each in arguments().items():
+        some = stated[name]
+        inside, outside = [n for n in some if n in columns], [n for n in some if n not in columns]
+        own[name] = _part(some, inside) if each.of_whole else some
+        whole[name] = _part(some, outside if each.of_whole else ())
+    return own, whole
+
+
+def _part(some: Any, names: Iterable[str]) -> Any:
+    """What is stated of some names."""
+    return {n: some[n] for n in names} if isinstance(some, Mapping) else tuple(names)
+
+
+def _check(stated: Stated, known: Sequence[str]) -> None:
+    if wrong := _complaint(stated, known):
+        raise SchemaError(wrong)
+
+
+def _complaint(stated: Stated, known: Sequence[str]) -> str:
+    """All that is wrong with what is stated of features with these names; "" for nothing."""
+    every = arguments()
+    absent = {what: [n for n in stated[what] if n not in known] for what in every}
+    where = ", ".join(argument(what) for what, some in absent.items() if some)
+    names = dict.fromkeys(name for some in absent.values() for name in some)
+    wrong = [f"{where}: {unknown('features', names, known)}"] if where else []
+    wrong += [
+        f"{what}[{name!r}] must be {each.fits[0]}, got {shown(value)}"
+        for what, each in every.items()
+        if not each.is_list
+        for name, value in stated[what].items()
+        if not each.fits[1](value)
+    ]
+    pairs = ((each, {*stated[each[0]]} & {*stated[each[1]]}) for each in CONTRARY)
+    wrong += [f"both {' and '.join(each)}: {sorted(both)}" for each, both in pairs if both]
+    return "; ".join(wrong)
+
+
+def says_what(stated: Stated, name: str) -> bool:
+    """Whether it is stated what a column is."""
+    return any(name in stated[what] for what, each in arguments().items() if each.says_what)
+
+
+# In the order in which they are tried for a training column.
+KINDS: tuple[type[Feature], ...] = (Levels, Labels, Number)
+
+
+def _infer(column: pd.Series, name: str, stated: Stated) -> Feature:
     """The feature of a column, (n,), without the user's constraints on changes.
 
     Raises:
@@ -260,14 +273,9 @@ def _infer(column: pd.Series, name: str, given: Given) -> Feature:
     """
     if advice := complaint(name, column):
         raise SchemaError(advice)
-    is_amount = name in given.names("numeric")
-    special = given.of("special", name, () if is_amount else None)
-    codes = None if special is None else tuple(special)
-    as_category, order = name in given.names("categorical"), given.of("ordered", name)
-    if order is None and codes is None and not as_category:
-        order = order_of_ranges(column)
-        # "t0037" of each row is no range, although "10 t" of many rows is.
-        order = None if order and evidence(column, name, False) else order
+    is_amount, as_category = (name in stated[what] for what in ("numeric", "categorical"))
+    special = stated["special"].get(name, () if is_amount else None)
+    codes, order = None if special is None else tuple(special), stated["ordered"].get(name)
     if order is not None and stored_in(column) == ((*order,), True):
         order = None
     ranked = stated_order(column, name, order)
@@ -279,36 +287,42 @@ def _infer(column: pd.Series, name: str, given: Given) -> Feature:
     return feature if order is None else as_stored(feature, column)
 
 
-def _marked(feature: Feature, given: Given) -> Feature:
-    """A feature with the user's constraints on changes, and its texts."""
-    name, label = feature.name, given.of("labels", feature.name, {})
+def _marked(feature: Feature, stated: Stated) -> Feature:
+    """A feature with what is stated of its changes, and its texts."""
+    name, label = feature.name, stated["labels"].get(feature.name, {})
     texts = label if isinstance(label, Mapping) else {"": label}
     if unnamed := [level for level in texts if level not in {"", *feature.choices}]:
         known = feature.choices or "categories (categorical= makes some of numbers)"
         raise SchemaError(f"labels[{name!r}]: expected levels among {known}, got {unnamed}")
     levels = tuple(texts.get(c, "") for c in feature.choices) if {*texts} - {""} else None
-    is_up, is_down = (name in given.names(what) for what in ("increasing", "decreasing"))
-    return dataclasses.replace(
-        feature,
-        immutable=feature.immutable or name in given.names("immutable"),
-        excluded=(*dict.fromkeys((*feature.excluded, *given.of("excluded", name, ()))),),
-        direction=is_up - is_down,
-        limits=_limits_of(feature, given.of("ranges", name)),
-        label=texts.get("", feature.label),
-        level_labels=feature.level_labels if levels is None else levels,
-        unit=given.of("units", name, ""),
-        step=_step_of(feature, given),
-        cost=given.of("costs", name, feature.cost),
+    up, down, fixed, is_id, passive = (
+        name in stated[what]
+        for what in ("increasing", "decreasing", "immutable", "identifiers", "only_named")
     )
+    own: dict[str, Any] = {
+        "immutable": feature.immutable or fixed or is_id,
+        "identifier": feature.identifier or is_id,
+        "actionable": feature.actionable and not (is_id or passive),
+        "excluded": (*dict.fromkeys((*feature.excluded, *stated["excluded"].get(name, ()))),),
+        "direction": up - down or feature.direction,
+        "limits": _limits_of(feature, stated["ranges"].get(name)),
+        "observed": _numbers_only(feature, stated, "observed", feature.observed),
+        "label": texts.get("", feature.label),
+        "level_labels": feature.level_labels if levels is None else levels,
+        "unit": stated["units"].get(name, ""),
+        "step": _numbers_only(feature, stated, "steps", 0.0)
+        or (0.0 if name in stated["steps"] else None),
+        "cost": stated["costs"].get(name, feature.cost),
+    }
+    changed = {n: value for n, value in own.items() if value != getattr(feature, n)}
+    return dataclasses.replace(feature, **changed) if changed else feature
 
 
-def _step_of(feature: Feature, given: Given) -> float | None:
-    """The step that is stated of a number; None where none is, 0 for any value."""
-    if feature.name not in given.names("steps"):
-        return None
-    if feature.choices:
-        raise SchemaError(f"steps[{feature.name!r}]: expected a numeric feature, got categories")
-    return given.of("steps", feature.name) or 0.0
+def _numbers_only(feature: Feature, stated: Stated, what: str, default: Any) -> Any:
+    """What is stated of a number."""
+    if feature.name in stated[what] and feature.choices:
+        raise SchemaError(f"{what}[{feature.name!r}]: expected a numeric feature, got categories")
+    return stated[what].get(feature.name, default)
 
 
 def _limits_of(

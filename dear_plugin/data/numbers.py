@@ -11,7 +11,6 @@ far, such as a typing error; a few rows have them.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -43,16 +42,6 @@ from dear_plugin.data.feature import (
 from dear_plugin.errors import SchemaError
 
 MAX_DECIMALS = 6
-# A number takes observed values only if these are at most so many, and if between two of them,
-# with so many rows each, a value of their common grid has none: of amounts, some would have it.
-MOST_OBSERVED, ROWS_AT_A_GAP = 24, 10
-# Numbers of more than FINE decimals were computed: they take observed values only if these are at
-# most MOST_FINE, and all but the commonest have so many rows each on average.
-FINE, FINEST, MOST_FINE, ROWS_A_VALUE = 2, 9, 250, 3
-# A step is common if this share of so many rows takes it, and this share of the steps between the
-# 5 and 95 % quantiles is taken. It binds a number of at most so many values, and steps.
-ON_STEP, STEP_ROWS, TAKEN, MOST_ON_STEPS, MOST_STEPS = 0.99, 50, 0.02, 60, 10_000
-ROUND = [10.0**k * a for k in range(7) for a in (1.0, 2.0, 2.5, 5.0) if 10.0**k * a % 1.0 == 0.0]
 # A number of few, even values: its range has at most so many of their usual distances.
 MOST_EVEN = 24
 # Far larger numbers are no whole number of steps.
@@ -197,7 +186,6 @@ class Number(Ordinal):
             dtype=str(column.dtype),
             immutable=low == high,
             special=codes,
-            observed=tuple(v for v in few_values(values, places) if v not in codes),
             missing="nan" if column.isna().any() else "",
         )
         if low <= SPECIAL:
@@ -305,66 +293,6 @@ def ordinary_values(column: pd.Series, special: Sequence[float]) -> Array:
     return values
 
 
-def few_values(values: Array, places: int | None) -> tuple[float, ...]:
-    """The only values that a number, (n,), may take: with gaps, or on a step; () for all."""
-    found = on_steps(values) if len(np.unique(values)) <= MOST_ON_STEPS else values[:0]
-    kept = values[np.isin(values, found)] if len(found) else values
-    return few_with_gaps(kept, places) or tuple(found.tolist())
-
-
-def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
-    """The distinct values of a number, (n,), if it may take no others; () if it may.
-
-    The grid is the greatest common step of the values: 12, 24, 36 and 48 have no gap. Counts that
-    were scaled, or their logarithms, have none.
-
-    Args:
-        values: the values without codes and missing ones.
-        places: the decimals of the number; None if it has no precision.
-    """
-    distinct, counts = np.unique(values, return_counts=True)
-    is_fine = places is None or places > FINE
-    is_fine &= len(values) - counts.max(initial=0) >= ROWS_A_VALUE * (len(distinct) - 1)
-    most = MOST_FINE if is_fine else MOST_OBSERVED * (places is not None)
-    if not 2 < len(distinct) <= most or abs(distinct).max() > WHOLE:
-        return ()
-    steps = np.diff(np.round(distinct * 10.0 ** (FINEST if places is None else places)))
-    steps = steps.astype(np.int64)
-    rows = np.minimum(counts[1:], counts[:-1])
-    has_gap = (steps > (1 if is_fine else np.gcd.reduce(steps))) & (rows >= ROWS_AT_A_GAP)
-    return tuple(distinct.tolist()) if has_gap.any() else ()
-
-
-def on_steps(values: Array) -> Array:
-    """(q,) ascending, all numbers on the common step of a number, (n,); none if it has no such.
-
-    It is larger than the last decimal, and the greatest of which nearly all rows are multiples,
-    from the most frequent one on: the common step of the values that these have, or a round one.
-    """
-    distinct, counts = np.unique(values, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    frequent = order[: int(np.searchsorted(np.cumsum(counts[order]), ON_STEP * len(values))) + 1]
-    n = len(values)
-    many = len(frequent) > 2 and n >= STEP_ROWS and np.abs(distinct).max() <= WHOLE
-    places = decimals(distinct[frequent]) if many else None
-    if places is None:
-        return distinct[:0]
-    start, unit, least = distinct[frequent[0]], 10.0**-places, ON_STEP * len(values)
-    whole, some = (np.round((v - start) / unit) for v in (distinct, values[:: n // STEP_ROWS]))
-    step = float(np.gcd.reduce(whole[frequent].astype(np.int64)))
-    for size in ROUND:  # in few rows first, which is faster
-        if size > step and (some % size == 0).mean() > 0.5:
-            step = size if counts[whole % size == 0].sum() >= least else step
-    low, high = np.quantile(values, (0.05, 0.95))
-    taken, size = int(((distinct >= low) & (distinct <= high)).sum()), step * unit
-    is_decimal = step <= 1.0 or (size < 1.0 and math.log10(step) % 1.0 == 0.0)
-    first, last = math.ceil(whole[0] / step), math.floor(whole[-1] / step)
-    few = taken < max(2.0, TAKEN * (high - low) / size)
-    if is_decimal or few or last - first >= MOST_STEPS:
-        return distinct[:0]
-    return np.asarray(np.round(start + size * np.arange(first, last + 1), places))
-
-
 def decimals(values: Array) -> int | None:
     """The decimals that represent every value, or None when more than six are needed.
 
@@ -394,14 +322,6 @@ def _scale(values: Array, low: float, high: float) -> float:
 FARTHEST = 1e15
 
 
-# The most codes of a column, and the least rows of one of them.
-MOST_CODES, CODE_ROWS = 5, 5
-# A value with the form of a code lies at least FAR mean steps of the NEAR nearest amounts away,
-FAR, NEAR_CODES = 3.0, 10
-# or it has SPIKE times as many rows as any of the NEAR nearest amounts.
-SPIKE = 6
-# Nines, sevens, eights, and 96 to 98 with leading nines: 7, 9, 88, 97, 998, 9999.
-FORM = re.compile(r"9+[6-9]?|7+|8+")
 # Gross values lie so many ranges of the central nine tenths outside of it, and are at most this
 # share of the rows. Numbers of a long tail are at most so many times the largest of the others.
 RANGES, MOST_GROSS, TIMES = 5.0, 0.02, 100.0
@@ -432,101 +352,6 @@ def gross(values: Array) -> Array:
 def _quantiles(ordered: Array) -> list[float]:
     """The 5, 50 and 95 % quantiles of ascending values, (n,)."""
     return [float(ordered[round(share * (len(ordered) - 1))]) for share in (0.05, 0.5, 0.95)]
-
-
-def suspected_codes(values: Array) -> list[float]:
-    """Values of a number, (n,), that are probably codes such as -9 or 999, ascending.
-
-    They have the form of codes, and lie far from the nearest amounts or have many more rows; or
-    they are the only few negative ones.
-
-    Args:
-        values: the values without missing ones.
-    """
-    distinct, counts = np.unique(values, return_counts=True)
-    codes: list[float] = []
-    while found := _at_an_end(distinct, counts) or _negative(distinct, counts):
-        codes += found
-        kept = ~np.isin(distinct, found)
-        distinct, counts = distinct[kept], counts[kept]
-    codes += _spikes(distinct, counts)
-    return sorted(codes) if len(codes) <= MOST_CODES else []
-
-
-def _at_an_end(distinct: Array, counts: Array) -> list[float]:
-    """The fewest of distinct values, (m,) ascending, at one end that lie far from the rest."""
-    for cut in range(1, min(MOST_CODES, len(distinct) - 2) + 1):
-        for outer, rest, near, rows in (
-            (distinct[:cut], distinct[cut:], distinct[cut : cut + NEAR_CODES], counts[:cut]),
-            (distinct[-cut:], distinct[:-cut], distinct[:-cut][-NEAR_CODES:], counts[-cut:]),
-        ):
-            gap = max(outer[0] - rest[-1], rest[0] - outer[-1])
-            is_far = gap >= FAR * (near[-1] - near[0]) / (len(near) - 1)
-            is_low = outer[0] < rest[0]
-            if is_far and rows.max() >= CODE_ROWS and all(_has_form(v, is_low) for v in outer):
-                return [float(value) for value in outer]
-    return []
-
-
-def _has_form(value: float, is_low: bool) -> bool:
-    """Whether a value at the low or the high end looks like a code; a zero is an amount."""
-    return value % 1 == 0 and (value < 0 if is_low else bool(FORM.fullmatch(f"{value:.0f}")))
-
-
-def _negative(distinct: Array, counts: Array) -> list[float]:
-    """The few negative whole numbers of a column, unless they are the tail of its amounts."""
-    negative = distinct < 0
-    codes, rows, amounts = distinct[negative], counts[negative], counts[~negative]
-    if not 0 < len(codes) <= MOST_CODES or len(amounts) <= 2 * len(codes):
-        return []
-    if (codes % 1 != 0).any() or rows.max() < CODE_ROWS:
-        return []
-    is_tail = len(codes) > 1 and rows.min() < amounts.mean() / 2
-    return [] if is_tail else [float(code) for code in codes]
-
-
-def _spikes(distinct: Array, counts: Array) -> list[float]:
-    """Numbers such as 99 and 9999 with many more rows than any other near them."""
-    out = []
-    for i in np.flatnonzero((counts >= CODE_ROWS) & (distinct >= 77)).tolist():
-        near = np.delete(counts[max(i - NEAR_CODES, 0) : i + NEAR_CODES + 1], min(i, NEAR_CODES))
-        if _has_form(distinct[i], False) and len(near) and counts[i] >= SPIKE * near.max():
-            out.append(float(distinct[i]))
-    return out
-
-
-# Dates and times as whole numbers: their forms, and what each part may be, and its digits.
-FORMS = ["Ymd", "Ym", "Yj", "YW", "YQ", "dmY", "mdY", "ymd", "dmy", "mdy", "YmdHMS", "YmdHM"]
-FORMS += ["YmdH", "HM", "HMS"]
-PART = {"Y": r"(19|20)\d\d", "y": r"\d\d", "m": "(0[1-9]|1[0-2])", "d": r"(0[1-9]|[12]\d|3[01])"}
-PART |= {"j": r"([0-2]\d\d|3[0-6]\d)", "W": r"([0-4]\d|5[0-3])", "Q": "[1-4]"}
-PART |= {"H": r"([01]\d|2[0-4])", "M": r"[0-5]\d", "S": r"[0-5]\d"}
-DIGITS = {"Y": 4, "j": 3, "Q": 1}
-# So many values are looked at; by chance they are dates at most this often. A value that is none
-# counts as much as so many dates.
-LOOKED_AT, CHANCE, A_MISS = 200, 1e-4, 10
-
-
-def form_of_dates(values: Array) -> str:
-    """The form of dates or times, such as %Y%m%d, that numbers, (n,), have; "" for none.
-
-    Where most whole numbers between them have it, too, they are amounts.
-    """
-    whole = np.unique(values[values > 0.0])
-    if len(whole) < 3 or (whole % 1.0).any() or not 1e3 < whole[-1] < 1e15:
-        return ""
-    known = whole.astype(np.int64)
-    step = np.gcd.reduce(known - known[0])
-    count = np.linspace(0, (known[-1] - known[0]) // step, LOOKED_AT - 1).astype(np.int64)
-    even = count * step + known[0]
-    some = [each[:: 1 + len(each) // LOOKED_AT].tolist() for each in (known, even)]
-    for form in FORMS:
-        digits, pattern = sum(DIGITS.get(c, 2) for c in form), "".join(PART[c] for c in form)
-        fits, chance = ([bool(re.fullmatch(pattern, f"{v:0{digits}}")) for v in s] for s in some)
-        dates = sum(fits) - A_MISS * fits.count(False)
-        if dates > 0 and (sum(chance) / len(chance)) ** dates <= CHANCE:
-            return "".join(f"%{c}" for c in form)
-    return ""
 
 
 # The rounding error of a bound that was computed, in units of the last decimal.

@@ -17,13 +17,21 @@ import numpy.typing as npt
 import pandas as pd
 from torch import Tensor
 
-from dear_plugin._threads import lazy
+from dear_plugin._threads import lazy, one_thread
 from dear_plugin.data import (
     dummies,
 )
-from dear_plugin.data.causes import CausalOrder, Causes, Tiers, checked_causes, checked_tiers
+from dear_plugin.data.causes import (
+    CausalOrder,
+    Causes,
+    StatedCauses,
+    Tiers,
+    checked_causes,
+    checked_tiers,
+    tell_causes,
+)
 from dear_plugin.data.feature import Feature, Kind, with_cells
-from dear_plugin.data.infer import Inferred
+from dear_plugin.data.infer import OF_SEVERAL, inferred, stating
 from dear_plugin.data.relations import (
     Condition,
     Lookup,
@@ -33,13 +41,13 @@ from dear_plugin.data.relations import (
     checked,
     from_dict,
 )
-from dear_plugin.errors import DearError, SchemaError, unknown
+from dear_plugin.errors import DearError, SchemaError, shown, unknown
 
 __all__ = ["Feature", "Kind", "Schema"]
 
 
 @dataclass(frozen=True)
-class Schema(Inferred):
+class Schema:
     """The features of a frame, its target and rules between columns; see `Schema.infer`.
 
     Attributes:
@@ -84,6 +92,95 @@ class Schema(Inferred):
             raise SchemaError("both tiers and causes are given: state the order by one of them")
         names = [column.name for f in self.features for column in f.members]
         vars(self).update(tiers=tiers, causes=edges, column_names=self.column_names or (*names,))
+
+    @classmethod
+    @stating
+    @one_thread()
+    def infer(
+        cls,
+        frame: pd.DataFrame,
+        target: str | None = None,
+        *,
+        guess: bool = True,
+        rules: Iterable[Rule | Condition] = (),
+        tiers: Iterable[Iterable[str]] = (),
+        causes: StatedCauses | None = None,
+        exactly_one: Iterable[Iterable[str]] | None = None,
+        orders: Iterable[tuple[str, str]] | None = None,
+        definitions: Mapping[str, Any] | None = None,
+        within: Mapping[str, float] | None = None,
+        central: float = 0.98,
+        **of_features: Any,
+    ) -> Schema:
+        """Infer a schema from a frame, (n, p), with or without the target.
+
+        Object, bool, string and category columns are categorical, those of more than two levels
+        with an order are numbers (`ordered`); any column with at most two values is binary; other
+        numbers are numeric, with the precision of their decimals. Constant columns are immutable.
+        A missing value is a separate level. The other arguments that are not given are guessed,
+        see `dear_plugin.look`; the log tells them with their evidence, and asks.
+
+        Args:
+            frame: training rows in user units.
+            target: the column that is no feature.
+            guess: whether `look` guesses what is not stated; if not, nothing is added.
+            immutable: features that never change.
+            increasing: numeric or binary features that may only increase.
+            decreasing: numeric or binary features that may only decrease.
+            categorical: numeric columns to be read as categories.
+            numeric: amounts, though they have two values only or look like identifiers.
+            identifiers: columns that say which row it is; nothing moves them.
+            only_named: features that are acted on only where `act_on` names them.
+            excluded: `{feature: levels}` that no category changes to.
+            ranges: `{feature: (low, high)}` in user units, None for an open end; a range
+                restricts, it never scales.
+            special: `{feature: codes}` of numbers that are no amounts, such as -9: each is a
+                separate level. Of categories, the levels that say that a value is not known, such
+                as "?". Nothing enters or leaves a special level.
+            observed: `{feature: values}`, the only ones that a number may take.
+            rules: callables, frame of the features -> (n,) bool, True for a possible row; or a
+                `Rule`, which can also set what follows from an action.
+            tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
+                an action changes no feature of an earlier tier.
+            causes: instead, `{feature: its causes}` or a `networkx.DiGraph`; only effects follow.
+            exactly_one: lists of binary columns of which exactly one is 1; None guesses them.
+            orders: pairs (a, b) of numbers with a <= b in every row; None guesses them.
+            definitions: `{feature: others}` that determine it, `{"total": ["part", "rest"],
+                "rate": ["city"]}`, in the form that fits; None guesses them. What they determine
+                is not acted on unless `act_on` names it, or nothing of what determines it can be.
+                A text is a formula, `{"share": "rent / (wage + other)", "most": "max(a, b)"}`.
+            within: `{feature: number}`, how far such a formula may be off; by default it is exact,
+                or within what nine in ten rows keep.
+            ordered: `{feature: levels}` of categories with an order, the least first, as
+                `pd.Categorical(..., ordered=True)` has it; `categorical` ignores an order.
+            labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`; for its
+                levels, too, `{"works": {"": "the work", 0: "no", 1: "yes"}}`.
+            units: `{feature: text}`, the unit of a number in texts, `{"loan_amount": "euros"}`.
+            costs: `{feature: number}`, what a unit of it, or another category, costs an
+                applicant, `{"income": 3}`; 1 for the others. One column of `exactly_one` stands
+                for all.
+            steps: `{feature: step}`, of which actions set multiples, `{"loan_amount": 500}`; None
+                for any value. By default 1, 2 or 5 times 10^k, at most 1 % of the unit of cost.
+            **of_features: the arguments on features, of which each names an attribute of theirs.
+            central: the share of the training values of a number that are central. Their range is
+                the unit of cost: a change by it costs 1. Actions do not leave it. The standard
+                deviation is the unit where the range is zero, and the range of all of few, even
+                values. 1.0, as in the paper: from the least to the greatest value.
+
+        Raises:
+            SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
+                that are neither numbers nor categories; all complaints at once.
+        """
+        if not isinstance(rules, Iterable):
+            raise SchemaError(f"rules must be a list, got {shown(rules)}")
+        several = exactly_one, orders, definitions, within
+        stated = {**dict(zip(OF_SEVERAL, several, strict=True)), **of_features}
+        features, relations = inferred(frame, target, stated, central=central, guess=guess)
+        names = tuple(name for name in frame.columns if target is None or name != target)
+        order: Any = tuple(rules), tiers, causes, names, central
+        schema = cls(features, target, relations, *order)
+        tell_causes(schema.causes, schema.mutable)
+        return schema
 
     def __len__(self) -> int:
         """The number of features (p)."""

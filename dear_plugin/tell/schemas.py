@@ -19,22 +19,17 @@ import pandas as pd
 
 from dear_plugin import _html
 from dear_plugin.data.causes import Causes, Tiers, ranks
-from dear_plugin.data.feature import Feature, Kind
-from dear_plugin.data.lint import ARGUMENTS
+from dear_plugin.data.feature import Feature, Kind, attributes
 from dear_plugin.data.relations import Lookup, Relation, in_words
 from dear_plugin.errors import SchemaError, unknown
 
-LISTS = {
-    (each.key, each.value): name for name, each in ARGUMENTS.items() if each.value is not None
-}
-
-
-# What a feature's table may say: the argument of `Schema.infer` that is {feature: value}, and
-# where it is a list of features the argument by what the table says.
-MAPPINGS = {each.key: name for name, each in ARGUMENTS.items() if each.value is None}
-
-
-# What else these may be is what says nothing: false, or "".
+# The attributes of features by what the file calls them, and the arguments of `Schema.infer` that
+# state them: of lists by what the table of a feature says, of others {feature: value}.
+FIELDS = {f.metadata["key"]: f for f in attributes() if f.metadata["key"]}
+STATED = [(key, each) for key, field in FIELDS.items() for each in field.metadata["stated"]]
+LISTS = {(key, each.value): each.name for key, each in STATED if each.is_list}
+MAPPINGS = {key: each.name for key, each in STATED if not each.is_list}
+# What else these may be is what says nothing: false, or "", or what is usual.
 CHOICES = {key: [v for k, v in LISTS if k == key] for key, _ in LISTS}
 # What the kind of a column of numbers is stated as; one of two values has none.
 KINDS = {Kind.NUMERIC: "number", Kind.CATEGORICAL: "category"}
@@ -42,9 +37,9 @@ KINDS = {Kind.NUMERIC: "number", Kind.CATEGORICAL: "category"}
 WHOLE = ("target", "tiers", "causes", "orders", "exactly_one", "definitions", "within", "central")
 # A program's own table, such as that of `dear-plugin letters`.
 OWN = "letters"
-# Attributes of a feature that no argument of `Schema.infer` states.
-MORE = ("precision", "actionable", "enter_special", "leave_special")
-KEYS = (*CHOICES, *MAPPINGS, *MORE, "levels")
+# Attributes of a feature that no argument of `Schema.infer` states, or one does not undo.
+MORE = [key for key, f in FIELDS.items() if not f.metadata["stated"] or f.default is True]
+MORE.remove("levels")
 
 HEAD = """\
 What `Schema.infer` takes, to edit; lines that start with # are not read. It is read by
@@ -62,6 +57,7 @@ FEATURE = """
 # step = 500 (of actions; 0: any value), range = [low, high], immutable = true,
 # direction = "increasing" or "decreasing", kind = "category" or "number",
 # special = [codes that are no amounts], ordered = [levels, the least first],
+# observed = [the only values of a number],
 # excluded = [levels that nothing changes to], identifier = true,
 # levels = { "0" = "no", "1" = "yes" } (what texts call them).
 # Where the log says immutable=['a'], special={'a': [1]} or categorical=['a'], write below
@@ -70,7 +66,7 @@ FEATURE = """
 # where people find it easier, state less (0.2), where harder, more (3), without the # in front.
 """
 COST = "cost = 1 # of {}"
-RULES = (
+SYNTAX = (
     'texts, and names with other characters than a to z, 0 to 9, "_" and "-", stand in quotes, and'
     " a name once in a table"
 )
@@ -85,7 +81,7 @@ def read(path: str | Path) -> dict[str, Any]:
     try:
         tables = tomllib.loads(Path(path).read_text(encoding="utf8"))
     except (OSError, ValueError) as error:
-        raise SchemaError(f"{path}: expected a TOML file, {error}; {RULES}") from error
+        raise SchemaError(f"{path}: expected a TOML file, {error}; {SYNTAX}") from error
     for key in ("features", OWN):
         if not isinstance(found := tables.get(key, {}), Mapping):
             raise SchemaError(f"{path}: {key} must be a table, [{key}], got {found!r}")
@@ -132,10 +128,10 @@ def arguments(
 def _check(name: str, table: Any) -> None:
     if not isinstance(table, Mapping):
         raise SchemaError(f"features.{name} must be a table of its attributes, got {table!r}")
-    if wrong := [key for key in table if key not in KEYS]:
-        raise SchemaError(f"features.{name}: {unknown('keys', wrong, KEYS)}")
+    if wrong := [key for key in table if key not in FIELDS]:
+        raise SchemaError(f"features.{name}: {unknown('keys', wrong, FIELDS)}")
     for key, (one, *others) in CHOICES.items():
-        choices = one, *others, type(one)()
+        choices = (True, False) if isinstance(one, bool) else (one, *others, "")
         if table.get(key, one) not in choices:
             raise SchemaError(f"features.{name}.{key} must be in {choices}, got {table[key]!r}")
 
@@ -240,30 +236,24 @@ def _plain(text: str) -> str:
 def stated(feature: Feature) -> dict[str, Any]:
     """The lines of a feature: its kind, and what is not usual."""
     numeric = pd.api.types.is_numeric_dtype(pd.api.types.pandas_dtype(feature.dtype))
-    number = numeric and not feature.dummies
+    number = numeric and not feature.dummies and not feature.identifier
     named = zip(feature.choices, feature.level_labels, strict=False)
     stated_order = bool(feature.stored) or feature.dtype != "category"
-    table = {
-        "label": feature.label,
-        "levels": {_as_text(level): text for level, text in named if text},
-        "identifier": feature.identifier,
-        "kind": KINDS.get(feature.kind, "") if number and not feature.identifier else "",
+    own = {
+        "kind": KINDS.get(feature.kind, "") if number else "",
+        "precision": None,
         "immutable": feature.immutable and not feature.identifier,
         "direction": ("", "increasing", "decreasing")[feature.direction],
-        "unit": feature.unit,
-        "range": [*(feature.limits or ())],
-        "special": [*feature.special],
-        "ordered": [*(feature.ranked or feature.levels * stated_order)],
-        "excluded": [*feature.excluded],
-        "enter_special": feature.enter_special,
-        "leave_special": feature.leave_special,
+        "range": feature.limits,
+        "ordered": feature.ranked or feature.levels * stated_order,
+        "observed": () if feature.ranked else feature.observed,
+        "actionable": feature.actionable or feature.identifier,
+        "levels": {_as_text(level): text for level, text in named if text},
     }
-    lines = {key: value for key, value in table.items() if value}
-    if feature.step is not None:
-        lines["step"] = feature.step
-    if feature.cost != 1.0:
-        lines["cost"] = feature.cost
-    return lines if feature.actionable or feature.identifier else {**lines, "actionable": False}
+    every = {key: own.get(key, getattr(feature, field.name)) for key, field in FIELDS.items()}
+    usual = {key: value for key, value in every.items() if value in (FIELDS[key].default, "", {})}
+    lines = {key: value for key, value in every.items() if key not in usual}
+    return {key: [*v] if isinstance(v, tuple) else v for key, v in lines.items()}
 
 
 COLUMNS = ("feature", "kind", "values", "steps", "costs 1", "may change")

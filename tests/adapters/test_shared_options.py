@@ -174,7 +174,7 @@ def test_costs_are_those_of_the_engine(host):
 
 
 def messages(caplog):
-    return [r.getMessage() for r in caplog.records if r.name == "dear_plugin.data.lint.names"]
+    return [r.getMessage() for r in caplog.records if r.name == "dear_plugin.look.names"]
 
 
 def test_defaults_log_which_argument_to_give(host, caplog):

@@ -24,7 +24,7 @@ SMALL = [[99], [96, 98], [97, 98, 99]]
 @pytest.fixture(autouse=True)
 def without_names(monkeypatch):
     """What names say is tested elsewhere."""
-    monkeypatch.setattr(logging.getLogger("dear_plugin.data.lint.names"), "disabled", True)
+    monkeypatch.setattr(logging.getLogger("dear_plugin.look.names"), "disabled", True)
 
 
 def hint(caplog, values) -> str:

@@ -49,7 +49,7 @@ def numbers(*names: str) -> pd.DataFrame:
 
 
 def messages(caplog) -> list[str]:
-    logger = "dear_plugin.data.lint.names"
+    logger = "dear_plugin.look.names"
     every = [record.getMessage() for record in caplog.records if record.name == logger]
     return [text for text in every if ASKED not in text]
 

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Schema
-from dear_plugin.data.definitions import infer_relations
 
 
 @pytest.fixture
@@ -52,7 +51,7 @@ def test_the_bounds_hold_in_rows_not_fitted_on(shapes):
 def test_special_values_and_zeros_do_not_count(shapes):
     shapes.loc[:200, "area"], shapes.loc[100:300, "radius"] = -9.0, 0.0
     schema = Schema.infer(shapes[["radius", "area"]], special={"area": [-9]})
-    (relation,) = functions(infer_relations(shapes, schema.features))
+    (relation,) = functions(schema.relations)
     assert relation.log
     assert relation.high - relation.low < 0.4
 

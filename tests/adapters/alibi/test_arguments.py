@@ -99,5 +99,5 @@ def test_a_value_that_is_no_class_is_refused(given):
 
 def test_an_age_that_may_fall_is_named(fit, caplog):
     fit(immutable_features=["gender"], ranges={"age": [-0.5, 1]})
-    (record,) = [r for r in caplog.records if r.name == "dear_plugin.data.lint.names"]
+    (record,) = [r for r in caplog.records if r.name == "dear_plugin.look.names"]
     assert "columns ['age'] have names of attributes" in record.getMessage()

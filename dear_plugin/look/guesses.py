@@ -1,0 +1,450 @@
+"""`look`: what training rows say that a user could have stated, with the evidence in sentences."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dear_plugin._threads import one_thread
+from dear_plugin.data import dummies, infer
+from dear_plugin.data.feature import Array, Feature, arguments, as_numbers, line
+from dear_plugin.data.forms import Numbers, relation_of, relations_of
+from dear_plugin.data.numbers import gross, on_grid, ordinary_values
+from dear_plugin.data.relations import Lookup, Relation, in_words
+from dear_plugin.errors import argument
+from dear_plugin.look import columns as seen
+from dear_plugin.look import orders, sums
+
+# A category is not acted on by default if it has more than MANY_LEVELS levels, or more than
+# SOME_LEVELS and fewer rows per level than ROWS_A_LEVEL.
+MANY_LEVELS, SOME_LEVELS, ROWS_A_LEVEL = 100, 12, 5
+# Text is suspected to be numbers or dates if this share of its distinct values has digits.
+PARSED = 0.9
+# The most rows that a message names.
+MOST_NAMED = 5
+INFO = logging.INFO
+
+logger = logging.getLogger("dear_plugin.look")
+names_logger = logger.getChild("names")
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What training rows say.
+
+    Attributes:
+        text: the evidence, and what to state where it is wrong.
+        argument: of `Schema.infer`, which this states; "" for a remark, which asks for one.
+        name: the feature, where it is an argument on one.
+        value: what the argument says.
+        level: of the log.
+        logger: where it is told.
+    """
+
+    text: str
+    argument: str = ""
+    name: str = ""
+    value: Any = None
+    level: int = logging.WARNING
+    logger: logging.Logger = logger
+
+
+class Guesses(dict[str, Any]):
+    """Arguments of `Schema.infer`.
+
+    Args:
+        evidence: what they are based on, and remarks.
+
+    Attributes:
+        evidence: likewise.
+    """
+
+    def __init__(self, evidence: Iterable[Guess]) -> None:
+        super().__init__()
+        self.evidence = tuple(evidence)
+        for each in self.evidence:
+            known = arguments().get(each.argument)
+            if each.argument == "definitions":
+                self.setdefault(each.argument, {}).setdefault(each.name, []).append(each.value)
+            elif each.argument and (known is None or known.is_list):
+                self.setdefault(each.argument, []).append(each.value or each.name)
+            elif each.argument:
+                self.setdefault(each.argument, {})[each.name] = each.value
+        for name, lists in self.get("definitions", {}).items():
+            self["definitions"][name] = lists if len(lists) > 1 else lists[0]
+
+    def tell(self) -> None:
+        """Log the evidence."""
+        for each in self.evidence:
+            each.logger.log(each.level, "%s", each.text)
+
+    def beside(self, stated: infer.Stated) -> infer.Stated:
+        """What is stated, and these."""
+        whole = {what: self[what] for what in infer.OF_SEVERAL if what in self}
+        own = {what: (value, stated[what]) for what, value in self.items() if what not in whole}
+        both = {w: {**a, **b} if isinstance(b, Mapping) else (*b, *a) for w, (a, b) in own.items()}
+        return {**stated, **whole, **both}
+
+    def columns(
+        self, frame: pd.DataFrame, columns: Mapping[str, Feature], stated: infer.Stated
+    ) -> dict[str, Feature]:
+        """The features of columns, those made anew of which these say what their values are."""
+        names = {name for what in ("ordered", "special") for name in self.get(what, ())}
+        return {**columns, **infer.columns_of(frame, names, stated)}
+
+
+@one_thread()
+def look(frame: pd.DataFrame, target: str | None = None, **stated: Any) -> Guesses:
+    """The arguments of `Schema.infer` that it would guess, with their evidence.
+
+    Args:
+        frame: training rows.
+        target: the column that is no feature.
+        stated: arguments that are known, of which nothing is guessed.
+
+    Raises:
+        SchemaError: see `Schema.infer`.
+
+    Example:
+        >>> from dear_plugin.datasets import load_loan
+        >>> from dear_plugin.look import look
+        >>> look(load_loan(200).frame, "approved")
+        {}
+    """
+    names = infer.feature_names(frame, target)
+    known = infer.checked(stated, names)
+    return guesses(frame, infer.columns_of(frame, names, known), known)
+
+
+def guesses(frame: pd.DataFrame, columns: Mapping[str, Feature], stated: infer.Stated) -> Guesses:
+    """What is not stated of the columns of a frame.
+
+    Args:
+        frame: training rows.
+        columns: the features of its columns, as they are without guesses.
+        stated: see `data.infer`.
+    """
+    of_columns = [*_of_missing(frame, columns.values())]
+    with np.errstate(over="ignore"):  # the schema rejects a range that overflows
+        for name, feature in columns.items():
+            of_columns += of_column(frame[name], feature, stated)
+    found = Guesses(of_columns)
+    known = found.beside(stated)
+    own, groups, of_groups = found.columns(frame, columns, known), stated["exactly_one"], []
+    if groups is None:
+        groups, text = orders.groups(frame, own.values()), "exactly one is 1 in every row: "
+        of_groups = [Guess(text + ", ".join(g), "exactly_one", "", g, INFO) for g in groups]
+    features = infer.features_of(own, known, groups)
+    of_names = _of_names([c for f in features for c in f.members], stated)
+    return Guesses([*of_columns, *of_names, *of_groups, *_of_relations(frame, features, stated)])
+
+
+def _of_relations(
+    frame: pd.DataFrame, features: Sequence[Feature], stated: infer.Stated
+) -> Iterator[Guess]:
+    """Definitions and orders, where they are not stated."""
+    if stated["definitions"] is not None and stated["orders"] is not None:
+        return
+    given, frame = stated["definitions"], dummies.labelled(frame, features)
+    others = [feature for feature in features if not feature.identifier]
+    numbers, found = Numbers.of(frame, others), list[Guess]()
+    exact: list[Relation] = []
+    with np.errstate(all="ignore"):
+        if given is None:
+            exact = sums.definitions(numbers)
+            pairs = orders.lookups(frame, others, [each for each in exact if each.is_definition])
+            yield from (_of_identifier(*pair) for pair, sure in pairs.items() if not sure)
+            sure = [(y, (x,)) for (y, x), is_sure in pairs.items() if is_sure]
+            tables = (relation_of(frame, numbers, *pair) for pair in sure)
+            found += map(_definition, (*tables, *exact))
+        elif stated["orders"] is None:
+            every = relations_of(frame, others, definitions=given, within=stated["within"])
+            exact = [each for each in every if isinstance(each, Relation)]
+        if stated["orders"] is None:
+            for low, high in orders.orders(numbers, exact):
+                text = f"in every row: {low} <= {high}"
+                found.append(Guess(text, "orders", "", (low, high), INFO))
+    if found:
+        text = "definitions={...} and orders=[...] of Schema.infer state others, or none"
+        found.append(Guess(text, level=INFO))
+    yield from found
+
+
+def _definition(relation: Relation | Lookup) -> Guess:
+    """What others determine, by definition or nearly."""
+    ((how, text),) = in_words([relation])
+    others = getattr(relation, "formula", "") or [*relation.members[1:]]
+    return Guess(f"{how}: {text}", "definitions", relation.name, others, INFO)
+
+
+def _of_identifier(name: str, other: str) -> Guess:
+    """A column that an identifier determines."""
+    return Guess(
+        f"column {name!r} is a function of {other!r}, an identifier: if by definition and not by"
+        f" what one person or group is, declare it with definitions={{{name!r}: [{other!r}]}}",
+        level=INFO,
+    )
+
+
+def _of_missing(frame: pd.DataFrame, features: Iterable[Feature]) -> Iterator[Guess]:
+    """Missing values, and columns of nothing else."""
+    missing = {f.name: int(frame[f.name].isna().sum()) for f in features if f.missing}
+    if empty := [name for name, count in missing.items() if count == len(frame)]:
+        yield Guess(f"columns {empty} are empty, and immutable: drop them")
+    if some := [f"{name} {count}" for name, count in missing.items() if name not in empty]:
+        yield Guess(
+            "missing values, treated as a separate level that no action enters or leaves:"
+            f" {', '.join(some)} of {len(frame)} rows"
+        )
+
+
+def of_column(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iterator[Guess]:
+    """What the values of a column, (n,), say.
+
+    Args:
+        column: its cells.
+        feature: as it is without guesses.
+        stated: see `data.infer`.
+    """
+    name = feature.name
+    is_said = any(name in stated[what] for what in ("categorical", "ordered", "special"))
+    levels = None if is_said else seen.order_of_ranges(column)
+    # "t0037" of each row is no range, although "10 t" of many rows is.
+    if levels and not identified(column, name, False):
+        yield Guess(
+            f"column {name!r} holds numbers and ranges in the order {list(levels)};"
+            f" categorical=[{name!r}] ignores it, ordered= states another",
+            *("ordered", name, list(levels), INFO),
+        )
+        return
+    by_itself = name in stated["identifiers"]
+    if not (by_itself or feature.ranked or infer.says_what(stated, name)):
+        values = None if feature.choices else ordinary_values(column, feature.special)
+        if form := "" if values is None else seen.form_of_dates(values):
+            yield Guess(
+                f"column {name!r} looks like dates or times, {form} as whole numbers: nothing"
+                f" moves it; state numeric=[{name!r}] if it is none",
+                *("immutable", name),
+            )
+        elif found := identified(column, name, not feature.choices):
+            yield _identifier(column, feature, found)
+            return
+    if not by_itself:
+        yield from (_category if feature.choices else _number)(column, feature, stated)
+
+
+def _identifier(column: pd.Series, feature: Feature, found: str) -> Guess:
+    """An identifier by its values or its name."""
+    name, other = feature.name, "categorical" if feature.choices else "numeric"
+    fix = f"{other}=[{name!r}] if it is none"
+    if found != "values":
+        fix = f"identifiers=[{name!r}] if it is one, {other}= if not"
+    text = (
+        f"column {name!r} looks like an identifier by its {found}: nothing moves it, and nothing"
+        f" is compared by it; state {fix}"
+    )
+    by_values = found == "values" and _as_text(column, "an identifier, which nothing moves", r"\D")
+    return Guess(by_values or text, "identifiers", name)
+
+
+def _as_text(column: pd.Series, read_as: str, having: str = "") -> str:
+    """That more than two texts are dates, or numbers of which one has a pattern; "" for others.
+
+    Text of whole numbers alone may be that of an identifier.
+    """
+    text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
+    levels = column.dropna().drop_duplicates().astype(str)
+    if not text or len(levels) <= 2 or levels.str.contains(r"\d").mean() < PARSED:
+        return ""
+    days = seen.as_days(column)
+    code = days or (as_numbers(column) if levels.str.contains(having).any() else "")
+    if not code:
+        return ""
+    return (
+        f"column {column.name!r} holds {'dates' if days else 'numbers'} as text and is read as"
+        f" {read_as}: in DiCE continuous_features=[..., {column.name!r}]; for a number:"
+        f" {line(str(column.name), code)}"
+    )
+
+
+def _number(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iterator[Guess]:
+    """What a column of numbers takes: few values, gross ones, and codes."""
+    name, values = feature.name, ordinary_values(column, feature.special)
+    known = np.flatnonzero(~np.isnan(values))
+    is_gross = gross(values[known])
+    if is_gross.any():
+        yield _gross(column, values, known[is_gross])
+    if codes := _shown(seen.suspected_codes(values[known[~is_gross]])):
+        yield Guess(
+            f"column {name!r} has {codes}, which look like codes and not like amounts: if they are"
+            f" codes, declare them with special={{{name!r}: {codes}}}"
+        )
+    if name not in stated["observed"]:
+        single = np.float32 if str(column.dtype).lower() == "float32" else np.float64
+        values = on_grid(values[known].astype(single), feature.precision)
+        few = [v for v in seen.few_values(values, feature.precision) if v not in feature.special]
+        if few:
+            yield _observed(name, few, bool(codes) or name in stated["numeric"])
+
+
+def _gross(column: pd.Series, values: Array, far: Array) -> Guess:
+    """Rows, (m,), whose values lie beyond all others by far."""
+    codes, name = _shown(np.unique(values[far]).tolist()), column.name
+    rows, more = column.index[far[:MOST_NAMED]].tolist(), ", ..." * (len(far) > MOST_NAMED)
+    declared = f"; special={{{name!r}: {codes}}} declares codes" * (len(codes) <= seen.MOST_CODES)
+    return Guess(
+        f"column {name!r} has values far beyond all others in {len(far)} rows,"
+        f" {str(rows)[1:-1]}{more}: correct or drop errors{declared}"
+    )
+
+
+def _observed(name: str, observed: list[float], is_amount: bool) -> Guess:
+    """Which values a number takes: a grid is a fact, codes are suspected."""
+    steps = np.diff(observed)
+    even, whole = np.allclose(steps, steps[0]), not any(v % 1 for v in observed)
+    what = f"takes steps of {steps[0]:g}" if even else f"takes only {len(observed)} values"
+    fix, level = f"observed={{{name!r}: []}} allows them", INFO
+    # Rounded amounts often have a common step.
+    if whole and not (even or is_amount) and math.gcd(*map(int, observed)) == 1:
+        what, level = f"has only the values {_shown(observed)}", logging.WARNING
+        fix = f"if they are codes and not amounts, declare categorical=[{name!r}]"
+    text = f"column {name!r} {what}: no value in between is proposed; {fix}"
+    return Guess(text, "observed", name, observed, level)
+
+
+def _shown(values: Sequence[float]) -> list[float]:
+    return [int(value) if value.is_integer() else value for value in values]
+
+
+def _category(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iterator[Guess]:
+    """What the levels of a category are: not known, spelled twice, an order, too many."""
+    name, levels, rows = feature.name, feature.choices, len(column)
+    unknown = [] if name in stated["special"] else list(seen.not_known(levels))
+    if unknown:
+        yield Guess(
+            f"column {name!r} has the levels {unknown}, which say that the value is not known:"
+            f" nothing enters or leaves them; special={{{name!r}: {unknown}}} declares that,"
+            f" special={{{name!r}: []}} makes them levels like others",
+            *("special", name, unknown),
+        )
+    elif feature.ranked:
+        return
+    if several := seen.spellings(
+        level for level in levels if level not in [*stated["excluded"].get(name, ())]
+    ):
+        yield Guess(
+            f"column {name!r} has levels that differ only in case or spaces,"
+            f" {several[:MOST_NAMED]}: make one of them before training the model, or state"
+            f" excluded={{{name!r}: [...]}} with those to leave out"
+        )
+    if name not in stated["categorical"]:
+        if words := seen.words_in_order([level for level in levels if level is not None]):
+            yield Guess(
+                f"column {name!r} has levels that seem to have an order: ordered={{{name!r}:"
+                f" {list(words)}}} states it, categorical=[{name!r}] that there is none"
+            )
+        if text := _as_text(column, f"a category of {len(levels)} levels"):
+            yield Guess(text)
+    if len(levels) > MANY_LEVELS or (
+        len(levels) > SOME_LEVELS and rows < ROWS_A_LEVEL * len(levels)
+    ):
+        yield Guess(
+            f"column {name!r} has {len(levels)} levels in {rows} rows: it is not acted on unless"
+            f" act_on names it; merge its rare levels, or state identifiers=[{name!r}]",
+            *("only_named", name),
+        )
+
+
+# Words, or parts of words, of names in lower case with "_" around each word, and what they say.
+SENSITIVE = "have names of attributes that cannot be changed"
+NAMES = {
+    SENSITIVE: r"_(age|sex|gender|gndr|race|racial|ethn?(ic(ity)?)?|black|blk|non_?white|caucasian"
+    r"|asian|african|hisp(an(ics?)?)?|latin[oax]s?|nationality|natl|national_origin|citizen(ship)?"
+    r"|foreign(er)?|immigrant|native|birth_?place|born|relig(ion|ious)?|muslim|christian|catholic"
+    r"|jewish|hindu|males?|fem(ales?)?|wom[ae]n|marital(status)?|mar_?stat(us)?|(un)?married|marr"
+    r"|divorced|widow(ed)?|elderly|pregnant|disab(led|ility)"
+    r"|(first|last|full|middle|maiden|sur|family|f|l)_?names?)_"
+    r"|^_(m[ae]n|white|wht|old|young|single|names?)_$",
+    "seem to count time, and no action makes time pass": r"since|_(age|tenure|seniority|elapsed)_"
+    r"|_(birthday|dob)_|_(years?|months?|days?|yrs)_(at|in|with|on)_",
+    "have names of past events, which no action undoes": r"_(delinq\w*?|late|arrears|overdue"
+    r"|past_due|default(s|ed)?|bankrupt\w*?|derog\w*?|foreclosure|priors|convictions|arrests|lawsuits"
+    r"|charged?_?offs?|missed_payments?|pub_rec|public_records?)_",
+    "have names of marks that the decision maker gives, and a person cannot set": r"_(sub)?(grade"
+    r"|score|rating|decision|limit|apr|guidelines?|int(erest)?_rate|risk_class)_",
+}
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def _of_names(features: Sequence[Feature], stated: infer.Stated) -> Iterator[Guess]:
+    """Mutable features with names of what no action changes, the first reason of each.
+
+    Those with a direction or a range are left out. Where nothing is immutable, it is asked for.
+    """
+    known = {f.name for f in features if f.immutable or f.direction or f.limits is not None}
+    for reason in NAMES:
+        text = ""
+        if names := [f.name for f in features if f.name not in known and says(f.name, reason)]:
+            known |= {*names}
+            text = f"columns {names} {reason}: {argument('immutable')}={names} keeps them fixed"
+        elif reason == SENSITIVE and not stated["immutable"]:
+            text = (
+                f"nothing is stated as immutable: {argument('immutable')}=[...] lists what no"
+                " person can change, such as age or origin, and advice then leaves it as it is"
+            )
+        if text:
+            yield Guess(text, logger=names_logger)
+
+
+def says(name: str, reason: str) -> bool:
+    """Whether a name, in camelCase, snake_case and the like, has words of a reason of `NAMES`."""
+    words = "_".join(["", *WORD.findall(name), ""]).lower()
+    return bool(re.search(NAMES[reason], words))
+
+
+# Words of names, and endings: "customerId", "zip", "flight_no", "job_code".
+NAMED = re.compile(
+    r"(?<![a-z])(ids?|identifier|uuid|guid|ssn|zip|zipcode|postcode|case|flight|tailnum|barcode)"
+    r"(?![a-z])|fips$|.(num|number|code|_no|_nr)$"
+    r"|(school|child|person|stud\w*|dist|sch|county|p|user|cust\w*|firm)id$"
+)
+# The least rows; with a name, the least distinct values, or half the rows.
+FEWEST, DISTINCT = 20, 30
+# By values, in so many rows: text with this share of distinct values; whole numbers with this
+# share of ties, and this one of the ties that chance would give.
+ROWS, TEXT, TIES, BY_CHANCE = 50, 0.4, 0.03, 0.1
+# Sparse numbers, where chance gives no ties: all of so many digits, and few of them round.
+DIGITS, ROUND = 6, 0.25
+
+
+def identified(column: pd.Series, name: str, of_numbers: bool) -> str:
+    """What makes a column, (n,), an identifier: its values, its name alone, or "" for nothing."""
+    known = column.dropna()
+    n, distinct = len(known), known.nunique()
+    if n < FEWEST:
+        return ""
+    by_values = n >= ROWS and distinct >= TEXT * n
+    if of_numbers:
+        values = known.to_numpy(dtype=np.float64)
+        if (values % 1 != 0).any():
+            return ""
+        by_values = n >= ROWS and n - distinct <= TIES * n and _is_no_amount(values, n - distinct)
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    by_name = bool(NAMED.search(words)) and distinct >= min(DISTINCT, n / 2)
+    return "values" if by_values else "name alone" if by_name else ""
+
+
+def _is_no_amount(values: Array, ties: int) -> bool:
+    """Whether whole numbers, (n,), have fewer ties than amounts would have, or are sparse."""
+    n, low, high = len(values), values.min(), values.max()
+    expected = n * (n - 1) / 2.0 / (high - low + 1.0)
+    digits = {len(f"{abs(end):.0f}") for end in (low, high)}
+    is_sparse = len(digits) == 1 and min(digits) >= DIGITS and (values % 10 == 0).mean() < ROUND
+    return bool(expected * BY_CHANCE >= max(ties, 1.0) or is_sparse)

@@ -1,0 +1,247 @@
+"""Which columns determine others: the members of sums, products, logarithms and near-functions.
+
+Each number is regressed on the others by forward selection. What `data.forms` finds a form for is
+a definition; it is solved for the column that is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import numpy as np
+
+from dear_plugin.data.feature import Array, Mask
+from dear_plugin.data.forms import (
+    ERRORS,
+    FIT_ROWS,
+    FUNCTION_ROWS,
+    PAIRED,
+    SWITCHED,
+    Fit,
+    Indices,
+    Numbers,
+    Scale,
+    fitted,
+    form_of,
+    kept_form,
+    near_form,
+    of_two,
+    rounded_form,
+    simple_forms,
+)
+from dear_plugin.data.relations import Relation, expression
+
+# The least share of known values; the most columns that a sum adds.
+KNOWN, MOST = 0.5, 10
+# The least correlation of a number with a logarithm that it is. What a second column of a
+# near-function leaves at most of what the first one leaves.
+STRAIGHT, SECOND = 0.995, 0.1
+# Of pairs the rows that are looked at first, and the most pairs then.
+FEW_ROWS, MOST_PAIRS = 12, 20
+# Rounding error of a correlation.
+CORRELATION_ROUNDING = 1e-9
+# Parts of a whole: the least weight, as rounding takes away.
+LIKE_A_PART = 0.3
+
+
+def definitions(numbers: Numbers) -> list[Relation]:
+    """The definitions of numbers, and then the near-functions."""
+    exact, near = list[Relation](), list[Fit]()
+    for scale in Scale.all(numbers):
+        found, close = fits(scale)
+        exact, near = [*exact, *(fit.relation for fit in found)], [*near, *close, *shares(scale)]
+    defined = {each.name for each in exact}
+    exact += {each.name: each for each in pairs(numbers) if each.name not in defined}.values()
+    exact = [*{frozenset(each.members): each for each in _by_fit(exact)[::-1]}.values()][::-1]
+    every = chain(exact, _apart(near, exact))
+    # In the form that they have where they are stated.
+    stated = (each if each.formula else form_of(numbers, each.name, each.others) for each in every)
+    return [each for each in stated if each]
+
+
+def _by_fit(found: Iterable[Relation]) -> list[Relation]:
+    """The definitions first, and of the logarithms those without a constant, which fit best."""
+
+    def key(each: Relation) -> tuple[bool, bool, float]:
+        is_log = each.shift is not None
+        return not each.is_definition, is_log and each.constant != 0.0, is_log * each.error
+
+    return sorted(found, key=key)
+
+
+def _apart(near: Iterable[Fit], exact: Iterable[Relation]) -> list[Relation]:
+    """One near-function for the same members; none where definitions link two of these."""
+    found = {
+        frozenset(f.relation.members): f.relation for f in sorted(near, key=lambda f: -f.left)
+    }
+    linked: list[set[str]] = []
+    for each in exact:
+        met = [own for own in linked if own & {*each.members}]
+        linked = [own for own in linked if own not in met]
+        linked.append({*each.members}.union(*met))
+    return [each for key, each in found.items() if all(len(key & own) < 2 for own in linked)]
+
+
+def fits(scale: Scale) -> tuple[list[Fit], list[Fit]]:
+    """The exact fits of numbers, short ones first, that do not follow from others; near ones."""
+    distinct = [len(np.unique(v)) for v in scale.others.T]
+    wide = [j for j, count in enumerate(distinct) if count > 3 or not scale.kind.log]
+    # A square comes before its root, which has the same count.
+    order = sorted(wide, key=lambda j: (-distinct[j], -scale.spread[j] * scale.kind.log))
+    both = [_fit(scale, y, [j for j in wide if j != y]) for y in order]
+    exact, found = [fit for fit, _ in both if fit], list[Fit]()
+    span = np.empty((0, len(scale.numbers.names) + 1))
+    for each in sorted(exact, key=lambda fit: len(fit.relation.others)):
+        row = scale.row(each.relation)
+        if not follows(row, span) and zeros_agree(scale, each.relation):
+            found, span = [*found, each], np.vstack([span, row])
+    return found, [fit for _, fit in both if fit]
+
+
+def pairs(numbers: Numbers) -> Iterator[Relation]:
+    """The numbers that are the larger, the smaller or the distance of two, or one switched."""
+    table, flag = numbers.values, numbers.flags
+    named = np.array(numbers.names, dtype=bool)
+    few = table[(np.abs(table) > 0.0).sum(1).argsort(kind="stable")[::-1][:FEW_ROWS]]
+    for text in PAIRED:
+        of, _ = expression(text.format("a", "b"), ("a", "b"))
+        values = of({"a": few[:, :, None], "b": few[:, None]})
+        fit = np.triu((flag[:, None] | flag) == (text == SWITCHED), 1)
+        fit &= named[:, None] & named
+        for y in np.flatnonzero(~flag | (text == SWITCHED)).tolist() if fit.any() else ():
+            on = few[:, y] != 0.0
+            same = (np.abs(values[on] - few[on][:, [[y]]]) <= numbers.errors[y]).sum(0) * fit
+            same[:, y], same[y] = 0, 0
+            likely = np.argwhere(same > max(4, 0.7 * on.sum()))[:MOST_PAIRS]
+            a, b = np.moveaxis(table[:FIT_ROWS, likely], 2, 0)
+            off = np.abs(of({"a": a, "b": b}) - table[:FIT_ROWS, [y]]) > numbers.errors[y]
+            for pair in likely[off.mean(0) <= ERRORS].tolist():
+                yield from of_two(numbers, y, pair)
+
+
+def _fit(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit | None]:
+    """The exact and the near relation of a column to some of others."""
+    here = scale.rows([y])
+    if here.sum() < FUNCTION_ROWS:
+        return None, None
+    r = scale.linked(scale.target(here, y), here)
+    r[scale.known(here) <= KNOWN * here.sum()] = 0.0
+    likely = [j for j in allowed if r[j] > 0.0]
+    if not likely or (scale.kind.shift is not None and max(r[likely]) < STRAIGHT):
+        return None, None
+    exact, first = None, None
+    for akin in (1.1, *np.sort(r[likely])[::-1][:3], 0.9):  # the most like may hide others
+        exact, near, is_close = _forward(scale, y, [j for j in likely if r[j] < akin])
+        first = first or near
+        if exact or not is_close:
+            break
+    return exact, first
+
+
+def _forward(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit | None, bool]:
+    """By forward selection; also whether the columns explain most of y."""
+    exact, near, is_close, left, chosen = None, None, False, [1.0], list[int]()
+    most, free = MOST if scale.kind.shift is None else 1, np.isin(np.arange(len(scale)), allowed)
+    here = scale.rows([y])
+    target = scale.target(here, y)
+    while free.any() and len(chosen) < most:
+        r = np.where(free, scale.linked(target, here), 0.0)
+        if r.max() < (0.05 if chosen else 3.5 / np.sqrt(here.sum())):
+            break
+        # The first of those that differ by rounding only, such as a number and its square.
+        chosen = [*chosen, int((r >= r.max() - CORRELATION_ROUNDING).argmax())]
+        here, free[chosen] = scale.rows([y, *chosen]), False
+        if here.sum() < FUNCTION_ROWS:
+            break
+        own = scale.own[here, y]
+        weights, residual, size = fitted(scale.others[here][:, chosen], own)
+        variance = float(own.var())
+        left.append(float(residual.var() / variance) if len(chosen) < 3 else 0.0)
+        is_close = is_close or bool(size <= 0.2 * variance**0.5)
+        if len(chosen) == 1 or (len(chosen) == 2 and left[2] < SECOND * left[1]):
+            near = near_form(scale, y, chosen, weights, residual)
+        found = computed(scale, y, chosen, weights[1:]) if is_close else None
+        if found and (exact is None or found.left < 0.5 * exact.left):
+            exact = found
+        if exact and (exact.left < 0.002 or not found):
+            break
+        target = np.zeros(len(here))  # a rare part is in the rows that are off
+        target[here] = residual if exact else np.clip(residual, -size, size)
+    return exact, near, is_close
+
+
+def computed(scale: Scale, y: int, chosen: list[int], weights: Array) -> Fit | None:
+    """The exact form, if there is one, solved for the column that is computed."""
+    for here, columns, simple, coarse in simple_forms(scale, y, chosen, weights):
+        if found := _solved(scale, here, y, columns, simple, coarse):
+            return found
+    return None
+
+
+def _solved(
+    scale: Scale, here: Mask, y: int, others: Indices, weights: Array, coarse: float
+) -> Fit | None:
+    """The relation solved for the column that is computed from the others.
+
+    Rounding explains what is left of it alone; its decimals hold what any others give; it has more
+    decimals, or is the total of three or more, or it comes after the others.
+    """
+    first = kept_form(scale, here, y, others, weights, coarse)
+    if not first or scale.kind.shift is not None:
+        return first
+    linear, found = not scale.kind.log and len(others) == 1, {(True, y): first}
+    units = scale.numbers.units
+    for i, j in enumerate(others.tolist()):
+        factors = -weights / weights[i]
+        factors[i] = 1.0 / weights[i]
+        columns = np.where(others == j, y, others)
+        other = kept_form(scale, here, j, columns, factors, coarse / abs(weights[i]))
+        if other and zeros_agree(scale, other.relation):
+            found[linear or abs(weights[i]) == 1.0, j] = other
+
+    def key(at: tuple[bool, int]) -> tuple[float, ...]:
+        (simple, j), fit = at, found[at]
+        total = not scale.kind.log and len(others) > 2 and min(fit.relation.weights) > 0.0
+        return not fit.rounded, simple, _is_exact(scale, fit.relation), -units[j], total, j
+
+    return found[max(found, key=key)]
+
+
+def _is_exact(scale: Scale, relation: Relation) -> bool:
+    """Whether a sum of any numbers with the decimals of theirs has those of its own."""
+    own, *others = scale.numbers.units[[*map(scale.numbers.names.index, relation.members)]]
+    if scale.kind.log or own == 0.0:
+        return True
+    steps = np.array(others) * relation.weights / own
+    return min(others) > 0.0 and bool(np.abs(steps - steps.round()).max() < 1e-6)
+
+
+def zeros_agree(scale: Scale, relation: Relation) -> bool:
+    """Whether a product is zero where a factor is."""
+    y, *factors = map(scale.numbers.names.index, relation.members)
+    factors = [j for j, w in zip(factors, relation.weights, strict=True) if w > 0]
+    same = (scale.raw[:, y] == 0.0) == (scale.raw[:, factors] == 0.0).any(1)
+    return not factors or not scale.is_product or bool(same.mean() >= 1.0 - ERRORS)
+
+
+def follows(row: Array, span: Array) -> bool:
+    """Whether a relation is a combination of others."""
+    size = np.maximum(np.abs(span).max(0, initial=0.0), np.abs(row)) + 1e-12
+    again = np.linalg.lstsq((span / size).T, row / size, rcond=None)[0] @ (span / size)
+    return bool(np.abs(again - row / size).max() <= 1e-3)
+
+
+def shares(scale: Scale) -> list[Fit]:
+    """Numbers of the same decimals, none of them negative, of which the sum is nearly constant."""
+    found, units = list[Fit | None](), scale.numbers.units
+    for unit in [] if scale.kind.log else np.unique(units[units > 0.0]):
+        low = np.nanmin(scale.own, 0)
+        columns = np.flatnonzero((units == unit) & (low >= 0.0) & ~scale.numbers.flags)
+        centred = scale.centred[:, columns]
+        spread = centred.T @ centred
+        inverse = np.linalg.inv(spread + 1e-9 * np.trace(spread) * np.eye(len(columns)))
+        for y, row, own in zip(columns.tolist(), inverse, np.diag(inverse), strict=True):
+            others = [j for j in columns[row > LIKE_A_PART * own].tolist() if j != y]
+            found += [rounded_form(scale, y, others, -np.ones(len(others)))] * (len(others) > 1)
+    return [fit for fit in found if fit]
