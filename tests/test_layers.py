@@ -447,6 +447,21 @@ def test_answers_are_data():
         assert not names & {path.stem for path in (ENGINE / folder).iterdir()}
 
 
+# A number is written as text by `number` alone.
+WRITTEN = {"_amount", "change_of", "grouped"}
+
+
+def test_a_number_is_written_as_text_by_one_function():
+    told = [path for path in sources(ENGINE) if folder_of(path) in ("results", "tell", "page")]
+    made = {
+        each.name
+        for path in told
+        for each in ast.walk(tree(path))
+        if isinstance(each, ast.FunctionDef)
+    }
+    assert not WRITTEN & made
+
+
 def test_removed_classes_do_not_come_back():
     files = sources(ENGINE) + sources(ADAPTERS)
     named = {

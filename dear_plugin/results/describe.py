@@ -19,6 +19,7 @@ from dear_plugin.results.changes import (
     infinitive,
     join,
     needed,
+    number,
     possible,
 )
 from dear_plugin.results.recourses import Recourses
@@ -47,6 +48,8 @@ SURE = 0.9
 FEWEST = 30
 # Shares below one in two hundred would be written as 0%.
 LEAST_SHARE = 0.005
+# Significant digits of predicted values.
+SCORE_DIGITS = 4
 # Of how many categories that do not change is said in how many resamples they do, of so many on.
 MOST_FLIPS, LEAST_FLIPS = 2, 2
 
@@ -78,7 +81,7 @@ def head(result: Recourses, at: int) -> str:
         return name
     is_probability = result.question.case.goal.scores_are_probabilities
     before, after = (
-        f"{row[column]:.0%}" if is_probability else f"{row[column]:.4g}"
+        f"{row[column]:.0%}" if is_probability else number(row[column], digits=SCORE_DIGITS)
         for column in ("score_before", "score_after")
     )
     what = "probability of the wanted decision" if is_probability else "predicted value"

@@ -22,14 +22,13 @@ from dear_plugin._validation import one_of
 from dear_plugin.data.feature import Feature
 from dear_plugin.errors import SettingError, shown, unknown
 from dear_plugin.results.changes import (
-    LONGEST,
     Line,
     Saying,
     capital,
     is_amount,
     join,
+    marks_of,
     number,
-    one,
     rises,
     unit_of,
     with_unit,
@@ -38,8 +37,6 @@ from dear_plugin.results.recourses import Recourses
 
 # A way has no more words, as long as labels have a few words each.
 MOST_WORDS = 80
-# Amounts, and numbers without a unit, have a separator between thousands from here on.
-LONG_AMOUNT, LONG = 1_000, 10_000
 # An old amount is shown with as many decimals as leave this share of the change.
 SHOWN = 0.01
 FOLDER = Path(__file__).parent / "letters"
@@ -175,7 +172,7 @@ class LetterTemplate:
             values = map(float, (line.old, new, *last))
             old, text = self._ends(line.of, *values, has_old="{old}" in self[name])
         else:
-            old, text = one(line.of, line.old), with_unit(line.of, line.old, new)
+            old, text = with_unit(line.of, line.old, new)
             name = self._of_flag(other, line.of, old, text)
         return self[name].format(feature=line.label, old=old, new=text)
 
@@ -211,9 +208,11 @@ class LetterTemplate:
         places = next(
             (n for n in range(places, most + 1) if abs(before - round(before, n)) <= close), most
         )
-        least = LONG_AMOUNT if feature.unit else LONG
-        long = max(map(abs, (before * has_old, *after))) >= least
-        first, *texts = (self._amount(each, places, long=long) for each in (before, *after))
+        marks = marks_of(
+            feature, before * has_old, *after, comma=self["separator"], point=self["point"]
+        )
+        each = (number(e, places, fixed=True, marks=marks) for e in (before, *after))
+        first, *texts = each
         return first, f"{self['to'].join(texts)} {unit}".rstrip()
 
     def _unit(self, feature: Feature, value: float) -> tuple[int, str]:
@@ -230,13 +229,6 @@ class LetterTemplate:
         if value == 1.0 and first in known:
             return 0, f"{known[first]}{space}{rest}"
         return 0, unit_of(feature, value)
-
-    def _amount(self, value: float, places: int, *, long: bool) -> str:
-        """A number with some decimals, and with separators of thousands where it is long."""
-        if abs(value) >= LONGEST or places > 12:
-            return number(value)
-        text = f"{value:,.{places}f}" if long else f"{value:.{places}f}"
-        return text.translate({ord(","): self["separator"], ord("."): self["point"]})
 
 
 Template: TypeAlias = str | Path | LetterTemplate
