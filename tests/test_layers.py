@@ -58,7 +58,7 @@ ON_CALL = {
     # The text for an analyst is made from the answers, as are those for others.
     "dear_plugin/results/recourses.py": {
         "plots": {"plot"},
-        "results": {"describe", "describe_row", "evidence", "plot"},
+        "results": {"describe", "describe_row", "plot"},
         "tell": {"_repr_html_", "advice", "letter", "record", "to_html"},
     },
 }
@@ -426,9 +426,21 @@ COMPLETE = {
     *("Batch", "Joinable", "Attempt", "Spread", "Ranges", "Shares", "Credibility", "Method"),
     *("Result", "of_ranks", "ranked", "ranks", "ways", "settled"),
 }
+# What a letter states of an answer stands in its lines: one record.
+COMPLETE |= {"Saying", "sayings", "needs"}
 ROOM_FILES = {
     "": {"command"},
-    "results": {"advice", "html", "letter", "record", "result", "stated", "writing"},
+    "results": {
+        "advice",
+        "html",
+        "letter",
+        "needs",
+        "record",
+        "result",
+        "sayings",
+        "stated",
+        "writing",
+    },
     "data": {"toml", "exclusion", "summary"},
     "evaluation": {"excess", "fidelity", "joint", "misfit", "report", "usual"},
 }

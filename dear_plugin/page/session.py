@@ -16,6 +16,7 @@ from dear_plugin.page.choices import ACT, FOLLOWS, STAYS, Choices, read
 from dear_plugin.problem.constraints import Constraints, admissible
 from dear_plugin.problem.feasible import Limits
 from dear_plugin.problem.goals import Target
+from dear_plugin.results.changes import is_stated
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.tell.letter import LetterTemplate, in_the_way
 
@@ -195,12 +196,12 @@ class Session:
 
 def _way(result: Recourses, template: LetterTemplate) -> Way:
     """A way with its letter, or why there is none: the only place that asks what may be told."""
-    accepted = bool(result.actions["success"].all()) and not bool(result.acts.any())
-    if accepted or result.sayings[0].lines:
+    done, acted = result.actions[["success", "acted_on"]].iloc[0]
+    if (done and not acted) or is_stated(result.lines[0]):
         return Way(result, _letter(result, template), "")
     if result.question.unreadable[0]:
         return Way(result, "", result.describe_row(0))
-    return Way(result, "", in_the_way(result.sayings[0], template))
+    return Way(result, "", in_the_way(result.hindrances[0], template))
 
 
 def _letter(result: Recourses, template: LetterTemplate) -> str:
@@ -210,7 +211,7 @@ def _letter(result: Recourses, template: LetterTemplate) -> str:
 
 def _found(way: Recourses) -> bool:
     """Whether a result of one row has an answer that changes something."""
-    return bool(way.actions["success"].all() and way.acts.all())
+    return bool(way.actions["success"].all() and way.actions["acted_on"].ne("").all())
 
 
 def _for_all(within: Constraints) -> Constraints:

@@ -9,11 +9,13 @@ from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
+import torch
 
 from dear_plugin.data.feature import Feature
 from dear_plugin.page.choices import ACT, STAYS, Choices
 from dear_plugin.page.session import Answer, Session, Way
 from dear_plugin.results.changes import in_short, is_amount, marks_of, number, one, unit_of
+from dear_plugin.results.describe import evidence
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.tell.schemas import DOWN, UP
 
@@ -148,18 +150,20 @@ def _result(result: Recourses) -> Values:
         if line.old != line.new
     ]
     scores = [float(s) for s in result.actions[["score_before", "score_after"]].iloc[0]]
-    known = result.evidence(result.factuals.index[0])
-    return {"lines": lines, "scores": scores, "wanted": _wanted(result), "known": known}
+    return {"lines": lines, "scores": scores, "wanted": _wanted(result)} | {
+        "known": evidence(result, 0)
+    }
 
 
 def _wanted(result: Recourses) -> list[float | None]:
     """The ends of the wanted scores, None where there is none."""
-    return [float(end) if math.isfinite(end) else None for end in result.wanted.iloc[0]]
+    ends = result.question.case.goal.wanted(torch.zeros(len(result)))[0].tolist()
+    return [end if math.isfinite(end) else None for end in ends]
 
 
 def _tried(result: Recourses) -> Values:
     """What the engine says of the values by hand."""
-    if not result.acts.all():
+    if not result.actions["acted_on"].iloc[0]:
         return {"error": result.actions["reason"].iloc[0]}
     if result.actions["success"].all():
         return {"head": "The decision is the wanted one", **_result(result)}

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.schema import Schema
+from dear_plugin.evaluation.trained import CLEAR
 
 Change: TypeAlias = Literal["direct", "forced", "indirect"]
 Link: TypeAlias = Literal["", "effect", "association"]
@@ -65,8 +66,11 @@ class Line(NamedTuple):
         exact: of what is forced, whether it must be just that value: not where an order only
             bounds it.
         link: of an indirect change, "effect" or "association", see `Schema`; "" of others.
-        said: the rounded new value that a letter says; None where it says none.
-        said_least: the least value that a letter says is enough, likewise.
+        stated: the rounded value that a letter states: what is acted on becomes it; what is needed
+            goes up to it. None where it states none.
+        stated_least: the value from which on an action may be enough, or a change is needed.
+        stated_usual: the value that it states of what usually follows.
+        stated_forced: the value that it states of what the action alone forces.
         of: the feature; the frame has its name.
     """
 
@@ -91,8 +95,10 @@ class Line(NamedTuple):
     unit: str
     exact: bool
     link: Link
-    said: Any
-    said_least: Any
+    stated: Any
+    stated_least: Any
+    stated_usual: Any
+    stated_forced: Any
     of: Feature
 
     @property
@@ -117,7 +123,7 @@ class Line(NamedTuple):
 
     @property
     def is_needed(self) -> bool:
-        """Whether an indirect change must happen, at least a part of it."""
+        """Whether an indirect change is needed, at least a part of it."""
         return self.kind == "indirect" and not same(self.least, self.old)
 
     @property
@@ -134,22 +140,37 @@ class Line(NamedTuple):
 COLUMNS = Line._fields[:-1]
 
 
-class Saying(NamedTuple):
-    """What a letter may say of an answer.
+class Hindrance(NamedTuple):
+    """What stands in the way of stating an answer as advice.
 
     Attributes:
-        lines: the changes that it states, rounded; none where something stands in the way. What
-            to do ("direct"), what must follow (`is_needed`), what usually follows (not needed;
-            effects of .1 standard deviations and more, of a known direction, that are no choice
-            of the applicant and have a label if any feature has one), and what the action alone
-            forces. A feature may be in two of them: as needed, and as usual.
-        hindrance: the name of the letter's sentence that says what does; "" for nothing.
+        sentence: the name of the letter's sentence that says it; "" for nothing.
         features: which features that sentence names, in words.
     """
 
-    lines: Sequence[Line] = ()
-    hindrance: str = ""
+    sentence: str = ""
     features: Sequence[str] = ()
+
+
+def is_stated(lines: Iterable[Line]) -> bool:
+    """Whether a letter states an answer."""
+    return any(line.kind == "direct" and line.stated is not None for line in lines)
+
+
+def followers(lines: Iterable[Line]) -> list[Line]:
+    """The indirect changes of a row, the largest in standard deviations first."""
+    some = (line for line in lines if line.kind == "indirect")
+    return sorted(some, key=lambda line: -line.in_sd)
+
+
+def needed_changes(lines: Iterable[Line]) -> list[Line]:
+    """The changes that are needed, the largest first."""
+    return [line for line in followers(lines) if line.is_needed]
+
+
+def unclear_changes(lines: Iterable[Line]) -> dict[str, float]:
+    """What is acted on that the model does not clearly favour, with the consistency."""
+    return {line.label: line.consistency for line in lines if line.consistency < CLEAR}
 
 
 def frame(lines: Iterable[Line]) -> pd.DataFrame:

@@ -131,7 +131,6 @@ OF_RESULTS = {
     "advice": lambda result, path: result.advice(),
     "changes": lambda result, path: result.changes,
     "record": lambda result, path: result.record(result.factuals.index[0]),
-    "evidence": lambda result, path: result.evidence(result.factuals.index[0]),
     "alternatives": lambda result, path: result.alternatives(3),
     "to_html": lambda result, path: result.to_html(path / "page.html"),
     "shown": lambda result, path: result._repr_html_(),
