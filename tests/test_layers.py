@@ -417,6 +417,8 @@ GONE |= {"ColumnKind", "Codes", "SpecialLevels", "NewLabels"}
 GONE |= {"is_special"}
 # What follows an action is known to `Trained`, not to private functions of a method.
 GONE |= {"_flip_probabilities", "Neighbourhood", "Store"}
+# Classes with one subclass.
+GONE |= {"DecoderMethod", "Estimator"}
 # A category, or a number, does as well.
 GONE |= {"Cyclic", "cyclic"}
 

@@ -119,7 +119,6 @@ OF_METHODS = {
     "generate": lambda dear, frame, query: dear.generate(query).actions,
     "several": lambda dear, frame, query: dear.generate(query, k=2),
     "apply": lambda dear, frame, query: dear.apply(query, {"income": 50.0}),
-    "curve": lambda dear, frame, query: dear.curve(query.iloc[:1], "income"),
     "diagnose": lambda dear, frame, query: dear.diagnose(frame),
     "compare": lambda dear, frame, query: compare({"it": dear}, query, progress=False).summary,
 }
