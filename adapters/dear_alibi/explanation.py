@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from torch import Tensor, nn
 
 from dear_alibi.table import Array, Table
@@ -116,7 +117,8 @@ def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:
     schema = recourses.encoder.schema
     direct = schema.of_columns(recourses.proposal.direct) & (moved != 0.0)
     forced = ~direct & schema.of_columns(recourses.proposal.rows == recourses.alone)
-    mates = schema.of_columns(recourses.mates) & ~(direct | forced)
+    along = torch.from_numpy(schema.causal_order.mates(recourses.proposal.direct.numpy()))
+    mates = schema.of_columns(along) & ~(direct | forced)
     names = np.array(schema.column_names, dtype=object)
     costs = recourses.actions[list(_COSTS)].to_numpy(dtype=np.float64)
     return {

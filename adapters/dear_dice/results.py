@@ -147,7 +147,7 @@ def examples_of(
     before[data.outcome_name] = host.labels(query.outcomes)
     after[data.outcome_name] = host.labels(outcomes)
     actions = found.actions.drop(columns=["success", "rank"], errors="ignore")
-    actions["kind"] = np.where(found.rank == 0, FIRST, found.kinds)
+    actions["kind"] = np.where(found.rank == 0, FIRST, found.proposal.kinds)
     wanted = host.labels(query.wanted).tolist() or [request.desired_class] * len(before)
     frames = after, actions, _acted(found, list(query.rows))
     reasons, examples = every.reasons[every.starts].tolist(), []

@@ -24,7 +24,7 @@ from dear_plugin.benchmark.systems import (
     Values,
 )
 from dear_plugin.data.schema import Schema
-from dear_plugin.methods.dear import DEAR
+from dear_plugin.methods.dear import DEAR, outcomes
 from dear_plugin.results.worth import OF_PEOPLE, around, ends
 from dear_plugin.search.criteria import unseen
 
@@ -91,7 +91,7 @@ def changes_of(
     """
     before = system.solve(noise, {})
     actions = pd.DataFrame({n: _other(before[n], dear.schema, step) for n in names})
-    stated = dear._outcome(before, actions, None, None)[1].counterfactuals
+    stated = outcomes(dear, before, actions, None, None)[1].counterfactuals
     true = system.solve(noise, {name: stated[name] for name in names})
     held = [dear.schema.names[j] for j in dear.schema.causal_order.held(dear.schema.index(names))]
     follow = [k for k in dear.schema.mutable if k not in names]

@@ -150,7 +150,7 @@ def _measured(data: DataSplit, model: ScoredModel, answers: Recourses) -> pd.Dat
     success = answers.actions["success"].to_numpy(dtype=bool)
     protected = list(data.schema.index(data.data.protected))
     measured = {
-        "zero": success & ~answers.acts.numpy(),
+        "zero": success & answers.actions["acted_on"].eq("").to_numpy(),
         "violations": answers.changed[:, protected].sum(1).numpy(),
         "ynn": np.where(success, ynn, np.nan),
         "moves_along": _moves_along(answers),

@@ -27,6 +27,7 @@ from torch import Tensor
 from dear_plugin._threads import bar
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders import Decoders
+from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.transport.values import cut
 from dear_plugin.problem.action_sets import ActionSets
 
@@ -85,7 +86,6 @@ def draw(
     rows: Tensor,
     *,
     seed: int = 0,
-    as_displayed: bool = False,
 ) -> Sample:
     """Move random rows to the x_S of real rows.
 
@@ -94,13 +94,12 @@ def draw(
         sets: the s sets.
         rows: (n, p) held-out rows; at most `MOST_ROWS` are used.
         seed: of the draw.
-        as_displayed: middle ties, as in displayed results, instead of random ones.
     """
     rng, encoder = torch.Generator().manual_seed(seed), decoders.sample.encoder
     rows = rows[torch.randperm(len(rows), generator=rng)[:MOST_ROWS]]
     n = len(rows)
     real = encoder.expand(encoder.rounded(rows))
-    destinations, tie = torch.arange(n).repeat(SOURCES), None if as_displayed else rng
+    destinations = torch.arange(n).repeat(SOURCES)
     held = [decoders.conditioned(members) for members in sets.members]
     columns = {each: torch.isin(encoder.feature_of, torch.tensor(each)) for each in held}
     kept = [torch.tensor([*members, *decoders.held(members)]) for members in sets.members]
@@ -114,7 +113,7 @@ def draw(
     for members, each in bar([*zip(sets.members, held, strict=True)], "diagnosing, action sets"):
         decoder, of = decoders.of(members), candidates[each]
         drawn = torch.randint(of.shape[1], (len(destinations),), generator=rng)
-        source, v = of[destinations % len(of), drawn], decoder.encode(rows, tie)
+        source, v = of[destinations % len(of), drawn], decoder.encode(rows, rng)
         values = rows[:, list(members)][:, None]
         moved = decoder.decode(rows[source], v[source], values[destinations])[:, 0]
         back = decoder.decode(rows, v, values)[:, 0]
@@ -144,12 +143,12 @@ def _candidates(given: Tensor, rng: torch.Generator) -> Tensor:
     return torch.from_numpy(KDTree(x.numpy()).query(x.numpy(), range(1, min(NEAREST, n) + 1))[1])
 
 
-def bins_of(encoder: Encoder, rows: Tensor, members: tuple[int, ...]) -> Tensor:
-    """(n,) bins of x_S: combinations of the bins of its features."""
-    codes = torch.zeros(len(rows), dtype=torch.int64)
+def bins_of(encoder: Encoder, rows: Tensor, members: Members, *how: int) -> Tensor:
+    """(n,) bins of x_S: combinations of those of its features, see `cut` for how many."""
+    codes, limits = torch.zeros(len(rows), dtype=torch.int64), how or (METRIC_BINS,)
     for j in members:
         feature, column = encoder.schema.features[j], rows[:, j]
-        bins = feature.coarser(column, lambda amounts: cut(amounts, METRIC_BINS)[0]).long()
+        bins = feature.coarser(column, lambda amounts: cut(amounts, *limits)[0]).long()
         codes = codes * (int(bins.max()) + 1) + bins
     return torch.as_tensor(codes.unique(return_inverse=True)[1])
 
@@ -226,18 +225,6 @@ def ratio(table: pd.DataFrame) -> float:
     return 1.0 - float(table["left"].sum()) / whole
 
 
-def identity(sample: Sample) -> list[float]:
-    """Per set, the mean correlation of g_j with x_j over the columns outside S."""
-    out = []
-    for i in range(len(sample.bins)):
-        a, b = sample.generated[i], sample.real[sample.sources[i]]
-        a, b = a - a.mean(0), b - b.mean(0)
-        scale = (a.square().mean(0) * b.square().mean(0)).sqrt()
-        kept = ~sample.acted[i] & (scale > 1e-9)
-        out.append(float(((a * b).mean(0)[kept] / scale[kept]).mean()))
-    return out
-
-
 def joint(sample: Sample, seed: int = 0, independent: bool = False) -> float:
     """The AUC of a classifier between generated and real rows, 0.5 is perfect; mean of `DRAWS`.
 
@@ -264,10 +251,8 @@ def joint(sample: Sample, seed: int = 0, independent: bool = False) -> float:
 def _tidy(i: int, acted: Tensor, left: Tensor, whole: Tensor, noise: Tensor) -> pd.DataFrame:
     kept = (~acted).nonzero()[:, 0]
     columns = {"left": left, "all": whole, "noise": noise}
-    table = pd.DataFrame({k: v[kept].double().numpy() for k, v in columns.items()})
-    table.insert(0, "column", kept.numpy())
-    table.insert(0, "set", i)
-    return table
+    values = {k: v[kept].double().numpy() for k, v in columns.items()}
+    return pd.DataFrame({"set": i, "column": kept.numpy(), **values})
 
 
 def _subsample(x: Tensor, rng: np.random.Generator, most: int = KS_ROWS) -> Tensor:

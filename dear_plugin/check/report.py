@@ -16,7 +16,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,7 +31,6 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.numbers import known
 from dear_plugin.decoders import Decoder, Decoders, DifferentiableDecoder
 from dear_plugin.decoders.protocol import Members
-from dear_plugin.decoders.transport.values import cut
 from dear_plugin.problem.action_sets import ActionSets
 
 logger = logging.getLogger(__name__)
@@ -55,17 +53,15 @@ class Report:
     Attributes:
         fidelity: dependence fidelity, ties at random: 0 features move independently, 1 perfect.
         distribution_fidelity: the same for whole distributions.
-        shown: dependence fidelity of rows as displayed, with middle ties.
         standardised: dependence fidelity with every column scaled to variance 1, which weighs
             heavy-tailed features equally.
         round_trip: mean absolute `g(e(x), x_S) - x`; 0 is perfect reconstruction.
-        identity: mean correlation of g_j with x_j; 0 means that g is independent of x.
         joint: AUC of a classifier between generated and real rows; 0.5 is perfect.
         joint_independent: the same for rows of which only x_S is changed.
         entanglement: mean absolute `d2 g / dv dx_S` over the rows, a Series by set; NaN where a
             decoder has no derivatives.
         per_set: a tidy frame with `set, dependence_fidelity, standardised, distribution_fidelity,
-            identity, uncompared, misfit`. `uncompared` is the share of training rows that are
+            uncompared, misfit`. `uncompared` is the share of training rows that are
             compared with rows that differ in some held feature, as too few agree in all of them;
             `misfit` is the largest of the set, 0 without one, NaN where a set is not tested
             because some of its features may follow from others.
@@ -73,7 +69,7 @@ class Report:
             feature, of, within, misfit`. The mean or the spread of the feature is off by `misfit`
             standard deviations, in all rows or within groups of held features.
         visible: how far the mean of what follows must be off, in standard deviations, for so many
-            rows to show it; see `Misfits`.
+            rows to show it; see `misfits`.
         rows: the number of rows.
 
     Example:
@@ -88,10 +84,8 @@ class Report:
 
     fidelity: float
     distribution_fidelity: float
-    shown: float
     standardised: float
     round_trip: float
-    identity: float
     joint: float
     joint_independent: float
     entanglement: pd.Series
@@ -103,17 +97,13 @@ class Report:
     @property
     def verdict(self) -> str:
         """Whether the indirect changes are to be relied on, and what these rows contradict."""
-        if not self.contradicted:
-            return f"{self._overall}{self._not_visible}"
-        return f"{self._overall} Contradicted by these rows: {_few(self.contradicted)}."
-
-    @property
-    def _not_visible(self) -> str:
-        """What these rows are too few to contradict."""
-        if np.isnan(self.visible):
-            return ""
-        missed = f"what is off by less than {_text(self.visible)} sd they may miss"
-        return f" These rows contradict nothing; {missed}."
+        more = ""
+        if self.contradicted:
+            more = f" Contradicted by these rows: {_few(self.contradicted)}."
+        elif not np.isnan(self.visible):
+            missed = f"what is off by less than {_text(self.visible)} sd they may miss"
+            more = f" These rows contradict nothing; {missed}."
+        return f"{self._overall}{more}"
 
     @property
     def contradicted(self) -> tuple[str, ...]:
@@ -146,28 +136,10 @@ class Report:
         return "Indirect changes do not follow the dependences in the data: do not rely on them."
 
     def _repr_html_(self) -> str:
-        """The verdict and the figures, for notebooks."""
-        figures = {
-            "dependence fidelity (1 is perfect)": _text(self.fidelity),
-            "distribution fidelity (1 is perfect)": _text(self.distribution_fidelity),
-            "joint AUC (0.5 is perfect)": _text(self.joint, 3),
-            "joint AUC of independent changes": _text(self.joint_independent, 3),
-            "round trip (0 is perfect)": f"{self.round_trip:.2g}",
-        }
-        sets = [
-            (row["set"], _text(row["dependence_fidelity"]), _text(row["distribution_fidelity"]))
-            for row in self.per_set.to_dict("records")
-        ]
-        heads = ("acting on", "dependence fidelity", "distribution fidelity")
-        return "".join(
-            [
-                _html.STYLE,
-                f"<p><b>{_html.cell(self.verdict)}</b></p>",
-                _html.table((f"{self.rows:,} rows", "measured"), figures.items()),
-                _html.table(heads, sets),
-                _html.note("-: too little dependence to measure. Fidelity is of associations."),
-            ]
-        )
+        """The verdict, the report and its sets, for notebooks."""
+        text = _html.cell(f"{self.verdict}\n{self}")
+        sets = self.per_set.to_html(index=False, float_format=_text)
+        return f"<pre style='white-space: pre-wrap'>{text}</pre>{sets}"
 
     def __str__(self) -> str:
         """The report in a few lines."""
@@ -175,9 +147,8 @@ class Report:
             [
                 *self._fidelities(),
                 *(f"contradicted: {text}" for text in self.contradicted[:MOST_NAMED]),
-                f"round trip {self.round_trip:.2g}, identity {_text(self.identity)},"
-                f" joint AUC {_text(self.joint, 3)} (0.5 is perfect, independent moves"
-                f" {_text(self.joint_independent, 3)})",
+                f"round trip {self.round_trip:.2g}, joint AUC {_text(self.joint, 3)} (0.5 is"
+                f" perfect, independent moves {_text(self.joint_independent, 3)})",
                 "0: features move independently; 1: they move as in the data; below 0: worse than"
                 " 0.",
                 "Fidelity is of associations, not causal effects.",
@@ -192,18 +163,15 @@ class Report:
 
     def _fidelities(self) -> Iterator[str]:
         """The lines on the fidelities."""
-        totals = self.fidelity, self.shown, self.standardised, self.distribution_fidelity
+        totals = self.fidelity, self.standardised, self.distribution_fidelity
         if np.isnan(totals).all() and len(self.independent) == len(self.per_set):
             more = "; more rows may show some" if self.rows < FEW_ROWS else ""
             yield "dependence fidelity: none to measure, the features do not depend on each other"
             yield f"by clearly more than chance (in {self.rows:,} rows{more}):"
             yield "expect nothing to follow an action, small indirect changes are noise"
             return
-        first, shown, scaled, last = map(_text, totals)
-        yield (
-            f"dependence fidelity {first} (as shown {shown}, standardised {scaled}),"
-            f" distribution fidelity {last}"
-        )
+        first, scaled, last = map(_text, totals)
+        yield f"dependence fidelity {first} (standardised {scaled}), distribution fidelity {last}"
         if np.isnan(totals).any():
             yield f"-: too little dependence in these {self.rows:,} rows to measure it"
         if self.independent:
@@ -219,11 +187,8 @@ def diagnose(decoders: Decoders, sets: ActionSets, rows: Tensor, seed: int) -> R
         rows: (n, p) held-out rows.
         seed: of the random draws.
     """
-    random, displayed = (
-        fidelity.draw(decoders, sets, rows, seed=seed, as_displayed=each) for each in (False, True)
-    )
+    random = fidelity.draw(decoders, sets, rows, seed=seed)
     fitted = [decoders.of(members) for members in sets.members]
-    identities = fidelity.identity(random)
     tables = {
         "dependence_fidelity": fidelity.dependence(random),
         "standardised": fidelity.dependence(random, standardised=True),
@@ -238,17 +203,14 @@ def diagnose(decoders: Decoders, sets: ActionSets, rows: Tensor, seed: int) -> R
     largest = found.groupby("set")["misfit"].max().reindex(sets.labels).fillna(0.0)
     per_set = {
         **by_set,
-        "identity": identities,
         "uncompared": [decoder.uncompared for decoder in fitted],
         "misfit": largest.where([is_tested(decoders, m) for m in sets.members]).tolist(),
     }
     return Report(
         fidelity=whole,
         distribution_fidelity=distribution,
-        shown=fidelity.ratio(fidelity.dependence(displayed)),
         standardised=scaled,
         round_trip=random.round_trip,
-        identity=float(pd.Series(identities).mean()),
         joint=fidelity.joint(random, seed),
         joint_independent=fidelity.joint(random, seed, independent=True),
         entanglement=pd.Series(
@@ -312,29 +274,23 @@ MEAN, SPREAD = "mean", "spread"
 COLUMNS = ["set", "feature", "of", "within", "misfit"]
 
 
-class Misfits(NamedTuple):
+def misfits(
+    decoders: Decoders, sets: ActionSets, rows: Tensor, seed: int = 0
+) -> tuple[pd.DataFrame, float]:
     """What held-out rows contradict, and what they are too few to show.
-
-    Attributes:
-        found: the misfits beyond chance, the largest of each set and feature, in descending
-            order: `set, feature, of` ("mean" or "spread"), `within` (the held features in a group
-            of which it was found, or empty) and `misfit`, in standard deviations of the feature.
-        visible: the misfit of a mean in all rows that half of the tests would find in `POWER` of
-            such samples; NaN without a test.
-    """
-
-    found: pd.DataFrame
-    visible: float
-
-
-def misfits(decoders: Decoders, sets: ActionSets, rows: Tensor, seed: int = 0) -> Misfits:
-    """The misfits of some sets.
 
     Args:
         decoders: of the sets.
         sets: the s action sets.
         rows: (n, p) held-out rows; at most `MOST_ROWS` are used.
         seed: of the draw.
+
+    Returns:
+        The misfits beyond chance, the largest of each set and feature, in descending order: `set,
+        feature, of` ("mean" or "spread"), `within` (the held features in a group of which it was
+        found, or empty) and `misfit`, in standard deviations of the feature. And the misfit of a
+        mean in all rows that half of the tests would find in `POWER` of such samples; NaN without
+        a test.
     """
     rng = torch.Generator().manual_seed(seed)
     rows = rows[torch.randperm(len(rows), generator=rng)[:MOST_ROWS]]
@@ -351,7 +307,7 @@ def misfits(decoders: Decoders, sets: ActionSets, rows: Tensor, seed: int = 0) -
     weight = found["misfit"] * LARGER ** (found["within"] == "")
     first = found.loc[weight.sort_values(ascending=False).index].drop_duplicates(COLUMNS[:2])
     first = first.sort_values("misfit", ascending=False)[COLUMNS].reset_index(drop=True)
-    return Misfits(first, visible)
+    return first, visible
 
 
 def _visible(tests: pd.DataFrame, count: int) -> float:
@@ -467,7 +423,7 @@ def _groups(encoder: Encoder, rows: Tensor, held: Members) -> Iterator[tuple[str
     yield "", torch.ones(len(rows), dtype=torch.bool)
     features = encoder.schema.features
     kept = [j for j in held if not features[j].identifier]
-    codes = {j: features[j].coarser(rows[:, j], _groups_of).long() for j in kept}
+    codes = {j: bins_of(encoder, rows, (j,), GROUPS, LEAST_GROUP) for j in kept}
     pairs = combinations(kept[:MOST_CROSSED], 2)
     for members in [*((j,) for j in kept), *pairs]:
         own = torch.stack([codes[j] for j in members], 1).unique(dim=0, return_inverse=True)[1]
@@ -475,10 +431,6 @@ def _groups(encoder: Encoder, rows: Tensor, held: Members) -> Iterator[tuple[str
         for code in counts.argsort(descending=True)[: GROUPS ** len(members)].tolist():
             if LEAST_GROUP <= counts[code] < len(rows):
                 yield " x ".join(features[j].name for j in members), own == code
-
-
-def _groups_of(column: Tensor) -> Tensor:
-    return cut(column, GROUPS, LEAST_GROUP)[0]
 
 
 def _tested(at: Tensor, moved: Tensor) -> tuple[Tensor, Tensor, Tensor]:

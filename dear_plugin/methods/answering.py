@@ -1,4 +1,4 @@
-"""The answers of a call: proposals written into frames and scored, by rank, and completed.
+"""The answers of a call: proposals of a search, written into frames and scored, and completed.
 
 Rows whose first answer fails as it is written are searched again, farther.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from pkgutil import resolve_name
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -17,11 +18,15 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin._threads import in_threads, progress
+from dear_plugin._threads import bar, in_threads, progress
 from dear_plugin.data.encoder import patch
+from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.feasible import Case, Reason, Status
 from dear_plugin.results.complete import Facts, completed
 from dear_plugin.results.proposal import (
+    ANOTHER,
+    SAME,
+    SEVERAL,
     Proposal,
     Question,
     identity_proposal,
@@ -30,6 +35,9 @@ from dear_plugin.results.proposal import (
     selected,
 )
 from dear_plugin.results.recourses import Recourses, table_of
+from dear_plugin.search import Search, SearchProblem, SearchRun
+from dear_plugin.search.criteria import accepted_beyond, margins
+from dear_plugin.search.table import Table
 
 # How far past the decision boundary a proposal aims; each retry aims farther, see `Goal.aim`.
 PAST = (1e-4, 1e-3, 1e-1)
@@ -37,6 +45,10 @@ PAST = (1e-4, 1e-3, 1e-1)
 FEWEST_ROWS = 8
 # Rows of several ranks that are written at once.
 ROWS_WRITTEN = 1024
+# Rows per search; cells of their tried actions, 128 MiB to 256, about as many of each set.
+ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 25, 128
+# Solvers, which are imported at their first use.
+SOLVERS = {"line": "dear_plugin.search.values:Line", "paper": "dear_plugin.paper.descent:Descent"}
 # A search of the rows of a case: the first k answers of each, one proposal per rank.
 Run: TypeAlias = Callable[[int], Sequence[Proposal]]
 
@@ -264,3 +276,136 @@ def _no_more(x: Tensor) -> Proposal:
     """The proposal of a rank that rows, (m, p), do not have."""
     none = identity_proposal(x, torch.zeros(len(x), dtype=torch.bool))
     return replace(none, status=torch.full((len(x),), int(Status.NO_MORE)))
+
+
+def proposals(
+    problem: SearchProblem, case: Case, start: Callable[[SearchProblem, Case], Run]
+) -> Run:
+    """What gives the first k answers of every row, one proposal per rank.
+
+    A row without an answer has the nearest miss in the first rank, with the reason; rows with
+    fewer than k answers fail in later ones. A search of few rows is continued; of many it begins
+    anew, chunk by chunk.
+
+    Args:
+        problem: the rows, the sets and the model.
+        case: the same rows.
+        start: `searching` with its settings.
+    """
+    width = problem.sets.positions.shape[1] + 16
+    size = max(1, min(ROWS_A_CHUNK, CELLS_A_CHUNK // (len(problem.sets) * TRIED * width)))
+    if len(case) <= size:
+        return start(problem, case)
+
+    def ranks(k: int) -> list[Proposal]:
+        chunks = bar(torch.arange(len(case)).split(size), "searching, chunks of rows")
+        parts = [start(problem.select(rows), case.select(rows))(k) for rows in chunks]
+        return [joined(rank) for rank in zip(*parts, strict=True)]
+
+    return ranks
+
+
+def searching(problem: SearchProblem, case: Case, *, search: Search, trained: Trained) -> Run:
+    """What gives the first k answers of every row, one proposal per rank; it can be continued.
+
+    Args:
+        problem: the rows, the sets and the model.
+        case: the same rows.
+        search: the settings.
+        trained: what answers are compared with.
+    """
+    limits = problem.feasible.limits
+    if search.in_steps:
+        limits = replace(limits, ranged=limits.ranged | accepted_beyond(case, trained))
+    problem = replace(
+        problem,
+        feasible=replace(problem.feasible, limits=limits),
+        in_steps=search.in_steps,
+        indirect_weight=search.indirect_weight,
+    )
+    evidence, enough = trained if search.has_criteria else None, margins(case, search, trained)
+    solver = resolve_name(SOLVERS[search.solver])
+    # Without derivatives, small operations are faster.
+    with torch.inference_mode(not solver.derives):
+        run = SearchRun(problem, search, evidence, case.aim, enough, solver)
+
+    def more(k: int) -> list[Proposal]:
+        with torch.inference_mode(not solver.derives):
+            ranks = run.ranked(k)
+            found = [_proposal(problem, run, ranks, i) for i in range(k)]
+        return [proposal.clone() for proposal in found]
+
+    return more
+
+
+def decoded(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Proposal:
+    """The proposal of m actions.
+
+    Args:
+        problem: the search problem of n rows.
+        rows: (m,) the row of each action.
+        sets: (m,) the set acted on.
+        values: (m, w) the new values of its features.
+    """
+    x, direct = problem.x[rows], problem.sets.masks[sets]
+    moved, limits = problem.decode(rows, sets, values[:, None]), problem.feasible.limits
+    reached = problem.project(moved, rows, sets)
+    expected = problem.classifier.encoder.keep_special(x, moved, limits.rounded(x, moved), direct)
+    distance, factual = problem.classifier.encoder.distance, x[:, None]
+    lost = distance(expected, factual) - distance(reached, factual)
+    indirect = torch.where(direct, 0.0, lost[:, 0].clamp_min(0.0)).float()
+    return Proposal(reached[:, 0], direct, indirect.sum(1), [""] * len(rows))
+
+
+def _proposal(
+    problem: SearchProblem, answers: SearchRun, ranks: Sequence[Tensor], rank: int
+) -> Proposal:
+    """The proposal of one rank for all rows of a problem, given the lines of all ranks."""
+    m, table, at = len(problem), answers.table, ranks[rank]
+    again = torch.isin(table.pair(at), table.pair(torch.cat([at[:0], *ranks[:rank]])))
+    kind = torch.where(table.size[table.set[at]] > 1, SEVERAL, ANOTHER)
+    excluded = table.has((table.margin == -torch.inf).nonzero()[:, 0])
+    none = torch.full((m,), int(Status.NO_MORE if rank else Status.EXCLUDED))
+    least = torch.full((m,), torch.nan) if answers.own is None else answers.own.float()
+    proposal = replace(
+        identity_proposal(problem.x, torch.zeros(m, dtype=torch.bool)),
+        status=none,
+        tried=_tried(problem, excluded),
+        least=least,
+    )
+    rows = table.row[at]
+    if not rank:
+        proposal = replace(proposal, reasons=_why_nothing(problem, excluded, rows))
+    kept = {
+        "kind": kind.masked_fill(again, SAME),
+        "tried": proposal.tried[rows],
+        "least": least[rows],
+    }
+    return merged(proposal, replace(_explained(table, at), **kept), rows)
+
+
+def _why_nothing(problem: SearchProblem, excluded: Tensor, ranked: Tensor) -> list[str]:
+    """(n,) the reasons of rows of which no action was tried; "" for others, `ranked` ones too."""
+    acted = problem.sets.masks.any(0)
+    reasons, nothing = [""] * len(problem), ~excluded
+    nothing[ranked] = False
+    for i in nothing.nonzero()[:, 0].tolist():
+        reasons[i] = problem.feasible.limits.why_nothing(i, acted)
+    return reasons
+
+
+def _explained(table: Table, at: Tensor) -> Proposal:
+    """The proposal of lines, (q,), with their status and what was measured."""
+    row, sets, values, margin = table.row[at], table.set[at], table.values[at], table.margin[at]
+    proposal = decoded(table.problem, row, sets, values)
+    status = torch.zeros(len(at), dtype=torch.int64)
+    status[(values == table.problem.own(row, sets)).all(1)] = Status.NO_ADVICE
+    status[margin < table.aim[row]] = Status.UNREACHED
+    return replace(proposal, status=status, measured=table.measured[at])
+
+
+def _tried(problem: SearchProblem, excluded: Tensor) -> Tensor:
+    """(n, 3) the features that may act alone, the given groups, and what is left out."""
+    may_act, single = problem.actionable, problem.sets.single
+    counts = (may_act & single).sum(1), (may_act & ~single).sum(1), excluded.long()
+    return torch.stack(counts, 1)

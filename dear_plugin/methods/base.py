@@ -14,10 +14,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from functools import partial
 from itertools import compress
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
@@ -43,16 +42,38 @@ from dear_plugin.results.proposal import Proposal, Question, asked_for
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import Search
 
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
-
 __all__ = ["Case", "RecourseMethod"]
 
 
-class Estimator:
-    """What can be made again from its constructor's arguments, is fitted, and has a `repr`."""
+class RecourseMethod(Named, ABC):
+    """Frame in, `Recourses` out.
 
-    # Its criteria are those of its answers, if it has any.
+    A subclass implements `_learn(rows)` and `_propose(case)`. The base class does what all
+    methods share: it checks the input, applies constraints, rounds, scores the rows of the result
+    with the user's own model, and keeps every row.
+
+    `follows_margin` says whether a target farther past the boundary leads to other candidates; it
+    is False for methods that go through the same candidates whatever the target.
+
+    Args:
+        model: a torch module on the encoded tensor, an object with `predict_proba` on frames, or
+            a callable from a frame to probabilities.
+        schema: the features.
+        output: "logits" (default for modules), "probabilities" (default for black boxes) or
+            "values" (regression).
+        encode: for modules on a host's encoding, a differentiable map from ours.
+
+    Example:
+        >>> from dear_plugin import RecourseMethod
+        >>> from dear_plugin.rivals import GrowingSpheres
+        >>> issubclass(GrowingSpheres, RecourseMethod)
+        True
+    """
+
+    follows_margin: ClassVar[bool] = True
+    # Whether several threads may search at once.
+    in_threads: bool = True
+    # The criteria of its answers, if it has any.
     search: Search = Search.cheapest()
     _copies: Sequence[Classifier] = ()
 
@@ -132,62 +153,6 @@ class Estimator:
         """
         vars(self).update(vars(type(self)(**{**self.get_params(), **params})))
         return self
-
-    @property
-    def feature_names_in_(self) -> npt.NDArray[np.object_]:
-        """The names of the columns of a frame, in the order of the training rows.
-
-        Raises:
-            NotFittedError: `fit` was not called; `hasattr` is False then.
-        """
-        _ = self.trained  # raises the error
-        return np.array(self.schema.column_names, dtype=object)
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns; for errors see `feature_names_in_`."""
-        return len(self.feature_names_in_)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether `fit` was called: what `sklearn.utils.validation.check_is_fitted` asks."""
-        return self._trained is not None
-
-    def __sklearn_tags__(self) -> Tags:
-        """What the rows may have, for scikit-learn 1.6 and later."""
-        from sklearn.utils import InputTags, Tags, TargetTags
-
-        rows = InputTags(two_d_array=False, categorical=True, string=True, allow_nan=True)
-        return Tags(None, TargetTags(required=False), input_tags=rows)
-
-
-class RecourseMethod(Named, Estimator, ABC):
-    """Frame in, `Recourses` out.
-
-    A subclass implements `_learn(rows)` and `_propose(case)`. The base class does what all
-    methods share: it checks the input, applies constraints, rounds, scores the rows of the result
-    with the user's own model, and keeps every row.
-
-    `follows_margin` says whether a target farther past the boundary leads to other candidates; it
-    is False for methods that go through the same candidates whatever the target.
-
-    Args:
-        model: a torch module on the encoded tensor, an object with `predict_proba` on frames, or
-            a callable from a frame to probabilities.
-        schema: the features.
-        output: "logits" (default for modules), "probabilities" (default for black boxes) or
-            "values" (regression).
-        encode: for modules on a host's encoding, a differentiable map from ours.
-
-    Example:
-        >>> from dear_plugin import RecourseMethod
-        >>> from dear_plugin.rivals import GrowingSpheres
-        >>> issubclass(GrowingSpheres, RecourseMethod)
-        True
-    """
-
-    follows_margin: ClassVar[bool] = True
-    # Whether several threads may search at once.
-    in_threads: bool = True
 
     @suggesting
     def fit(self, frame: pd.DataFrame, *, n_jobs: int = 1, progress: bool = True) -> Self:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,15 +24,23 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.infer import misfit
 from dear_plugin.data.relations import Condition, Rule
 from dear_plugin.data.schema import Feature, Schema
+from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
 from dear_plugin.errors import ConstraintError, InputError
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods import saving
-from dear_plugin.methods.answering import Answering, Scored, write
-from dear_plugin.methods.base import question_of
-from dear_plugin.methods.decoder_method import DecoderMethod, decoded
+from dear_plugin.methods.answering import (
+    Answering,
+    Run,
+    Scored,
+    decoded,
+    proposals,
+    searching,
+    write,
+)
+from dear_plugin.methods.base import RecourseMethod, question_of
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.models.copies import as_classifiers
-from dear_plugin.problem.action_sets import ActionSets, why_fixed
+from dear_plugin.problem.action_sets import ActionSets, ActOn, why_fixed
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.feasible import Case, Limits, Reason
 from dear_plugin.problem.goals import Label, Target
@@ -39,13 +50,21 @@ from dear_plugin.results.proposal import Proposal, Question, identity_proposal, 
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import Search, SearchProblem
 
+TIMES = (
+    "%d action sets are fitted on %d rows in %.1f s; a row alone will take about %.2g s and six"
+    " calls of the model, a row of many less"
+)
+logger = logging.getLogger(__name__)
+# The largest number of alternatives per row; a larger k is clipped.
+MOST = 100
+
 if TYPE_CHECKING:
     from dear_plugin.check.report import Report
     from dear_plugin.page import Explorer
     from dear_plugin.tell.letter import Template
 
 
-class DEAR(DecoderMethod):
+class DEAR(RecourseMethod):
     """Which features to act on, by how much, and which indirect changes to expect.
 
     Pawelczyk, Tiyavorabun and Kasneci, "Decomposing Counterfactual Explanations for Consequential
@@ -78,6 +97,86 @@ class DEAR(DecoderMethod):
         Recourses(5 of 5 rows solved, median cost 0.402)
     """
 
+    def __init__(
+        self,
+        model: Any,
+        schema: Schema,
+        *,
+        act_on: ActOn | None = None,
+        decoder: str | Decoder = "transport",
+        output: Output | None = None,
+        encode: Callable[[Tensor], Tensor] | None = None,
+        search: Search | None = None,
+        copies: Sequence[Any] = (),
+    ) -> None:
+        super().__init__(model, schema, output=output, encode=encode)
+        self.decoder = make_decoder(decoder)
+        self.search = Search() if search is None else search
+        require_instance("search", self.search, Search)
+        self.sets = ActionSets.of(schema, act_on)
+        self._copies = as_classifiers(copies, self.classifier, output=output, encode=encode)
+        self._params |= {"act_on": act_on, "decoder": decoder, "search": search, "copies": copies}
+
+    @property
+    def decoders(self) -> Decoders:
+        """The fitted decoders, one for each set; those of other sets are fitted when needed.
+
+        Raises:
+            NotFittedError: `fit` was not called.
+        """
+        return cast(Decoders, self.trained.decoders)
+
+    def _learn(self, rows: Tensor) -> Decoders:
+        # A copy: the decoder passed may be in use elsewhere, and an interrupt changes nothing.
+        decoder, sample = self.decoder.clone_unfitted(), Sample(rows, self.encoder)
+        decoders, start = Decoders(decoder, sample, self.sets.members), time.perf_counter()
+        decoders.fit(self.sets.members)
+        if logger.isEnabledFor(logging.INFO):
+            seconds = time.perf_counter() - start, decoders.seconds(self.sets.members)
+            logger.info(TIMES, len(self.sets), len(rows), *seconds)
+        self.decoder = decoder
+        passed = self._params["decoder"]
+        if isinstance(passed, Decoder) and hasattr(decoder, "history"):
+            vars(passed)["history"] = decoder.history
+        return decoders
+
+    def _propose(self, case: Case) -> Proposal:
+        return self._alternatives(case, 1)[0]
+
+    def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
+        return self._searching(case)(k)
+
+    def _searching(self, case: Case) -> Run:
+        problem = SearchProblem.of(case, self.sets, self.trained)
+        start = partial(searching, search=self.search, trained=self.trained)
+        run = proposals(problem, case, start)
+
+        def ranks(k: int) -> Sequence[Proposal]:
+            first, *others = run(min(k, MOST))
+            # Ranks that no row has are dropped.
+            return [first, *(other for other in others if not bool(other.failed.all()))]
+
+        return ranks
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """As of every method, with the action sets and the decoder."""
+        return super().settings | {
+            "sets": [list(names) for names in self.sets.names],
+            "decoder": type(self.decoder).__name__,
+            "decoder_settings": self.decoder.settings(),
+        }
+
+    @property
+    def _acts(self) -> Tensor:
+        return self.sets.masks.any(0)
+
+    @property
+    def _repr_parts(self) -> Sequence[str]:
+        """The parts of `repr` besides the model and the rows."""
+        decoder = type(self.decoder).__name__
+        return [*super()._repr_parts, f"{len(self.sets)} action sets", f"decoder {decoder}"]
+
     @one_thread()
     def apply(
         self,
@@ -109,73 +208,13 @@ class DEAR(DecoderMethod):
             ConstraintError: an action on an unknown or immutable feature.
             InputError: another index, or values that a feature cannot have.
         """
-        question, written = self._outcome(frame, actions, within, target)
+        question, written = outcomes(self, frame, actions, within, target)
         return completed(
             *(question, *vars(written).values()),
             rank=np.zeros(len(written.success), dtype=np.int64),
             asked=1,
             search=Answering(self, question),
         )
-
-    def _outcome(
-        self,
-        frame: pd.DataFrame,
-        actions: Actions,
-        within: Constraints | None,
-        target: Target | Label | None,
-    ) -> tuple[Question, Scored]:
-        """The rows that act, and their scores; see `apply`."""
-        wanted = named_values(actions, frame, self.encoder)
-        question = question_of(self, frame, target, within, acts=self._acts | ~wanted.isnan())
-        at, case = question.readable, question.case
-        part = outcome(case.select(at), wanted[at], question.accepted[at], trained=self.trained)
-        return question, write(question, [question.over_all(part)], at)[0]
-
-    @one_thread()
-    def curve(
-        self,
-        row: pd.DataFrame,
-        feature: str,
-        actions: Mapping[str, Any] | None = None,
-        *,
-        within: Constraints | None = None,
-        target: Target | Label | None = None,
-    ) -> pd.DataFrame:
-        """The score of one row over the values of a feature that it may take.
-
-        Args:
-            row: a frame of one row.
-            feature: what takes all of its values.
-            actions: `{feature: value}` of other features acted on at the same time.
-            within: as in `apply`.
-            target: as in `apply`.
-
-        Returns:
-            A line per value: `value`, the score `with_what_follows`, and the score with
-            `all_else_frozen`; missing where the row may not take the value.
-
-        Raises:
-            InputError: not one row.
-            SchemaError: an unknown feature.
-        """
-        self.encoder.check_columns(row)
-        if len(row) != 1:
-            raise InputError(f"curve: expected a frame of one row, got {len(row)}")
-        (j,), schema = self.schema.index([feature]), self.schema
-        own, values = schema.labelled(row)[feature].iloc[0], curve_values(schema.features[j])
-        if not pd.isna(own) and own not in values:
-            values = sorted([*values, own])
-        frame = pd.concat([row] * len(values), ignore_index=True)
-        acts = {} if actions is None else actions
-        table = pd.DataFrame({**acts, feature: values}, index=frame.index)
-        still = [name for name in schema.names if name not in table]
-        alone = replace(within or Constraints(), frozen=still)
-        out = pd.DataFrame({"value": values})
-        for name, limits in (("with_what_follows", within), ("all_else_frozen", alone)):
-            question, found = self._outcome(frame, table, limits, target)
-            known = found.acts(question.case.x).numpy() | np.array([v == own for v in values])
-            out[name] = np.where(known, question.score(found.scores), np.nan)
-        return out
 
     def explore(
         self,
@@ -263,7 +302,8 @@ class DEAR(DecoderMethod):
             FileFormatError: a damaged, incomplete or newer save, or another number of rules or
                 copies.
         """
-        return saving.load(cls, Path(folder), model, encode, rules, copies)
+        dear: DEAR = saving.load(cls, Path(folder), model, encode, rules, copies)
+        return dear
 
     def with_model(
         self,
@@ -317,10 +357,23 @@ class DEAR(DecoderMethod):
 
 Actions: TypeAlias = Mapping[str, Any] | pd.DataFrame
 ROWS_AT_ONCE = 1024
-# The values of a number in a curve.
-POINTS = 33
 # What an action sets that leaves none, or several, of the columns of a feature at 1.
 NONE = -1.0
+
+
+def outcomes(
+    dear: DEAR,
+    frame: pd.DataFrame,
+    actions: Actions,
+    within: Constraints | None,
+    target: Target | Label | None,
+) -> tuple[Question, Scored]:
+    """The rows that act, and their scores; for arguments see `DEAR.apply`."""
+    wanted, acts = named_values(actions, frame, dear.encoder), dear.sets.masks.any(0)
+    question = question_of(dear, frame, target, within, acts=acts | ~wanted.isnan())
+    at, case = question.readable, question.case
+    part = outcome(case.select(at), wanted[at], question.accepted[at], trained=dear.trained)
+    return question, write(question, [question.over_all(part)], at)[0]
 
 
 def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Tensor:
@@ -480,14 +533,3 @@ def _refusal(limits: Limits, feature: Feature, row: int, j: int, wanted: float) 
         names = join([number(v, feature.precision) for v in known], " or ")
         return Reason.NOT_OBSERVED.format(feature.called, value, names)
     return Reason.OUTSIDE.format(feature.called, value, low, high)
-
-
-def curve_values(feature: Feature) -> list[Any]:
-    """The values of a feature in a curve: all levels, or a grid over the range of a number."""
-    if feature.few:
-        return feature.few
-    (low, high), (first, last) = feature.bounds, feature.limits or feature.bounds
-    grid = np.linspace(max(low, first), min(high, last), POINTS)
-    places = feature.precision
-    values = grid if places is None else np.unique(grid.round(places))
-    return [value for value in values.tolist() if value not in feature.codes]

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -22,7 +22,6 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoders, Sample, decoder_class
 from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingError
 from dear_plugin.evaluation.trained import Trained
-from dear_plugin.methods.decoder_method import DecoderMethod
 from dear_plugin.search import DescentSchedule, Search
 
 # Versions 0.1 and 0.2 wrote formats 1 and 2, of two files each; 0.3 wrote 3, of scaled rows; 0.4
@@ -35,10 +34,7 @@ SOME_ROWS = 100
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 
-D = TypeVar("D", bound=DecoderMethod)
-
-
-def save(dear: DecoderMethod, folder: Path) -> None:
+def save(dear: Any, folder: Path) -> None:
     """Write a fitted DEAR to a folder, without its model.
 
     Raises:
@@ -64,13 +60,13 @@ def save(dear: DecoderMethod, folder: Path) -> None:
 
 
 def load(
-    cls: type[D],
+    cls: Callable[..., Any],
     folder: Path,
     model: Any,
     encode: Callable[[Tensor], Tensor] | None,
     rules: Sequence[Rule | Condition],
     copies: Sequence[Any],
-) -> D:
+) -> Any:
     """Read what `save` wrote; for arguments and errors see `DEAR.load`."""
     settings, tensors = _read(folder / FILE)
     for name, what, own in (
@@ -157,7 +153,7 @@ def _settings(content: bytes) -> dict[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def _decoders(dear: DecoderMethod, sample: Sample, tensors: Mapping[str, Tensor]) -> Decoders:
+def _decoders(dear: Any, sample: Sample, tensors: Mapping[str, Tensor]) -> Decoders:
     """The decoders of the sets: from their tensors, or fitted again on the same rows."""
     decoders = Decoders(dear.decoder, sample, dear.sets.members)
     for i, members in enumerate(decoders.given):

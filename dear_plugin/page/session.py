@@ -6,21 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 
+from dear_plugin._threads import one_thread
 from dear_plugin.data.encoder import column_limits
 from dear_plugin.data.feature import Feature
 from dear_plugin.errors import ConstraintError, InputError, shown
+from dear_plugin.methods.dear import outcomes
 from dear_plugin.page.choices import ACT, FOLLOWS, STAYS, Choices, read
 from dear_plugin.problem.constraints import Constraints, admissible
 from dear_plugin.problem.feasible import Limits
 from dear_plugin.problem.goals import Target
+from dear_plugin.results.changes import is_stated
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.tell.letter import LetterTemplate, in_the_way
 
 # The ways that are shown.
 MOST_WAYS = 4
+# The values of a number in a curve.
+POINTS = 33
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ class Answer:
     Attributes:
         choices: the question.
         ways: those that a letter can tell first; the first may have failed.
-        curve: of `feature`, see `DEAR.curve`.
+        curve: of `feature`, see `curve`.
         feature: of the curve.
         tried: the outcome of the values by hand; None where none are tried.
         advice: to all applicants, if that is shown, see `Recourses.advice`.
@@ -139,7 +145,7 @@ class Session:
         out, last, target = Answer(choices), self.answer, self.target
         row, within = self.row(choices), self._within(choices)
         own = target.at(self.labels[choices.applicant]) if isinstance(target, Target) else target
-        given = {"within": within, "target": own}
+        given: dict[str, Any] = {"within": within, "target": own}
         try:
             dear = self._without(choices.excluded)
             if last.ways and choices.asks_as(last.choices):
@@ -150,8 +156,8 @@ class Session:
             if not out.ways:
                 out = replace(out, ways=self._ways(dear.generate(row, k=MOST_WAYS, **given)))
             feature = choices.feature or self._first(out)
-            curve = self.dear.curve(row, feature, choices.hand, **given)
-            out = replace(out, feature=feature, curve=curve)
+            found = curve(self.dear, row, feature, choices.hand, **given)
+            out = replace(out, feature=feature, curve=found)
             if choices.hand:
                 out = replace(out, tried=self.dear.apply(row, choices.hand, **given))
         except Exception as problem:  # also of the user's model
@@ -195,12 +201,12 @@ class Session:
 
 def _way(result: Recourses, template: LetterTemplate) -> Way:
     """A way with its letter, or why there is none: the only place that asks what may be told."""
-    accepted = bool(result.actions["success"].all()) and not bool(result.acts.any())
-    if accepted or result.sayings[0].lines:
+    done, acted = result.actions[["success", "acted_on"]].iloc[0]
+    if (done and not acted) or is_stated(result.lines[0]):
         return Way(result, _letter(result, template), "")
     if result.question.unreadable[0]:
         return Way(result, "", result.describe_row(0))
-    return Way(result, "", in_the_way(result.sayings[0], template))
+    return Way(result, "", in_the_way(result.hindrances[0], template))
 
 
 def _letter(result: Recourses, template: LetterTemplate) -> str:
@@ -210,7 +216,7 @@ def _letter(result: Recourses, template: LetterTemplate) -> str:
 
 def _found(way: Recourses) -> bool:
     """Whether a result of one row has an answer that changes something."""
-    return bool(way.actions["success"].all() and way.acts.all())
+    return bool(way.actions["success"].all() and way.actions["acted_on"].ne("").all())
 
 
 def _for_all(within: Constraints) -> Constraints:
@@ -234,3 +240,54 @@ def _ends(within: Any, schema: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         ranked = sorted(levels.pop(name), key=known[name].place)
         ranges[name] = (ranked[0], ranked[-1])
     return ranges, levels
+
+
+@one_thread()
+def curve(
+    dear: Any,
+    row: pd.DataFrame,
+    feature: str,
+    actions: Mapping[str, Any],
+    *,
+    within: Constraints,
+    target: Any,
+) -> pd.DataFrame:
+    """The score of one row over the values of a feature that it may take.
+
+    Args:
+        dear: a fitted DEAR.
+        row: a frame of one row.
+        feature: what takes all of its values.
+        actions: `{feature: value}` of other features acted on at the same time.
+        within: as in `DEAR.apply`.
+        target: as in `DEAR.apply`.
+
+    Returns:
+        A line per value: `value`, the score `with_what_follows`, and the score with
+        `all_else_frozen`; missing where the row may not take the value.
+    """
+    (j,), schema = dear.schema.index([feature]), dear.schema
+    own, values = schema.labelled(row)[feature].iloc[0], curve_values(schema.features[j])
+    if not pd.isna(own) and own not in values:
+        values = sorted([*values, own])
+    frame = pd.concat([row] * len(values), ignore_index=True)
+    table = pd.DataFrame({**actions, feature: values}, index=frame.index)
+    still = [name for name in schema.names if name not in table]
+    alone = replace(within, frozen=still)
+    out = pd.DataFrame({"value": values})
+    for name, limits in (("with_what_follows", within), ("all_else_frozen", alone)):
+        question, found = outcomes(dear, frame, table, limits, target)
+        known = found.acts(question.case.x).numpy() | np.array([v == own for v in values])
+        out[name] = np.where(known, question.score(found.scores), np.nan)
+    return out
+
+
+def curve_values(feature: Feature) -> list[Any]:
+    """The values of a feature in a curve: all levels, or a grid over the range of a number."""
+    if feature.few:
+        return feature.few
+    (low, high), (first, last) = feature.bounds, feature.limits or feature.bounds
+    grid = np.linspace(max(low, first), min(high, last), POINTS)
+    places = feature.precision
+    values = grid if places is None else np.unique(grid.round(places))
+    return [value for value in values.tolist() if value not in feature.codes]

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
+import torch
 
 from dear_plugin.data.feature import Feature
 from dear_plugin.page.choices import ACT, STAYS, Choices
 from dear_plugin.page.session import Answer, Session, Way
-from dear_plugin.results.changes import Line, in_short, is_amount, one, unit_of
+from dear_plugin.results.changes import in_short, is_amount, marks_of, number, one, unit_of
+from dear_plugin.results.describe import evidence
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.tell.letter import LONG, LONG_AMOUNT
 from dear_plugin.tell.schemas import DOWN, UP
 
 ACCEPTED = "This applicant has the wanted decision already."
@@ -27,8 +28,7 @@ ALONG = "Usually goes with it"
 VERBS = {UP: "Increase {}", DOWN: "Reduce {}"}
 # The values in the search for an applicant.
 MOST_SEARCHED = 3
-# A digit of a number before its point.
-DIGIT = r"(?<![\d.])\d"
+NUMBER = re.compile(r"\d[\d.]*")
 
 Values = dict[str, Any]
 
@@ -61,30 +61,12 @@ def shown(session: Session, answer: Answer) -> Values:
     }
 
 
-def text_of(feature: Feature, value: Any, beside: str = "") -> str:
+def text_of(feature: Feature, value: Any, *beside: float) -> str:
     """A value with its unit, in the form of the amounts beside it."""
     if not is_amount(feature, value):
         return one(feature, value)
-    number = grouped(f"{value:.10g}", feature, beside)
-    return f"{number} {unit_of(feature, value)}".rstrip()
-
-
-def grouped(text: str, feature: Feature, beside: str = "") -> str:
-    """Amounts without their unit, all with separators of thousands where letters have them."""
-    digits = len(str(LONG_AMOUNT if feature.unit else LONG))
-    if not re.search(rf"{DIGIT}{{{digits}}}", f"{text}|{beside}"):
-        return text
-    return re.sub(rf"{DIGIT}{{4,}}", lambda found: f"{int(found[0]):,}", text)
-
-
-def change_of(line: Line) -> str:
-    """Both values of what changes, and the ends of a number."""
-    if not line.is_amount:
-        return in_short(line)
-    bare = in_short(line._replace(of=replace(line.of, unit="")))
-    old, arrow, rest = grouped(bare, line.of).partition(" → ")
-    new, space, ends = rest.partition(" ")
-    return f"{old}{arrow}{f'{new} {unit_of(line.of, line.new)}'.rstrip()}{space}{ends}"
+    text = one(feature, value, marks_of(feature, value, *beside))
+    return f"{text} {unit_of(feature, value)}".rstrip()
 
 
 def _summary(answer: Answer) -> str:
@@ -162,24 +144,26 @@ def _result(result: Recourses) -> Values:
             "kind": line.kind,
             "words": LINES.get(line.link or line.kind, ALONG),
             "title": line.of.title,
-            "text": change_of(line),
+            "text": in_short(line, grouped=True),
         }
         for line in result.lines[0]
         if line.old != line.new
     ]
     scores = [float(s) for s in result.actions[["score_before", "score_after"]].iloc[0]]
-    known = result.evidence(result.factuals.index[0])
-    return {"lines": lines, "scores": scores, "wanted": _wanted(result), "known": known}
+    return {"lines": lines, "scores": scores, "wanted": _wanted(result)} | {
+        "known": evidence(result, 0)
+    }
 
 
 def _wanted(result: Recourses) -> list[float | None]:
     """The ends of the wanted scores, None where there is none."""
-    return [float(end) if math.isfinite(end) else None for end in result.wanted.iloc[0]]
+    ends = result.question.case.goal.wanted(torch.zeros(len(result)))[0].tolist()
+    return [end if math.isfinite(end) else None for end in ends]
 
 
 def _tried(result: Recourses) -> Values:
     """What the engine says of the values by hand."""
-    if not result.acts.all():
+    if not result.actions["acted_on"].iloc[0]:
         return {"error": result.actions["reason"].iloc[0]}
     if result.actions["success"].all():
         return {"head": "The decision is the wanted one", **_result(result)}
@@ -245,10 +229,11 @@ def advice_text(session: Session, line: Any) -> str:
     feature, n = session.features[line.feature], len(session.rows)
     parts = [f"{line.rows} of {n} applicants ({_share(line.rows / n)})"]
     if line.change in VERBS and not pd.isna(line.new):
-        beside = "|".join([one(feature, line.old), one(feature, line.new), line.goes])
-        old, new = (text_of(feature, value, beside) for value in (line.old, line.new))
-        unit = unit_of(feature, float(line.goes == "1"))
-        goes = grouped(line.goes, feature, beside)
+        known = [float(each) for each in NUMBER.findall(line.goes)]
+        beside = [*known, *(each for each in (line.old, line.new) if is_amount(feature, each))]
+        old, new = (text_of(feature, value, *beside) for value in (line.old, line.new))
+        unit, marks = unit_of(feature, float(line.goes == "1")), marks_of(feature, 0.0, *beside)
+        goes = NUMBER.sub(lambda each: number(float(each[0]), marks=marks), line.goes)
         by = f", by {goes} {unit}".rstrip() if goes else ""
         parts.append(f"usually from about {old} to about {new}{by}")
     if line.at_edge > 0:

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.schema import Schema
+from dear_plugin.evaluation.trained import CLEAR
 
 Change: TypeAlias = Literal["direct", "forced", "indirect"]
 Link: TypeAlias = Literal["", "effect", "association"]
@@ -65,8 +66,11 @@ class Line(NamedTuple):
         exact: of what is forced, whether it must be just that value: not where an order only
             bounds it.
         link: of an indirect change, "effect" or "association", see `Schema`; "" of others.
-        said: the rounded new value that a letter says; None where it says none.
-        said_least: the least value that a letter says is enough, likewise.
+        stated: the rounded value that a letter states: what is acted on becomes it; what is needed
+            goes up to it. None where it states none.
+        stated_least: the value from which on an action may be enough, or a change is needed.
+        stated_usual: the value that it states of what usually follows.
+        stated_forced: the value that it states of what the action alone forces.
         of: the feature; the frame has its name.
     """
 
@@ -91,8 +95,10 @@ class Line(NamedTuple):
     unit: str
     exact: bool
     link: Link
-    said: Any
-    said_least: Any
+    stated: Any
+    stated_least: Any
+    stated_usual: Any
+    stated_forced: Any
     of: Feature
 
     @property
@@ -117,7 +123,7 @@ class Line(NamedTuple):
 
     @property
     def is_needed(self) -> bool:
-        """Whether an indirect change must happen, at least a part of it."""
+        """Whether an indirect change is needed, at least a part of it."""
         return self.kind == "indirect" and not same(self.least, self.old)
 
     @property
@@ -134,22 +140,37 @@ class Line(NamedTuple):
 COLUMNS = Line._fields[:-1]
 
 
-class Saying(NamedTuple):
-    """What a letter may say of an answer.
+class Hindrance(NamedTuple):
+    """What stands in the way of stating an answer as advice.
 
     Attributes:
-        lines: the changes that it states, rounded; none where something stands in the way. What
-            to do ("direct"), what must follow (`is_needed`), what usually follows (not needed;
-            effects of .1 standard deviations and more, of a known direction, that are no choice
-            of the applicant and have a label if any feature has one), and what the action alone
-            forces. A feature may be in two of them: as needed, and as usual.
-        hindrance: the name of the letter's sentence that says what does; "" for nothing.
+        sentence: the name of the letter's sentence that says it; "" for nothing.
         features: which features that sentence names, in words.
     """
 
-    lines: Sequence[Line] = ()
-    hindrance: str = ""
+    sentence: str = ""
     features: Sequence[str] = ()
+
+
+def is_stated(lines: Iterable[Line]) -> bool:
+    """Whether a letter states an answer."""
+    return any(line.kind == "direct" and line.stated is not None for line in lines)
+
+
+def followers(lines: Iterable[Line]) -> list[Line]:
+    """The indirect changes of a row, the largest in standard deviations first."""
+    some = (line for line in lines if line.kind == "indirect")
+    return sorted(some, key=lambda line: -line.in_sd)
+
+
+def needed_changes(lines: Iterable[Line]) -> list[Line]:
+    """The changes that are needed, the largest first."""
+    return [line for line in followers(lines) if line.is_needed]
+
+
+def unclear_changes(lines: Iterable[Line]) -> dict[str, float]:
+    """What is acted on that the model does not clearly favour, with the consistency."""
+    return {line.label: line.consistency for line in lines if line.consistency < CLEAR}
 
 
 def frame(lines: Iterable[Line]) -> pd.DataFrame:
@@ -188,6 +209,12 @@ def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:
 # Significant digits of numbers without a precision, the digits of a float64, and the size from
 # which on numbers are written with an exponent.
 DIGITS, MOST_DIGITS, LONGEST = 6, 17, 1e15
+# The decimals of which all may be written, and what stands between thousands and before decimals,
+# also in amounts, and in numbers without a unit, of which one is long.
+MOST_PLACES = 12
+Marks: TypeAlias = tuple[str, str]
+PLAIN: Marks = ("", ".")
+LONG_AMOUNT, LONG = 1_000, 10_000
 # Relative resolution of float32 columns.
 RESOLUTION = 2.0**-22
 # Significant digits of uncertain amounts.
@@ -229,58 +256,78 @@ def heading(lines: Iterable[Line]) -> str:
     return FOLLOWS[any(line.link == "effect" for line in lines)]
 
 
-def number(value: Any, places: int | None = None, digits: int = DIGITS) -> str:
-    """A number as text: whole, with its decimals, or rounded; without trailing zeros.
+def number(
+    value: Any,
+    places: int | None = None,
+    digits: int = DIGITS,
+    *,
+    fixed: bool = False,
+    marks: Marks = PLAIN,
+) -> str:
+    """A number as text: whole, with its decimals, or rounded. All texts write numbers by it.
 
     Args:
         value: the number.
         places: the decimals of its feature; None if it has no precision.
         digits: the significant digits of a number that does not have these decimals.
+        fixed: whether zeros at the end of the decimals are written.
+        marks: what stands between thousands, and before the decimals.
     """
+    exact, comma = float(value), "," * bool(marks[0])
     if isinstance(value, Integral):
-        return str(int(value))
-    exact = float(value)
-    if exact.is_integer() and abs(exact) < LONGEST:
-        return str(int(exact))
-    if places is not None and _has_decimals(exact, places):
-        return f"{round(exact, places):.15g}"
-    return f"{exact:.{_digits(exact, digits)}g}"
+        text = f"{int(value):{comma}}"
+    elif fixed and places is not None and abs(exact) < LONGEST and places <= MOST_PLACES:
+        text = f"{exact:{comma}.{places}f}"
+    elif exact.is_integer() and abs(exact) < LONGEST:
+        text = f"{int(exact):{comma}}"
+    elif places is not None and _has_decimals(exact, places):
+        text = f"{round(exact, places):{comma}.15g}"
+    else:
+        text = f"{exact:{comma}.{_digits(exact, digits)}g}"
+    return text.translate({ord(","): marks[0], ord("."): marks[1]})
 
 
-def one(feature: Feature, value: Any) -> str:
+def marks_of(feature: Feature, *amounts: float, comma: str = ",", point: str = ".") -> Marks:
+    """The marks of amounts: there is a comma in all of them, where one of them is long."""
+    long = LONG_AMOUNT if feature.unit else LONG
+    return comma if max(map(abs, amounts)) >= long else "", point
+
+
+def one(feature: Feature, value: Any, marks: Marks = PLAIN) -> str:
     """A single value as text; a row of a frame may hold the category 1 as 1.0."""
     if pd.isna(value):
         return "missing"
     if is_amount(feature, value):
-        return number(value, feature.precision)
+        return number(value, feature.precision, marks=marks)
     known = next((each for each in feature.choices if each == value), value)
     return feature.called_level(known) or (
         number(known) if isinstance(known, float) else str(known)
     )
 
 
-def ends(feature: Feature, old: Any, new: Any) -> tuple[str, str]:
+def ends(feature: Feature, old: Any, new: Any, marks: Marks = PLAIN) -> tuple[str, str]:
     """The old and the new value as text, numbers with enough digits to show their difference."""
     if not is_amount(feature, old, new):
         return one(feature, old), one(feature, new)
-    before = after = ""
+    after, digits, places = new, DIGITS, feature.precision
     for digits in range(DIGITS, MOST_DIGITS + 1):
-        before = number(old, feature.precision, digits)
         after = _not_short(feature, old, new, digits)
-        error = max(abs(float(before) - float(old)), abs(float(after) - float(new)))
+        texts = (number(each, places, digits) for each in (old, after))
+        error = max(abs(float(t) - float(e)) for t, e in zip(texts, (old, new), strict=True))
         if error <= abs(float(new) - float(old)) / 10.0:
             break
-    return before, after
+    return number(old, places, digits, marks=marks), number(after, places, digits, marks=marks)
 
 
-def amount_of(feature: Feature, amount: float, start: float = 0.0) -> str:
+def amount_of(feature: Feature, amount: float, start: float = 0.0, marks: Marks = PLAIN) -> str:
     """The amount of a change, or what it leads to from a start, with three significant digits.
 
     Decimals that the feature does not have are left out.
     """
     amount, places = start + float(f"{amount:.{UNCERTAIN_DIGITS}g}"), feature.precision
     rounded = amount if places is None else round(amount, places)
-    return number(rounded + 0.0, places, DIGITS if start else UNCERTAIN_DIGITS)
+    digits = DIGITS if start else UNCERTAIN_DIGITS
+    return number(rounded + 0.0, places, digits, marks=marks)
 
 
 def unit_of(feature: Feature, value: Any) -> str:
@@ -302,18 +349,18 @@ def rises(feature: Feature, old: Any, new: Any) -> bool | None:
     return bool(feature.place(new) > feature.place(old)) if has_order else None
 
 
-def with_unit(feature: Feature, old: Any, new: Any) -> str:
-    """The new value of a change with its unit, in as many digits as tell it from the old one."""
+def with_unit(feature: Feature, old: Any, new: Any, marks: Marks = PLAIN) -> tuple[str, str]:
+    """Both values of a change in as many digits as tell them apart, the new one with its unit."""
     real = isinstance(new, Real) and not isinstance(new, bool | np.bool_)
     is_level = real and new in feature.categories
     has_unit = feature.unit and (is_level or is_amount(feature, old, new))
-    return ends(feature, old, new)[1] + (f" {unit_of(feature, new)}" if has_unit else "")
+    before, after = ends(feature, old, new, marks)
+    return before, f"{after} {unit_of(feature, new)}" if has_unit else after
 
 
 def from_to(line: Line) -> tuple[str, str]:
     """The old and the new value, the new one with its unit."""
-    old, new = line.old, line.new
-    return ends(line.of, old, new)[0], with_unit(line.of, old, new)
+    return with_unit(line.of, line.old, line.new)
 
 
 def imperative(line: Line) -> str:
@@ -339,10 +386,10 @@ def possible(line: Line) -> str:
 def needed(line: Line) -> str:
     """What has to follow: "duration at 58 to 61 months", "rate at 3", "town being B"."""
     if not is_amount(line.of, line.old, line.least, line.new):
-        return f"{line.label} being {with_unit(line.of, line.old, line.least)}"
+        return f"{line.label} being {with_unit(line.of, line.old, line.least)[1]}"
     low, high = sorted((line.least, line.new), key=float)
     first, last = (ends(line.of, line.old, each)[1] for each in (low, high))
-    text = with_unit(line.of, line.old, high)
+    text = with_unit(line.of, line.old, high)[1]
     return f"{line.label} at {text if first == last else f'{first} to {text}'}"
 
 
@@ -351,7 +398,7 @@ def definition(line: Line) -> str:
     verb = "is" if line.exact else "can only be"
     if not line.exact and is_amount(line.of, line.old, line.alone):
         verb = f"cannot be {'less' if rises(line.of, line.old, line.alone) else 'more'} than"
-    return f"{line.label} {verb} {with_unit(line.of, line.old, line.alone)}"
+    return f"{line.label} {verb} {with_unit(line.of, line.old, line.alone)[1]}"
 
 
 def why(line: Line) -> str:
@@ -361,16 +408,25 @@ def why(line: Line) -> str:
     return " (association)" if line.link == "association" else ""
 
 
-def in_short(line: Line) -> str:
-    """Both values, and the ends for such rows, for a figure: "0 → 307 (200 to 400)"."""
-    text = " → ".join(map(_clipped, from_to(line)))
+def in_short(line: Line, *, grouped: bool = False) -> str:
+    """Both values, and the ends for such rows, for a figure: "0 → 307 (200 to 400)".
+
+    Args:
+        line: what changes.
+        grouped: whether long amounts have separators between thousands.
+    """
+    feature, old, marks = line.of, line.old, PLAIN
+    far = [] if math.isnan(line.low) else [float(old) + end for end in (line.low, line.high)]
+    if grouped and far:
+        marks = marks_of(feature, float(old), float(line.new), *far)
+    text = " → ".join(map(_clipped, with_unit(feature, old, line.new, marks)))
     if line.kind == "forced":
         return f"{text}{why(line)}"
     if line.kind == "direct" or not line.is_amount:
         return text + _count(line)
     if line.is_unknown:
         return f"{text} ({UNKNOWN})"
-    low, high = (amount_of(line.of, end, float(line.old)) for end in (line.low, line.high))
+    low, high = (amount_of(feature, e, float(old), marks) for e in (line.low, line.high))
     return f"{text} ({low} to {high})" if low != high else text
 
 
@@ -447,12 +503,12 @@ def _digits(exact: float, digits: int) -> int:
     return max(digits, len(str(int(abs(exact))))) if abs(exact) < LONGEST else digits
 
 
-def _not_short(feature: Feature, old: Any, new: Any, digits: int) -> str:
+def _not_short(feature: Feature, old: Any, new: Any, digits: int) -> Any:
     """The new number, rounded away from the old one so that the action is not too small."""
     text, exact = number(new, feature.precision, digits), float(new)
     change = exact - float(old)
     tolerance = min(RESOLUTION * abs(exact), abs(change) / 100.0)
     if (exact - float(text)) * math.copysign(1.0, change) <= tolerance:
-        return text
+        return new
     unit = 10.0 ** (math.floor(math.log10(abs(exact))) + 1 - _digits(exact, digits))
-    return number(float(text) + math.copysign(unit, change), feature.precision, digits)
+    return float(text) + math.copysign(unit, change)

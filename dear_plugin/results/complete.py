@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +15,11 @@ from torch import Tensor
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.schema import Schema
 from dear_plugin.results.changes import KINDS as CHANGES
-from dear_plugin.results.changes import Line, Link, Saying, is_amount, same
-from dear_plugin.results.needs import determined, needed_ranges
+from dear_plugin.results.changes import Line, Link, is_amount, same
 from dear_plugin.results.proposal import Proposal, Question
 from dear_plugin.results.reasons import complete, obstacles, reasons
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.sayings import sayings
+from dear_plugin.results.statements import determined, needed_ranges, statements
 from dear_plugin.results.worth import Worth
 from dear_plugin.search.settings import CRITERIA
 
@@ -86,54 +84,59 @@ def completed(
     The model is asked once for what the answers are worth, and a few times more, for all answers
     at once, for what must follow and for what letters say.
     """
-    direct, facts = proposal.direct, Facts.of(question, proposal, scores, success, rank)
-    worth, in_the_way, why, actions = facts
+    x, direct = question.case.x, proposal.direct
+    worth, in_the_way, why, actions = Facts.of(question, proposal, scores, success, rank)
     if asked > 1:
         actions.insert(0, "rank", rank)
         actions.insert(1, "kind", pd.Series(proposal.kinds, actions.index, dtype=str))
-    result = Recourses(
+    alone = question.repaired(torch.where(direct, proposal.rows, x), direct)
+    least = needed_ranges(question, proposal, worth)
+    lines = _lines(question, proposal, counterfactuals, worth, rank, rows=(alone, least))
+    known = question, proposal, worth, success, in_the_way
+    lines, hindrances = statements(*known, lines=lines)
+    return Recourses(
         *(question, proposal, counterfactuals, scores, success, rank, worth),
-        alone=question.repaired(torch.where(direct, proposal.rows, question.case.x), direct),
+        alone=alone,
         in_the_way=in_the_way,
         reasons=why,
-        lines=[[] for _ in why],
-        sayings=[Saying()] * len(why),
+        lines=lines,
+        hindrances=hindrances,
         actions=actions,
         asked=asked,
         search=search,
     )
-    result = replace(result, lines=_lines(result, needed_ranges(question, proposal, worth)))
-    found = sayings(result)
-    return replace(result, sayings=found, lines=[*map(_said, result.lines, found)])
 
 
-def _said(lines: Sequence[Line], saying: Saying) -> list[Line]:
-    """Lines with what a letter says of them."""
-    known = {line.feature: line for line in saying.lines}
-    return [
-        line._replace(said=known[line.feature].new, said_least=known[line.feature].least)
-        if line.feature in known
-        else line
-        for line in lines
-    ]
-
-
-def _lines(result: Recourses, least: Tensor) -> list[list[Line]]:
+def _lines(
+    question: Question,
+    proposal: Proposal,
+    counterfactuals: pd.DataFrame,
+    worth: Worth,
+    rank: npt.NDArray[np.int64],
+    *,
+    rows: tuple[Tensor, Tensor],
+) -> list[list[Line]]:
     """(m,) the lines of each answer: what is acted on first, then by the size of the change.
 
     Args:
-        result: of m answers.
-        least: (m, p) where the changes that must follow begin, see `needed_ranges`.
+        question: m rows.
+        proposal: of the answers.
+        counterfactuals: these as a frame.
+        worth: of the answers.
+        rank: (m,) of each.
+        rows: (m, p) with the action alone, and where the changes that are needed begin, see
+            `needed_ranges`.
     """
-    encoder, worth, direct = result.encoder, result.worth, result.proposal.direct
-    schema, x, new, alone = encoder.schema, result.x, result.proposal.rows, result.alone
-    frames = [schema.labelled(each) for each in (result.factuals, result.counterfactuals)]
-    mates = result.mates
+    encoder, direct, (alone, least) = question.encoder, proposal.direct, rows
+    schema, x, new = encoder.schema, question.case.x, proposal.rows
+    frames = [schema.labelled(each) for each in (question.frame, counterfactuals)]
+    # Of what an indirect change is an association.
+    mates = torch.from_numpy(schema.causal_order.mates(direct.numpy()))
     out: list[list[Line]] = [[] for _ in range(len(x))]
     codes, touched = _kinds(schema, (x, new, alone), direct), (new != x) | (alone != x)
     exact = determined(schema, alone != x, direct)
     four = torch.stack([worth.low, worth.high, worth.low_one, worth.high_one], 2)
-    one_sd = result.question.trained.deviations.clamp_min(1e-9).tolist()
+    one_sd = question.trained.deviations.clamp_min(1e-9).tolist()
     for j in touched.any(0).nonzero()[:, 0].tolist():
         at, feature = touched[:, j].nonzero()[:, 0], schema.features[j]
         idx = at.numpy()
@@ -144,7 +147,7 @@ def _lines(result: Recourses, least: Tensor) -> list[list[Line]]:
             *(
                 at.tolist(),
                 frames[0].index[idx],
-                result.rank[idx].tolist(),
+                rank[idx].tolist(),
                 before,
                 after,
             ),
@@ -155,7 +158,7 @@ def _lines(result: Recourses, least: Tensor) -> list[list[Line]]:
             worth.consistency[at, j].tolist(),
             strict=True,
         )
-        for i, row, rank, old, now, only, start, found, code, moved, *known in table:
+        for i, row, place, old, now, only, start, found, code, moved, *known in table:
             is_so, is_mate, step, clear = known
             kind = CHANGES[code]
             link: Link = "association" if is_mate else "effect"
@@ -169,9 +172,9 @@ def _lines(result: Recourses, least: Tensor) -> list[list[Line]]:
             size = step if amount else 1.0
             in_sd = abs(size) / one_sd[j] if amount else 1.0
             sizes = size, in_sd, clear if kind == "direct" else math.nan
-            own = is_so, link if kind == "indirect" else "", None, None, feature
+            own = is_so, link if kind == "indirect" else "", *[None] * 4, feature
             rest = worth.count if sure else moved, worth.count, *sizes, feature.unit, *own
-            head = row, rank, feature.name, feature.called, kind
+            head = row, place, feature.name, feature.called, kind
             out[i].append(Line._make([*head, *values, *ends, *rest]))
     return [sorted(own, key=lambda line: (line.kind != "direct", -abs(line.size))) for own in out]
 

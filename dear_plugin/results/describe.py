@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from dear_plugin.evaluation.trained import CLEAR
 from dear_plugin.problem.feasible import Reason
 from dear_plugin.results.changes import (
     Line,
     as_sentence,
     definition,
+    followers,
     frame,
     imperative,
     in_short,
     infinitive,
     join,
     needed,
+    needed_changes,
+    number,
     possible,
+    unclear_changes,
 )
 from dear_plugin.results.recourses import Recourses
 
@@ -47,6 +50,8 @@ SURE = 0.9
 FEWEST = 30
 # Shares below one in two hundred would be written as 0%.
 LEAST_SHARE = 0.005
+# Significant digits of predicted values.
+SCORE_DIGITS = 4
 # Of how many categories that do not change is said in how many resamples they do, of so many on.
 MOST_FLIPS, LEAST_FLIPS = 2, 2
 
@@ -78,28 +83,12 @@ def head(result: Recourses, at: int) -> str:
         return name
     is_probability = result.question.case.goal.scores_are_probabilities
     before, after = (
-        f"{row[column]:.0%}" if is_probability else f"{row[column]:.4g}"
+        f"{row[column]:.0%}" if is_probability else number(row[column], digits=SCORE_DIGITS)
         for column in ("score_before", "score_after")
     )
     what = "probability of the wanted decision" if is_probability else "predicted value"
     attempt = "not solved; nearest attempt, " if acts and not row["success"] else ""
     return f"{name}: {attempt}{what} {f'{before} → {after}' if acts else before}"
-
-
-def followers(lines: Iterable[Line]) -> list[Line]:
-    """The indirect changes of a row, the largest in standard deviations first."""
-    some = (line for line in lines if line.kind == "indirect")
-    return sorted(some, key=lambda line: -line.in_sd)
-
-
-def needs(lines: Iterable[Line]) -> list[Line]:
-    """The changes that must follow, the largest first."""
-    return [line for line in followers(lines) if line.is_needed]
-
-
-def unclear_changes(lines: Iterable[Line]) -> dict[str, float]:
-    """What is acted on that the model does not clearly favour, with the consistency."""
-    return {line.label: line.consistency for line in lines if line.consistency < CLEAR}
 
 
 def _acts(result: Recourses, at: int) -> bool:
@@ -175,7 +164,7 @@ def _certainty(result: Recourses, at: int) -> list[str]:
     times, relies = round(action["confidence"] * worth.count), action["reliance"] > 0.0
     alone = bool(worth.alone[at]) if worth.possible[at] else None
     whole = enough(
-        needs(lines) if relies else None,
+        needed_changes(lines) if relies else None,
         forced=[line for line in lines if line.is_forced],
         alone=alone,
         gain=bool(worth.gain[at]),
@@ -241,7 +230,7 @@ def sentence(
 
 
 def enough(
-    musts: Sequence[Line] | None,
+    others: Sequence[Line] | None,
     *,
     forced: Sequence[Line],
     alone: bool | None,
@@ -251,19 +240,19 @@ def enough(
     """Whether the action is enough, or what it needs.
 
     Args:
-        musts: the changes that must follow; None where the answer does not count on any.
+        others: the changes that are needed; None where the answer does not count on any.
         forced: what the action forces.
         alone: whether the action alone is accepted; None where it is, and the row cannot be.
         gain: whether the action itself raises the score.
         sure: whether it succeeds under nearly all resamples.
     """
-    if musts is None:
+    if others is None:
         with_it = ENOUGH_FORCED if all(line.exact for line in forced) else ENOUGH_BOUND
         text = with_it if forced else ENOUGH
         return text if sure else text.replace(".", UNDONE)
     if alone:
         return DEPENDS
-    changes = join([needed(line) for line in musts])
+    changes = join([needed(line) for line in others])
     needs = f"{TOGETHER if alone is None else WITH}{f': {changes}' if changes else ''}."
     return needs if gain else f"{needs} {CHAIN}"
 

@@ -38,8 +38,8 @@ def selected(record: R, idx: Tensor) -> R:
             for each row; all else holds for every row.
         idx: the positions.
     """
-    values = {each.name: getattr(record, each.name) for each in fields(record)}  # type: ignore[arg-type]
-    parts = {name: _part(value, idx) for name, value in values.items()}
+    names = [each.name for each in fields(record) if each.init]  # type: ignore[arg-type]
+    parts = {name: _part(getattr(record, name), idx) for name in names}
     return replace(record, **parts)  # type: ignore[type-var]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, overload
@@ -18,7 +18,7 @@ from torch import Tensor
 from dear_plugin._threads import lazy, one_thread
 from dear_plugin.data.encoder import Encoder, patch
 from dear_plugin.errors import InputError
-from dear_plugin.results.changes import Line, Saying, frame, heading, note, only
+from dear_plugin.results.changes import Hindrance, Line, frame, heading, note, only
 from dear_plugin.results.proposal import Proposal, Question, asked_for, selected
 from dear_plugin.results.worth import Worth
 
@@ -47,7 +47,7 @@ class Recourses:
         in_the_way: (m, p) bool, what stands in the way of a credible answer, see `obstacles`.
         reasons: (m,) why there is no answer, or none is needed; "" otherwise.
         lines: (m,) the lines of `changes` of each answer.
-        sayings: (m,) what a letter may say of each answer, or what stands in its way.
+        hindrances: (m,) what stands in the way of stating each answer in a letter.
         actions: the actions, their costs and their credibility, with the index of the factuals.
 
             `rank` and `kind` if more than one answer was asked for; `success`, `reason`,
@@ -72,6 +72,34 @@ class Recourses:
               user gave. False where there is no answer.
         asked: the number of answers of a row that were asked for.
         search: the search, which `alternatives` continues; no part of a pickle.
+        changes: the lines as a frame: what changes, a line for each feature of an answer.
+
+            Row by row, what is acted on first, then by the size of the change:
+
+            - `row`, the label; `rank`, 0 for the first answer; `feature`, and its `label` in
+              texts;
+            - `kind`: "direct", what is acted on; "forced", what a rule between columns sets with
+              it; "indirect", what is expected to follow;
+            - `old` and `new`, the values in the factual and the counterfactual; `alone`, the value
+              with the action alone; `least`, from which value on, up to `new`, an indirect change
+              is needed, as far as the model was asked: `new` where other values may not do, `old`
+              where the answer does not need it beside the others;
+            - `low` and `high`, the ends of the change of a number on average of people like this,
+              in its own unit; `low_one` and `high_one`, of the change of one person; texts say of
+              a range that is wider than the unit of cost, the usual range, that it is not known;
+            - `agree`, in how many of the `redraws` it changes;
+            - `size`, the change in units of cost, and `in_sd`, in standard deviations;
+              `consistency`, of what is acted on; `unit`, of a number; `exact`, of what is forced,
+              whether it must be just that value, which an order between numbers does not ask for;
+            - `link`, of what is expected to follow: "effect", or "association" within a tier and
+              where no order of causes is stated;
+            - what a letter states of it, in amounts that people say, missing where nothing:
+              `stated`, what is acted on becomes it, and what is needed goes up to it;
+              `stated_least`, from which value on an action may be enough, or a change is needed;
+              `stated_usual`, of what usually follows; `stated_forced`, of what the action alone
+              forces.
+
+            All that texts say of an answer is made of these lines and of `actions`.
 
     Example:
         >>> from dear_plugin import DEAR, Schema
@@ -97,10 +125,15 @@ class Recourses:
     in_the_way: Tensor
     reasons: npt.NDArray[Any]
     lines: list[list[Line]]
-    sayings: list[Saying]
+    hindrances: list[Hindrance]
     actions: pd.DataFrame
     asked: int
     search: Any
+    changes: pd.DataFrame = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the frame of the lines."""
+        object.__setattr__(self, "changes", frame(line for own in self.lines for line in own))
 
     @property
     def factuals(self) -> pd.DataFrame:
@@ -148,49 +181,9 @@ class Recourses:
         return f"Recourses({done} of {len(first)} rows solved{text})"
 
     @property
-    def changes(self) -> pd.DataFrame:
-        """What changes, one line for each feature that changes in a row.
-
-        Row by row, what is acted on first, then by the size of the change:
-
-        - `row`, the label; `rank`, 0 for the first answer; `feature`, and its `label` in texts;
-        - `kind`: "direct", what is acted on; "forced", what a rule between columns sets with it;
-          "indirect", what is expected to follow;
-        - `old` and `new`, the values in the factual and the counterfactual; `alone`, the value
-          with the action alone; `least`, from which value on, up to `new`, an indirect change
-          must happen, as far as the model was asked: `new` where other values may not do, `old`
-          where the answer does not need it beside the others;
-        - `low` and `high`, the ends of the change of a number on average of people like this,
-          in its own unit; `low_one` and `high_one`, of the change of one person; texts say of a
-          range that is wider than the unit of cost, the usual range, that it is not known;
-        - `agree`, in how many of the `redraws` it changes;
-        - `said` and `said_least`, the rounded value that a letter says, and from which value on;
-          missing where it says none;
-        - `size`, the change in units of cost, and `in_sd`, in standard deviations; `consistency`,
-          of what is acted on; `unit`, of a number; `exact`, of what is forced,
-          whether it must be just that value, which an order between numbers does not ask for;
-        - `link`, of what is expected to follow: "effect", or "association" within a tier and
-          where no order of causes is stated.
-
-        Everything that texts say of an answer is made of these lines and of `actions`.
-        """
-        return frame(line for own in self.lines for line in own)
-
-    @property
     def changed(self) -> Tensor:
         """(m, p) bool: which features differ from the factual."""
         return self.proposal.rows != self.x
-
-    @property
-    def acts(self) -> Tensor:
-        """(m,) bool: answers in which a feature acted on changes."""
-        return (self.changed & self.proposal.direct).any(1)
-
-    @property
-    def mates(self) -> Tensor:
-        """(m, p) bool, of what an indirect change is an association, see `CausalOrder.mates`."""
-        direct = self.proposal.direct.numpy()
-        return torch.from_numpy(self.encoder.schema.causal_order.mates(direct))
 
     @property
     def obstacles(self) -> pd.Series:
@@ -294,15 +287,6 @@ class Recourses:
         return plots.splits(self.actions, ax, note=self.note)
 
     @property
-    def wanted(self) -> pd.DataFrame:
-        """The `least` and the `greatest` score of the wanted decision, with the index of the rows.
-
-        Missing where the score alone does not decide, as with more than two classes.
-        """
-        ends = self.question.case.goal.wanted(torch.zeros(len(self))).numpy()
-        return pd.DataFrame(ends, self.factuals.index, ["least", "greatest"])
-
-    @property
     def note(self) -> str:
         """What indirect changes are by the schema, as a line under figures of them."""
         return f"{note(self.encoder.schema).partition(':')[0].removesuffix('.')}."
@@ -340,19 +324,6 @@ class Recourses:
         from dear_plugin.results.describe import describe
 
         return describe(self, range(len(self))[position])
-
-    def evidence(self, index: Hashable) -> str:
-        """What is known of a row's answer besides its changes, in words.
-
-        Args:
-            index: a label of the frame's index.
-
-        Raises:
-            InputError: a label that is not in the index, or that several rows share.
-        """
-        from dear_plugin.results.describe import evidence
-
-        return evidence(self, self._first(index))
 
     @overload
     def letter(
@@ -467,17 +438,11 @@ class Recourses:
             tables = [further]
         at = np.flatnonzero(known)
         own = self.actions.drop(columns=["rank", "kind"], errors="ignore").iloc[at]
-        kinds = [self.kinds[i] for i in at]
-        rank = self.rank[at]
-        tables = [table_of(rank, kinds, own, self.counterfactuals.iloc[at]), *tables]
+        kinds = [self.proposal.kinds[i] for i in at]
+        tables = [table_of(self.rank[at], kinds, own, self.counterfactuals.iloc[at]), *tables]
         order = np.r_[owner[at], places.numpy()].argsort(kind="stable")
         some = [table for table in tables if len(table)] or tables[:1]
         return pd.concat(some, ignore_index=True).iloc[order].reset_index(drop=True)
-
-    @property
-    def kinds(self) -> list[str]:
-        """(m,) how each answer differs from the first of its row; "" for that."""
-        return self.proposal.kinds
 
     @property
     def starts(self) -> npt.NDArray[np.bool_]:

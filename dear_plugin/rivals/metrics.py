@@ -29,7 +29,7 @@ def zero_actions(recourses: Recourses) -> float:
     The decoder's reconstruction of these rows alone is accepted (`Search(solver="paper")`).
     """
     done = recourses.actions["success"].to_numpy(dtype=bool)
-    return float((~recourses.acts.numpy()[done]).mean()) if done.any() else float("nan")
+    return float(recourses.actions["acted_on"].eq("")[done].mean()) if done.any() else float("nan")
 
 
 def violations(recourses: Recourses, held: Iterable[str]) -> tuple[float, float]:

@@ -7,8 +7,15 @@ from collections.abc import Iterable
 import numpy as np
 
 from dear_plugin import _html
-from dear_plugin.results.changes import Line, as_sentence, from_to, note, why
-from dear_plugin.results.describe import describe, head, lacks, unclear_changes
+from dear_plugin.results.changes import (
+    Line,
+    as_sentence,
+    from_to,
+    note,
+    unclear_changes,
+    why,
+)
+from dear_plugin.results.describe import describe, head, lacks
 from dear_plugin.results.recourses import Recourses
 
 MOST_ROWS = 20

@@ -22,14 +22,15 @@ from dear_plugin._validation import one_of
 from dear_plugin.data.feature import Feature
 from dear_plugin.errors import SettingError, shown, unknown
 from dear_plugin.results.changes import (
-    LONGEST,
+    Hindrance,
     Line,
-    Saying,
     capital,
+    followers,
     is_amount,
+    is_stated,
     join,
+    marks_of,
     number,
-    one,
     rises,
     unit_of,
     with_unit,
@@ -38,8 +39,6 @@ from dear_plugin.results.recourses import Recourses
 
 # A way has no more words, as long as labels have a few words each.
 MOST_WORDS = 80
-# Amounts, and numbers without a unit, have a separator between thousands from here on.
-LONG_AMOUNT, LONG = 1_000, 10_000
 # An old amount is shown with as many decimals as leave this share of the change.
 SHOWN = 0.01
 FOLDER = Path(__file__).parent / "letters"
@@ -103,7 +102,7 @@ class LetterTemplate:
         return self.sentences[name]
 
     def write(self, ways: Sequence[Sequence[Line]], head: Mapping[str, Any]) -> str:
-        """A letter with some ways, each the lines that are stated of it."""
+        """A letter with some ways, each the lines of an answer that can be stated."""
         several = len(ways) > 1
         texts = [self._way(lines, n * several) for n, lines in enumerate(ways, 1)]
         ask = [self["ways"]] if several else []
@@ -122,7 +121,7 @@ class LetterTemplate:
 
     def _way(self, lines: Sequence[Line], place: int) -> str:
         """A way, with as much of what usually follows as a letter has room for."""
-        usual = [line for line in lines if line.kind == "indirect" and not line.is_needed]
+        usual = [line for line in followers(lines) if line.stated_usual is not None]
         texts = (self._text(lines, usual[:n], place) for n in range(len(usual), -1, -1))
         short = [text for text in texts if len(text.split()) <= MOST_WORDS]
         return short[0] if short else self._text(lines, [], place)
@@ -138,33 +137,35 @@ class LetterTemplate:
             each = ((line, *(getattr(line, end) for end in ends)) for line in some)
             return self.listed([self._part(names, *own) for own in each])
 
-        acts = [line for line in lines if line.kind == "direct"]
-        forced = [line for line in lines if line.kind == "forced"]
-        musts = [line for line in lines if line.is_needed]
-        actions = self.listed([self._action(line) for line in acts])
-        sets = parts(("sets", "sets", "sets"), [e for e in forced if e.exact], "alone")
+        actions = self.listed([self._action(line) for line in lines if line.kind == "direct"])
+        forced = [line for line in lines if line.stated_forced is not None]
+        sets = parts(("sets", "sets", "sets"), [e for e in forced if e.exact], "stated_forced")
         ends = [line for line in forced if not line.exact]
-        limits = parts(("sets_only", "sets_at_least", "sets_at_most"), ends, "alone")
-        bounds = parts(("being", "at", "at"), musts, "least", "new")
-        follow = parts(("becomes", "rises", "falls"), usual, "new")
+        limits = parts(("sets_only", "sets_at_least", "sets_at_most"), ends, "stated_forced")
+        both = [line for line in followers(lines) if line.stated is not None]
+        names = "needed_being", "needed_at", "needed_at"
+        needed = parts(names, both, "stated_least", "stated")
+        names = "usual_becomes", "usual_rises", "usual_falls"
+        follows = parts(names, usual, "stated_usual")
         texts = [
             self["way" if place else "advice"].format(
                 number=place, actions=capital(actions) if place else actions
             ),
             self["by_definition"].format(changes=sets) if sets else "",
             self["bounded"].format(changes=limits) if limits else "",
-            "" if forced or bounds else self["enough"],
-            self["only_with"].format(bounds=bounds) if bounds else "",
-            self["follows"].format(changes=follow) if follow else "",
+            "" if forced or needed else self["enough"],
+            self["needed"].format(changes=needed) if needed else "",
+            self["usual"].format(changes=follows) if follows else "",
         ]
         return " ".join(map(capital, filter(None, texts)))
 
     def _action(self, line: Line) -> str:
         """What to do, and from where on that may be enough."""
-        text = self._part(("changed", "raised", "lowered"), line, line.new)
-        if line.least == line.new:
+        text = self._part(("changed", "raised", "lowered"), line, line.stated)
+        if line.stated_least == line.stated:
             return text
-        least = self._ends(line.of, float(line.old), float(line.least), has_old=False)[1]
+        ends = float(line.old), float(line.stated_least)
+        least = self._ends(line.of, *ends, has_old=False)[1]
         return self["may_do"].format(action=text, least=least)
 
     def _part(self, names: tuple[str, str, str], line: Line, new: Any, *last: Any) -> str:
@@ -175,7 +176,7 @@ class LetterTemplate:
             values = map(float, (line.old, new, *last))
             old, text = self._ends(line.of, *values, has_old="{old}" in self[name])
         else:
-            old, text = one(line.of, line.old), with_unit(line.of, line.old, new)
+            old, text = with_unit(line.of, line.old, new)
             name = self._of_flag(other, line.of, old, text)
         return self[name].format(feature=line.label, old=old, new=text)
 
@@ -211,9 +212,11 @@ class LetterTemplate:
         places = next(
             (n for n in range(places, most + 1) if abs(before - round(before, n)) <= close), most
         )
-        least = LONG_AMOUNT if feature.unit else LONG
-        long = max(map(abs, (before * has_old, *after))) >= least
-        first, *texts = (self._amount(each, places, long=long) for each in (before, *after))
+        marks = marks_of(
+            feature, before * has_old, *after, comma=self["separator"], point=self["point"]
+        )
+        each = (number(e, places, fixed=True, marks=marks) for e in (before, *after))
+        first, *texts = each
         return first, f"{self['to'].join(texts)} {unit}".rstrip()
 
     def _unit(self, feature: Feature, value: float) -> tuple[int, str]:
@@ -230,13 +233,6 @@ class LetterTemplate:
         if value == 1.0 and first in known:
             return 0, f"{known[first]}{space}{rest}"
         return 0, unit_of(feature, value)
-
-    def _amount(self, value: float, places: int, *, long: bool) -> str:
-        """A number with some decimals, and with separators of thousands where it is long."""
-        if abs(value) >= LONGEST or places > 12:
-            return number(value)
-        text = f"{value:,.{places}f}" if long else f"{value:.{places}f}"
-        return text.translate({ord(","): self["separator"], ord("."): self["point"]})
 
 
 Template: TypeAlias = str | Path | LetterTemplate
@@ -270,7 +266,7 @@ def letters(
     return texts
 
 
-def ways_of(result: Recourses, positions: Sequence[int], most: int) -> list[list[Sequence[Line]]]:
+def ways_of(result: Recourses, positions: Sequence[int], most: int) -> list[list[list[Line]]]:
     """The lines of up to some ways of each of m rows, those of the first ranks that can be stated.
 
     Raises:
@@ -278,11 +274,8 @@ def ways_of(result: Recourses, positions: Sequence[int], most: int) -> list[list
     """
     one_of("1", "2", "3")("ways", str(most))
     ends = dict(pairwise([*np.flatnonzero(result.starts).tolist(), len(result)]))
-    found = []
-    for at in positions:
-        some = (each.lines for each in result.sayings[at : ends.get(at, at + 1)])
-        found.append([lines for lines in some if lines][:most])
-    return found
+    every = (result.lines[at : ends.get(at, at + 1)] for at in positions)
+    return [[*filter(is_stated, some)][:most] for some in every]
 
 
 def _without_advice(result: Recourses, at: int, template: LetterTemplate) -> list[str]:
@@ -292,14 +285,14 @@ def _without_advice(result: Recourses, at: int, template: LetterTemplate) -> lis
     action = result.actions.iloc[at]
     if not result.proposal.searched:
         return [template["unsure" if action["success"] else "refused"]]
-    if not result.sayings[at].hindrance:
+    if not result.hindrances[at].sentence:
         return [template["accepted"]]
-    return [template["none"], in_the_way(result.sayings[at], template), template["ask"]]
+    return [template["none"], in_the_way(result.hindrances[at], template), template["ask"]]
 
 
-def in_the_way(saying: Saying, template: LetterTemplate) -> str:
-    """What stands in the way of telling an answer as advice, in a sentence."""
-    return template[saying.hindrance].format(features=template.listed(saying.features))
+def in_the_way(hindrance: Hindrance, template: LetterTemplate) -> str:
+    """What stands in the way of stating an answer as advice, in a sentence."""
+    return template[hindrance.sentence].format(features=template.listed(hindrance.features))
 
 
 def _of(text: Field | None, label: Hashable) -> Any:

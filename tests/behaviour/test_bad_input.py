@@ -253,10 +253,6 @@ MISTAKES = {
         lambda: Schema.infer(CELLS, special=CELLS),
         r"special must be \{feature: ",
     ),
-    "a row for a curve": (
-        lambda: DEAR(rich, KNOWN).fit(CELLS).curve(CELLS.iloc[0], "debt"),
-        "got pandas.Series: a row is",
-    ),
     "bounds of a row as a frame": (
         lambda: asked(within=Constraints(ranges={"debt": (CELLS["debt"], None)})),
         r"got 40 values with another index for 2 rows",

@@ -119,7 +119,7 @@ def test_chunks_of_one_call_do_not_show(loan, monkeypatch):
     dear = DEAR(loan.net, loan.schema).fit(loan.frame)
     people = loan.refused(50)
     whole = dear.generate(people)
-    monkeypatch.setattr("dear_plugin.methods.decoder_method.ROWS_A_CHUNK", 16)
+    monkeypatch.setattr("dear_plugin.methods.answering.ROWS_A_CHUNK", 16)
     parts = dear.generate(people)
     pd.testing.assert_frame_equal(parts.counterfactuals, whole.counterfactuals)
     pd.testing.assert_frame_equal(parts.actions, whole.actions)

@@ -119,7 +119,6 @@ OF_METHODS = {
     "generate": lambda dear, frame, query: dear.generate(query).actions,
     "several": lambda dear, frame, query: dear.generate(query, k=2),
     "apply": lambda dear, frame, query: dear.apply(query, {"income": 50.0}),
-    "curve": lambda dear, frame, query: dear.curve(query.iloc[:1], "income"),
     "diagnose": lambda dear, frame, query: dear.diagnose(frame),
     "compare": lambda dear, frame, query: compare({"it": dear}, query, progress=False).summary,
 }
@@ -131,7 +130,6 @@ OF_RESULTS = {
     "advice": lambda result, path: result.advice(),
     "changes": lambda result, path: result.changes,
     "record": lambda result, path: result.record(result.factuals.index[0]),
-    "evidence": lambda result, path: result.evidence(result.factuals.index[0]),
     "alternatives": lambda result, path: result.alternatives(3),
     "to_html": lambda result, path: result.to_html(path / "page.html"),
     "shown": lambda result, path: result._repr_html_(),

@@ -78,10 +78,6 @@ class Measured:
     def distribution(self):
         return ratio(fidelity.distribution(self.sample))
 
-    @property
-    def identity(self):
-        return float(np.mean(fidelity.identity(self.sample)))
-
 
 ACT_ON = ["a", "c", ("a", "b")]
 
@@ -110,15 +106,13 @@ class TestOnlyXSChanges:
 
 
 class TestTrueConditionals:
-    def test_resampled_rows_have_fidelity_1_and_identity_0(self, resampled):
+    def test_resampled_rows_have_fidelity_1(self, resampled):
         assert resampled.dependence == pytest.approx(1.0, abs=0.02)
         assert resampled.distribution == pytest.approx(1.0, abs=0.05)
-        assert resampled.identity == pytest.approx(0.0, abs=0.02)
 
-    def test_shifted_rows_have_fidelity_1_and_a_positive_identity(self, shifted):
+    def test_shifted_rows_have_fidelity_1(self, shifted):
         assert shifted.dependence == pytest.approx(1.0, abs=0.02)
         assert shifted.distribution == pytest.approx(1.0, abs=0.05)
-        assert 0.3 < shifted.identity < 1.0
 
     def test_no_classifier_separates_them_from_real_rows(self, resampled, shifted):
         for measured in (resampled, shifted):

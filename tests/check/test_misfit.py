@@ -63,7 +63,7 @@ def fitted(system, decoder, seed=0, rows=4_000):
 
 
 def found(dear, held_out):
-    return misfits(dear.decoders, dear.sets, dear.encoder.rows(held_out)).found
+    return misfits(dear.decoders, dear.sets, dear.encoder.rows(held_out))[0]
 
 
 class TestFaults:
@@ -113,7 +113,7 @@ class TestFaults:
     def test_fewer_rows_show_less(self):
         dear, held_out = fitted(WITH_TRAITS["linear, smooth"], Straight())
         some = (dear.encoder.rows(held_out[:n]) for n in (4_000, 1_000))
-        visible = [misfits(dear.decoders, dear.sets, x).visible for x in some]
+        visible = [misfits(dear.decoders, dear.sets, x)[1] for x in some]
         assert 0.05 < visible[0] < 0.6 * visible[1] + 0.05 < 0.5
 
 

@@ -70,7 +70,7 @@ def test_resamples_are_bounded_as_well(
 
 
 def test_the_log_of_a_fit_says_about_how_long_a_row_will_take(many, caplog):
-    with caplog.at_level("INFO", "dear_plugin.methods.decoder_method"):
+    with caplog.at_level("INFO", "dear_plugin.methods.dear"):
         _fitted(many)
     told = caplog.messages[-1]
     assert re.search(r"12 action sets .* 600 rows in .* s; a row alone will take about .* s", told)

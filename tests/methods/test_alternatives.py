@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Schema, Search
-from dear_plugin.methods.decoder_method import MOST
+from dear_plugin.methods.dear import MOST
 from dear_plugin.paper import Autoencoder, Design, Training
 from dear_plugin.results.proposal import KINDS as EVERY_KIND
 

@@ -4,10 +4,8 @@ import logging
 
 import pandas as pd
 import pytest
-import sklearn
 import torch
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Search, Target
@@ -81,21 +79,6 @@ class TestEstimator:
         assert dear.get_params()["model"] is mixed.net
         with pytest.raises(NotFittedError):
             dear.generate(mixed.frame)
-
-    def test_scikit_learn_knows_its_columns_and_whether_it_is_fitted(self, mixed, fitted):
-        check_is_fitted(fitted)
-        assert fitted.feature_names_in_.tolist() == list(mixed.frame[list(mixed.schema.names)])
-        assert fitted.n_features_in_ == len(fitted.feature_names_in_)
-        new = clone(fitted)
-        assert not hasattr(new, "feature_names_in_")
-        with pytest.raises(sklearn.exceptions.NotFittedError):
-            check_is_fitted(new)
-
-    def test_its_tags_say_what_rows_may_have(self, fitted):
-        pytest.importorskip("sklearn", minversion="1.6")
-        tags = sklearn.utils.get_tags(fitted)
-        assert (tags.input_tags.string, tags.input_tags.allow_nan) == (True, True)
-        assert not tags.target_tags.required
 
     def test_a_clone_has_the_same_model_and_is_not_fitted(self, mixed, fitted):
         copy = clone(fitted)

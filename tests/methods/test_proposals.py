@@ -6,7 +6,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from dear_plugin import Search
-from dear_plugin.methods.decoder_method import SOLVERS
+from dear_plugin.methods.answering import SOLVERS
 from dear_plugin.search.sums import Solver
 
 METHODS = {name for name in vars(Solver) if not name.startswith("_")} | {"derives"}

@@ -7,7 +7,8 @@ import pytest
 pytest.importorskip("panel")
 
 from dear_plugin import Feature, Kind, LetterTemplate
-from dear_plugin.page.shown import advice_text, change_of, text_of
+from dear_plugin.page.shown import advice_text, text_of
+from dear_plugin.results.changes import in_short
 from tests.results.lines import line
 
 
@@ -25,13 +26,13 @@ class TestAmounts:
     )
     def test_a_pair_has_separators_as_in_a_letter(self, unit, old, new, told):
         price = Feature("price", Kind.NUMERIC, unit=unit)
-        assert change_of(line(price, old, new)) == told
+        assert in_short(line(price, old, new), grouped=True) == told
         assert LetterTemplate.of("en")._ends(price, old, new) == tuple(told.split(" → "))
 
     def test_its_range_is_in_the_same_form(self):
         price = Feature("price", Kind.NUMERIC, bounds=(0.0, 20_000.0))
         follows = line(price, 9000, 9900, kind="indirect")
-        told = change_of(follows._replace(low=500.0, high=1200.0))
+        told = in_short(follows._replace(low=500.0, high=1200.0), grouped=True)
         assert told == "9,000 → 9,900 (9,500 to 10,200)"
 
     def test_a_unit_is_told_as_it_is(self):

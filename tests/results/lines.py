@@ -13,7 +13,9 @@ def line(feature, old, new, kind="direct", **more):
     if all(isinstance(each, int | float) for each in (old, new)):
         ends = dict.fromkeys(ends, new - old)
     rest = {"agree": 16, "redraws": 16, "size": 1.0, "exact": True, "row": 0, "rank": 0}
-    rest |= {"in_sd": 1.0, "consistency": math.nan, "said": None, "said_least": None}
+    rest |= {"in_sd": 1.0, "consistency": math.nan}
+    stated = "stated", "stated_least", "stated_usual", "stated_forced"
+    rest |= dict.fromkeys(stated)
     rest["link"] = "effect" if kind == "indirect" else ""
     told = {"feature": feature.name, "old": old, "new": new, "kind": kind, "unit": feature.unit}
     return Line(**{**told, **known, **ends, **rest, **more})

@@ -204,7 +204,7 @@ class TestRanges:
         result = fitted.generate(mixed.refused(60))
         worth = result.worth
         follows = result.changed & ~result.proposal.direct & ~result.encoder.amounts(result.x)
-        follows &= result.acts[:, None]
+        follows &= torch.from_numpy(result.actions["acted_on"].ne("").to_numpy())[:, None]
         times, said = worth.moved[follows.numpy()], " ".join(result.describe())
         expected = [n for n in times.tolist() if n < worth.count]
         found = map(int, re.findall(r"\((\d+) of 16 resamples\)", said))
@@ -225,7 +225,7 @@ class TestAnActionOfSizeZero:
 
     def test_it_is_no_alternative(self, fitted, query):
         every = fitted.generate(query, k=3)
-        assert bool(every.acts[every.success].all())
+        assert every.actions.query("success")["acted_on"].ne("").all()
         table = every.alternatives(3)
         assert (table["acted_on"] != "").all()
 

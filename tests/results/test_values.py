@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dear_plugin import Feature, Kind
-from dear_plugin.results.changes import amount_of, ends, number
+from dear_plugin.results.changes import amount_of, ends, marks_of, number
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,32 @@ from dear_plugin.results.changes import amount_of, ends, number
 )
 def test_numbers_are_written_without_trailing_zeros(value, words):
     assert number(value) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "more", "words"),
+    [
+        (1234.5, {"marks": (",", ".")}, "1,234.5"),
+        (1234567, {"marks": (".", ",")}, "1.234.567"),
+        (1234.5, {"places": 2, "fixed": True, "marks": (".", ",")}, "1.234,50"),
+        (0.25, {"marks": ("", ",")}, "0,25"),
+        (1e300, {"places": 2, "fixed": True}, "1e+300"),
+    ],
+)
+def test_numbers_have_the_marks_and_decimals_of_their_texts(value, more, words):
+    assert number(value, **more) == words
+
+
+@pytest.mark.parametrize(
+    ("unit", "amounts", "marks"),
+    [
+        ("", (9500, 12410), (",", ".")),
+        ("", (950, 1241), ("", ".")),
+        ("euros", (950, -1241), (",", ".")),
+    ],
+)
+def test_all_amounts_of_a_line_have_separators_where_one_is_long(unit, amounts, marks):
+    assert marks_of(Feature("price", Kind.NUMERIC, unit=unit), *amounts) == marks
 
 
 def test_categories_that_a_frame_turns_into_floats_keep_their_names():

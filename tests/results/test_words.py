@@ -142,9 +142,9 @@ def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        ({"musts": None}, "The action is enough by itself."),
+        ({"others": None}, "The action is enough by itself."),
         (
-            {"musts": None, "sure": False},
+            {"others": None, "sure": False},
             "The action is enough by itself, but what is expected to follow may undo it.",
         ),
         (
@@ -160,7 +160,7 @@ def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
     ],
 )
 def test_an_action_may_be_enough_may_be_undone_and_may_depend(known, words):
-    assert enough(**{"musts": FOLLOW, **KNOWN, **known}) == words
+    assert enough(**{"others": FOLLOW, **KNOWN, **known}) == words
 
 
 def test_an_action_that_does_not_help_by_itself_works_through_what_follows():

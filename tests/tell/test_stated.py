@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Feature, Kind, Schema
-from dear_plugin.results.sayings import _determining, _farther, _rare, far_of, rounded
+from dear_plugin.results.statements import _determining, _farther, _rare, far_of, rounded
 from tests.results.lines import line
 
 
@@ -58,9 +58,9 @@ def test_no_amount_is_told_as_a_code():
 def test_no_amount_is_beyond_all_rows():
     """It is rounded towards the old value instead, and the model is asked as always."""
     few, many = pay(bounds=(27.84, 90.0)), pay(bounds=(0.0, 25.35))
-    assert _farther(line(pay(), 32.81, 27.84), 2).new == 27.8
-    assert _farther(line(few, 32.81, 27.84), 2).new == 27.9
-    assert _farther(line(many, 21.54, 25.35), 2).new == 25.3
+    assert _farther(line(pay(), 32.81, 27.84), 2) == 27.8
+    assert _farther(line(few, 32.81, 27.84), 2) == 27.9
+    assert _farther(line(many, 21.54, 25.35), 2) == 25.3
 
 
 class TestFar:
@@ -96,7 +96,8 @@ def test_what_hardly_anybody_has_given_all_else_is_no_advice():
     rows = pd.DataFrame({"area": [70.0, 100.0], "rent": [860.0, 1_200.0]})
     found = dear.generate(rows)
     assert found.actions["success"].all()
-    assert _rare(found).tolist() == [[False, False], [False, True]]
+    rare = _rare(found.question, found.proposal, found.success)
+    assert rare.tolist() == [[False, False], [False, True]]
     assert "no way that we can recommend" in found.letter(1)
 
 
@@ -110,5 +111,5 @@ def test_what_is_computed_from_what_may_be_acted_on_is_no_obstacle():
     dear = DEAR(lambda rows: 1.0 * (rows["share"] < 0.2), schema, act_on=["income"]).fit(frame)
     answers = dear.generate(frame.head(3))
     rent, _, share = schema.features
-    assert _determining(answers, share, 0) == ["income"]
-    assert _determining(answers, rent, 0) == []
+    assert _determining(answers.question, share, 0) == ["income"]
+    assert _determining(answers.question, rent, 0) == []

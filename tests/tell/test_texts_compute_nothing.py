@@ -46,8 +46,8 @@ def test_a_record_reads_what_is_known(case, found):
 
 def test_what_a_letter_says_stands_in_the_changes(found):
     changes, letters = found.changes, found.letter()
-    said = changes[changes["said"].notna() & (changes["kind"] == "direct")]
-    assert said["row"].nunique() == letters.str.contains("To get the decision").sum()
-    first = said[said["rank"] == said.groupby("row")["rank"].transform("min")]
+    stated = changes[changes["stated"].notna() & (changes["kind"] == "direct")]
+    assert stated["row"].nunique() == letters.str.contains("To get the decision").sum()
+    first = stated[stated["rank"] == stated.groupby("row")["rank"].transform("min")]
     for line in first.itertuples():
-        assert f"{line.said:g}" in letters[line.row].replace(",", "")
+        assert f"{line.stated:g}" in letters[line.row].replace(",", "")

@@ -1,0 +1,530 @@
+"""What is needed beside an action, and what a letter states of an answer: the model is asked.
+
+Needed is what the model accepts with just these changes, and refuses without any one of them. An
+answer is stated as advice, in amounts that people say, if that is true of the model and can be
+said; else it is noted what stands in the way.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from itertools import compress, product
+from typing import Any, TypeAlias
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin.data.feature import Feature
+from dear_plugin.data.numbers import in_steps
+from dear_plugin.data.schema import Schema
+from dear_plugin.problem.rules import ROUNDS
+from dear_plugin.results.changes import (
+    Hindrance,
+    Line,
+    followers,
+    is_amount,
+    needed_changes,
+    unclear_changes,
+)
+from dear_plugin.results.proposal import Proposal, Question, selected
+from dear_plugin.results.worth import Worth, as_actions
+from dear_plugin.search.settings import CRITERIA
+
+# Rows that are asked of the model at a time, and between two ends.
+ROWS_AT_A_TIME = 1 << 16
+ASKED = 32
+# Significant digits of amounts, None for the exact value, and how many of the changes that must
+# follow are named: what the model accepts first is stated.
+DIGITS: tuple[int | None, ...] = (2, 3, None)
+NAMED = (0, 1, 2, 3)
+# The shares of an action that are tried, as less may be enough.
+LESS = torch.arange(9, 0, -1) / 10
+MOST_USUAL = 2
+# An indirect change is named from this many standard deviations of the training rows on.
+LEAST_NAMED = 0.1
+# Digits of what usually follows, where an action has no rounded value.
+USUAL_DIGITS = 3
+# Changes of amounts of more than so many steps are no advice where they are more than these
+# shares: of the usual range in all; of the own value, in a rise and in a fall (by judgement).
+FAR, FEW, FARTHEST = 0.5, 2, {True: 0.4, False: 0.5}
+
+Lines: TypeAlias = list[Line]
+
+
+def needed_ranges(question: Question, proposal: Proposal, worth: Worth) -> Tensor:
+    """(n, p) where the changes that must follow begin; they end in the answer.
+
+    The action is accepted with these changes from `Worth.least` on, see `between`, or else they
+    are the answer's own; where it is accepted, it is refused, by the user's model or a rule, with
+    any one of them left out. What is not needed beside the others has the value before.
+    """
+    x, relies = question.case.x, worth.reliance > 0.0
+    out = torch.where(relies[:, None], worth.least, x)
+    left = (relies & ~torch.from_numpy(worth.alone)).nonzero()[:, 0]
+    for start in (worth.least, proposal.rows):
+        if len(left):
+            some, own = selected(question, left), selected(proposal, left)
+            told = _told(some, own, start[left])
+            last = own.rows.where(told | own.direct, x[left])
+            first = start[left].where(told, last)
+            out[left] = first
+            left = left[~between(some, own, first, last, told)]
+    return out
+
+
+def between(
+    question: Question, proposal: Proposal, first: Tensor, last: Tensor, told: Tensor
+) -> Tensor:
+    """(n,) bool, whether the model accepts first rows and all it is asked for up to last ones.
+
+    Each number takes `ASKED` values from end to end, and these are combined at random.
+
+    Args:
+        question: of n rows.
+        proposal: of the answers.
+        first: (n, p) rows with the actions and what must follow.
+        last: (n, p) likewise, of which only amounts count.
+        told: (n, p) bool, what must follow.
+    """
+    x, wide = question.case.x, (first != last).any(1).nonzero()[:, 0]
+    some = torch.rand(ASKED, x.shape[1], generator=torch.Generator().manual_seed(0))
+    shares = torch.cat([some.argsort(0) / (ASKED - 1), torch.ones(1, x.shape[1])])
+    low, high = first[wide, None], last[wide, None]
+    rows = question.case.feasible.limits.rounded(x[wide], torch.lerp(low, high, shares.to(low)))
+    rows = rows.where(question.encoder.amounts(low, high), low).flatten(0, 1)
+    at = torch.cat([torch.arange(len(x)), wide.repeat_interleave(len(shares))])
+    refused = ~accepted_parts(question, proposal, at, torch.cat([first, rows]), told[at])
+    out = torch.ones(len(x), dtype=torch.bool)
+    out[at[refused]] = False
+    return out
+
+
+def accepted_parts(
+    question: Question, proposal: Proposal, at: Tensor, rows: Tensor, told: Tensor
+) -> Tensor:
+    """(m,) bool, whether the model accepts rows, (m, p), at positions, with what they force."""
+    found, parts = [], (each.split(ROWS_AT_A_TIME) for each in (at, rows, told))
+    for i, part, also in zip(*parts, strict=True):
+        some, own = selected(question, i), selected(proposal, i)
+        found.append(some.accepts_part(some.repaired(part, own.direct, also), own.rows))
+    return torch.cat(found)
+
+
+def _told(question: Question, proposal: Proposal, start: Tensor) -> Tensor:
+    """(n, p) bool, the indirect changes up to some rows, (n, p), none of which can be left out.
+
+    The smallest are left out first, as many as can be, until no single one can.
+    """
+    x, direct, encoder = question.case.x, proposal.direct, question.encoder
+    told = (start != x) & ~direct
+    for each in encoder.schema.definitions:
+        own, *others = encoder.schema.index(each.members)
+        # What follows moves what it defines.
+        told[:, own] &= ~(told | direct)[:, others].any(1)
+    sizes = encoder.distance(start, x) / question.trained.deviations.clamp_min(1e-9)
+
+    def accepted(at: Tensor, some: Tensor) -> Tensor:
+        rows = torch.where(direct[at], proposal.rows[at], torch.where(some, start[at], x[at]))
+        return accepted_parts(question, proposal, at, rows, some)
+
+    at, j = told.nonzero().T
+    while len(at):
+        fine = accepted(at, told[at].scatter(1, j[:, None], False))
+        free = torch.zeros_like(told)
+        free[at[fine], j[fine]] = True
+        at, place = (torch.arange(told.shape[1]) < free.sum(1)[:, None]).nonzero().T
+        if not len(at):
+            break
+        order = sizes.where(free, torch.inf).argsort(1).argsort(1)
+        fine = accepted(at, told[at] & (order[at] > place[:, None]))
+        # Each single one can be left out, the smallest as well.
+        many = torch.zeros(len(x), dtype=torch.int64)
+        many.scatter_reduce_(0, at, place * fine, "amax")
+        told &= (order > many[:, None]) | ~free
+        at, j = (told & free.any(1)[:, None]).nonzero().T
+    return told
+
+
+def determined(schema: Schema, moved: Tensor, direct: Tensor) -> Tensor:
+    """(n, p) bool, what an action sets to just one value, where an order would only bound it.
+
+    Args:
+        schema: of the features.
+        moved: (n, p) bool, what the action alone changes.
+        direct: (n, p) bool, what is acted on.
+    """
+    bounded = {name for pair in schema.orders for name in pair}
+    known = direct | torch.tensor([feature.name not in bounded for feature in schema])
+    defined = [[*schema.index(each.members)] for each in schema.definitions]
+    for at in defined * ROUNDS:
+        own, others = (moved & ~known)[:, at], (moved & known)[:, at]
+        # What alone of its members is open has the value that they leave it.
+        known[:, at] |= own & ((own.sum(1) == 1) & others.any(1))[:, None]
+    return known
+
+
+def statements(
+    question: Question,
+    proposal: Proposal,
+    worth: Worth,
+    success: Tensor,
+    in_the_way: Tensor,
+    *,
+    lines: Sequence[Lines],
+) -> tuple[list[Lines], list[Hindrance]]:
+    """The lines of m answers with what a letter states of them, and what stands in its way.
+
+    Args:
+        question: m rows.
+        proposal: of the answers.
+        worth: of them.
+        success: (m,) bool, where there are answers.
+        in_the_way: (m, p) bool, see `obstacles`.
+        lines: (m,) of the answers.
+    """
+    schema, acts = question.encoder.schema, (proposal.direct & (proposal.rows != question.case.x))
+    done, named = success & acts.any(1), _named(schema)
+    # No part of what follows undoes it.
+    undone = (worth.reliance > 0.0) & torch.from_numpy(worth.alone)
+    # What is needed has a known direction, and is an effect or a choice of the applicant.
+    unsure = [unsure_needs(question, at, own) for at, own in enumerate(lines)]
+    rare, searched = _rare(question, proposal, done).tolist(), proposal.searched
+    unfit = [
+        _unfit(schema, own, rare[at]) if searched and fine else {}
+        for at, (own, fine) in enumerate(zip(lines, done.tolist(), strict=True))
+    ]
+    sure = (done & worth.credible & ~undone).tolist()
+    good = [at for at in range(len(lines)) if sure[at] and not (unfit[at] or unsure[at])]
+    found = stated(question, proposal, lines, good)
+    unreadable = torch.from_numpy(question.unreadable != "")
+    needless = (question.accepted & ~acts.any(1) | unreadable).tolist()
+    hindrances = [Hindrance()] * len(lines)
+    for at in (at for at in range(len(lines)) if not (at in found or needless[at])):
+        own, fixed = lines[at], [*compress(schema, in_the_way[at].tolist())]
+        acted = [line.label for line in own if line.kind == "direct"] if done[at] else []
+        counts = [e.label for e in own if e.kind == "indirect"] if worth.reliance[at] > 0 else []
+        is_rare = bool(worth.lacks[at, CRITERIA.index("plausibility")])
+        why = {
+            "rare": unfit[at].get("rare") or acted * is_rare,
+            "far": unfit[at].get("far"),
+            "unclear": unfit[at].get("unclear"),
+            "depends": [e for e in unsure[at] or counts if e in named][: max(NAMED)],
+            "narrow": acted,
+        }
+        hindrances[at] = _hindrance(question, at, fixed, why)
+    return [found.get(at, own) for at, own in enumerate(lines)], hindrances
+
+
+def stated(
+    question: Question, proposal: Proposal, lines: Sequence[Lines], positions: Sequence[int]
+) -> dict[int, Lines]:
+    """The lines of answers at positions, with what a letter states, where something can be.
+
+    Amounts are round. What is needed is from `stated_least` to `stated`, and an action may be
+    enough from `stated_least` on. The user's model accepts the rows with just what is stated, see
+    `between`, and the row with all that is expected to follow.
+    """
+    found: dict[int, Lines] = {}
+    digits = DIGITS if proposal.searched else DIGITS[-1:]
+    first, *others = product(NAMED, digits)
+    # The model is asked for the first draft of each, and then for all the others at once.
+    for some in ([first], others):
+        drafts: list[tuple[int, Lines]] = []
+        for at in (at for at in positions if at not in found):
+            own = [_draft(question, at, lines[at], places, most) for most, places in some]
+            drafts += [(at, each) for i, each in enumerate(own) if each not in own[:i]]
+        if drafts:
+            idx = torch.tensor([at for at, _ in drafts])
+            parts = selected(question, idx), selected(proposal, idx)
+            done = _accepted(*parts, [each for _, each in drafts])
+            for at, draft in zip(idx.tolist(), done, strict=True):
+                if draft:
+                    found.setdefault(at, draft)
+    _add_least(question, proposal, found)
+    return found
+
+
+def _hindrance(
+    question: Question, at: int, fixed: Sequence[Feature], why: Mapping[str, Any]
+) -> Hindrance:
+    """What stands in the way of stating the answer at a position as advice.
+
+    Args:
+        question: m rows.
+        at: the position.
+        fixed: what stands in the way of a credible answer, and cannot be acted on.
+        why: features in words by the sentence that names them, the first of which counts.
+    """
+    schema = question.encoder.schema
+    # What is immutable, such as an age, is no matter of advice.
+    if parts := {part for f in fixed for part in _determining(question, f, at)}:
+        return Hindrance("far", [f.called for f in schema if f.name in parts])
+    named = _named(schema)
+    if others := [f.called for f in fixed if not f.immutable and f.called in named]:
+        return Hindrance("fixed", others)
+    if not why["narrow"]:
+        return Hindrance("nothing")
+    name = next(name for name, some in why.items() if some)
+    return Hindrance(name, list(dict.fromkeys(why[name])))
+
+
+def _unfit(schema: Schema, lines: Lines, rare: Sequence[bool]) -> dict[str, list[str]]:
+    """What an action is not asked for, whatever follows, by why.
+
+    It goes to rare values, or far, or the model does not clearly favour its direction.
+    """
+    own = [line for line in lines if line.kind == "direct" and line.is_amount]
+    own.sort(key=lambda line: schema.names.index(line.feature))
+    amounts = [(line.of, float(line.old), float(line.new)) for line in own]
+    each = {
+        "rare": [f.called for f in compress(schema, rare)],
+        "far": far_of(*amounts),
+        "unclear": [*unclear_changes(lines)],
+    }
+    return {name: some for name, some in each.items() if some}
+
+
+def _rare(question: Question, proposal: Proposal, done: Tensor) -> Tensor:
+    """(m, p) bool, amounts that are acted on beyond the central training values.
+
+    Of all rows, and of those that are alike in all else; of searched answers, (m,) bool.
+    """
+    x, rows, usual = question.case.x, proposal.rows, question.trained.usual
+    asked = proposal.direct & (x != rows) & question.encoder.amounts(x, rows)
+    asked &= (done & proposal.searched)[:, None]
+    out = torch.zeros_like(asked)
+    for j in asked.any(0).nonzero()[:, 0].tolist():
+        at = asked[:, j].nonzero()[:, 0]
+        (least, most), old, new = usual.ends(rows[at], j), x[at, j], rows[at, j]
+        out[at, j] = (new < least.minimum(old)) | (new > most.maximum(old))
+    return out
+
+
+def _determining(question: Question, feature: Feature, at: int) -> list[str]:
+    """What a row may act on, and determines a feature by definition."""
+    schema, may = question.encoder.schema, question.may_act[at]
+    own = [each for each in schema.definitions if each.name == feature.name]
+    return [name for each in own for name in each.members if bool(may[schema.index([name])[0]])]
+
+
+def far_of(*amounts: Sequence[Any]) -> list[str]:
+    """Amounts, each a feature with its old and its new value, where they change too much.
+
+    Those count that change by more than a few steps, which are some of its own values where it has
+    few: in all by more than a part of their usual ranges, or one by more than a part of the old.
+    """
+    large = []
+    for feature, old, new in amounts:
+        each, step = feature.observed, feature.usual_step
+        step = (each[-1] - each[0]) / (len(each) - 1) if len(each) > 1 else step
+        if abs(new - old) > FEW * step:
+            large.append((feature, old, new))
+    whole = sum(abs(new - old) / feature.unit_of_cost for feature, old, new in large)
+    own = any(abs(new - old) > FARTHEST[new > old] * abs(old) for _, old, new in large)
+    return [feature.called for feature, *_ in large] if whole > FAR or own else []
+
+
+def unsure_needs(question: Question, at: int, lines: Lines) -> list[str]:
+    """What is needed, though it is not known that it happens, in words."""
+    return [
+        line.label
+        for line in needed_changes(lines)
+        if line.is_open or not (line.link == "effect" or _is_choice(question, at, line))
+    ]
+
+
+def rounded(
+    feature: Feature, old: float, value: float, digits: int | None, *, away: int = 0
+) -> float:
+    """A value that a number changes to, with some significant digits of it and of its change.
+
+    Args:
+        feature: the number.
+        old: its value before.
+        value: its value after, or in between.
+        digits: None leaves the value as it is.
+        away: 1 rounds away from the old value, -1 towards it, 0 to the nearest.
+    """
+    change, places = value - old, feature.precision
+    if change == 0.0 or feature.observed or (digits is None and places is None):
+        return value
+    if digits is not None:
+        sizes = [abs(each) for each in (change, value) if each]
+        own = max(digits - 1 - math.floor(math.log10(size)) for size in sizes)
+        own = max(own, -math.floor(math.log10(max(feature.usual_step, sys.float_info.min))))
+        places = own if places is None else min(own, places)
+    grain = 10.0 ** min(places or 0, sys.float_info.max_10_exp)
+    whole = round(value * grain, 6)
+    if not math.isfinite(whole):
+        return value
+    if away:
+        whole = math.ceil(whole) if (change > 0) == (away > 0) else math.floor(whole)
+    out = round(round(whole) / grain, max(places or 0, 0))
+    return value if out in feature.codes else out
+
+
+def _named(schema: Schema) -> set[str]:
+    """The features that a letter may name besides the action: where some have labels, these."""
+    return {f.called for f in schema if f.label} or {f.called for f in schema}
+
+
+def _is_choice(question: Question, at: int, line: Line) -> bool:
+    """Whether the applicant may act on what changes: it is a choice, and does not just happen."""
+    (j,) = question.encoder.schema.index([line.feature])
+    return bool(question.may_act[at, j])
+
+
+def _draft(question: Question, at: int, lines: Lines, digits: int | None, most: int) -> Lines:
+    """What may be stated of an answer, with some digits and of so many changes needed."""
+    needed = {line.feature for line in needed_changes(lines)[:most]}
+    named = _named(question.encoder.schema)
+    usual = [
+        line.feature
+        for line in followers(lines)
+        if line.link == "effect" and line.in_sd >= LEAST_NAMED and line.label in named
+        if not (line.is_open or _is_choice(question, at, line))
+    ]
+    out = []
+    for line in lines:
+        own = line
+        if line.kind == "direct":
+            far = _farther(line, digits)
+            own = line._replace(stated=far, stated_least=far)
+        elif line.feature in needed:
+            own = _bound(line, digits)
+        if line.feature in usual[:MOST_USUAL]:
+            own = own._replace(stated_usual=_usual(own, digits or USUAL_DIGITS))
+        out.append(own)
+    return out
+
+
+def _farther(line: Line, digits: int | None) -> Any:
+    """The new value of a change, rounded: farther, unless no row has gone so far."""
+    if not line.is_amount:
+        return line.new
+    (low, high), ends = line.of.bounds, (float(line.old), float(line.new))
+    farther, nearer = (rounded(line.of, *ends, digits, away=away) for away in (1, -1))
+    return farther if low <= farther <= high else nearer
+
+
+def _usual(line: Line, digits: int) -> Any:
+    """The value that usually follows, rounded; not short of what is needed."""
+    if not line.is_amount:
+        return line.new
+    away = int(line.stated is not None)
+    return rounded(line.of, float(line.old), float(line.new), digits, away=away)
+
+
+def _bound(line: Line, digits: int | None) -> Line:
+    """Between which ends a change is needed."""
+    if not is_amount(line.of, line.old, line.least, line.new):
+        return line._replace(stated=line.least, stated_least=line.least)
+    old, least, new = map(float, (line.old, line.least, _farther(line, digits)))
+    part = rounded(line.of, old, least, digits, away=1)
+    return line._replace(
+        stated=new, stated_least=part if abs(part - old) <= abs(new - old) else new
+    )
+
+
+def _accepted(
+    question: Question, proposal: Proposal, drafts: Sequence[Lines]
+) -> list[Lines | None]:
+    """What is stated, with what the action alone forces, where the model accepts it as above."""
+    reached, direct, x = proposal.rows, proposal.direct, question.case.x
+    index, told = question.encoder.schema.index, torch.zeros_like(direct)
+    acts = [[line for line in draft if line.kind == "direct"] for draft in drafts]
+    needed = [[e for e in own if e.kind != "direct" and e.stated is not None] for own in drafts]
+    for i, some in enumerate(needed):
+        told[i, list(index(line.feature for line in some))] = True
+    repaired, schema = question.repaired, question.encoder.schema
+    whole = repaired(_written(schema, reached, reached, acts), direct, forced=False)
+    alone = _written(schema, torch.where(direct, reached, x), reached, acts)
+    alone = repaired(alone, direct)
+    first, last = (
+        repaired(_written(schema, alone, reached, needed, end), direct, told)
+        for end in ("stated_least", "stated")
+    )
+    stay = torch.where((first == alone) & (last == alone), alone, x)
+    good, limits = torch.ones(len(x), dtype=torch.bool), question.case.feasible.limits
+    for i, j in (direct & (alone != reached)).nonzero().tolist():
+        good[i] &= limits.admits(alone[i : i + 1, [j]], torch.tensor([j]), torch.tensor([i]))[0, 0]
+    good &= question.accepts_part(whole, reached)
+    good &= between(question, proposal, first, last, told)
+    exact = determined(schema, stay != x, direct)
+    return [
+        _forced(schema, drafts[i], (x[i], stay[i], exact[i])) if fine else None
+        for i, fine in enumerate(good.tolist())
+    ]
+
+
+def _add_least(question: Question, proposal: Proposal, drafts: dict[int, Lines]) -> None:
+    """Note from which value on the model accepts an action on one amount, with what follows then.
+
+    More is asked for: by the margin and other criteria, or as the action alone is to be enough.
+    """
+    encoder, direct = question.encoder, proposal.direct
+    acted = ((i, drafts[i][0]) for i in drafts if int(direct[i].sum()) == 1)
+    amounts = [(i, *encoder.schema.index([e.feature])) for i, e in acted if e.is_amount]
+    if not amounts or question.trained.decoders is None:
+        return
+    at, feature = torch.tensor(amounts).T
+    old, new = (rows[at, feature][:, None] for rows in (question.case.x, proposal.rows))
+    values = in_steps(torch.lerp(old, new, LESS.to(old)), encoder.step[feature][:, None])
+    values = question.case.feasible.limits.snap(values, feature, at)
+    problem, acts = as_actions(question.case, proposal, at, question.trained)
+    with torch.inference_mode():
+        rows = problem.decode_actions(acts.rows, acts.sets, values[..., None]).flatten(0, 1)
+    told, every = torch.ones_like(rows).bool(), at.repeat_interleave(len(LESS))
+    fine = accepted_parts(question, proposal, every, rows, told).view(values.shape)
+    counts = fine.long().cumprod(1).sum(1).tolist()
+    for (i, _), own, count in zip(amounts, values.tolist(), counts, strict=True):
+        (line, *others), x = drafts[i], float(drafts[i][0].old)
+        less = [each for each in own[:count] if abs(each - x) < abs(float(line.stated) - x)]
+        drafts[i] = [line._replace(stated_least=[line.stated, *less][-1]), *others]
+
+
+def _forced(schema: Schema, draft: Lines, rows: tuple[Tensor, Tensor, Tensor]) -> Lines:
+    """A draft with what the stated action forces.
+
+    Args:
+        schema: of the features.
+        draft: of an answer.
+        rows: (p,) before, with the action alone, and what it sets to just one value.
+    """
+    lines = {line.feature: line for line in draft}
+    before, alone, exact = rows
+    acted = {line.feature for line in draft if line.kind == "direct"}
+    for j in (before != alone).nonzero()[:, 0].tolist():
+        feature = schema.features[j]
+        if feature.name not in acted:
+            old, cell = feature.cells(torch.stack([before[j], alone[j]]).numpy())
+            line = lines.get(feature.name) or _unmoved(feature, old, draft[0])
+            stated = line._replace(stated_forced=cell, exact=bool(exact[j]))
+            lines[feature.name] = stated
+    return [*lines.values()]
+
+
+def _unmoved(feature: Feature, value: Any, beside: Line) -> Line:
+    """A line of what an answer leaves, and its rounded action forces."""
+    head = beside.row, beside.rank, feature.name, feature.called, "forced"
+    rest = *[math.nan] * 4, 0, 0, 0.0, 0.0, math.nan, feature.unit, False, "", *[None] * 4
+    return Line._make([*head, *[value] * 4, *rest, feature])
+
+
+def _written(
+    schema: Schema, rows: Tensor, reached: Tensor, lines: list[Lines], end: str = "stated"
+) -> Tensor:
+    """Rows, (m, p), with values of lines; those of no amount or order as answers have them."""
+    rows = rows.clone()
+    for i, line in ((i, line) for i, own in enumerate(lines) for line in own):
+        (j,), new = schema.index([line.feature]), getattr(line, end)
+        rows[i, j] = reached[i, j]
+        if is_amount(line.of, line.old, new):
+            rows[i, j] = float(line.of.read(pd.Series([new], dtype=float)).values[0])
+        elif new in line.of.ranked:
+            # What is needed may be a level on the way to that of the answer.
+            rows[i, j] = line.of.place(new)
+    return rows
