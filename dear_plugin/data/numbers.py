@@ -585,18 +585,16 @@ class Grid:
             at: the features, as an index of (p,).
             side: 1 for the amount above the code, -1 for that below it.
         """
-        out = self._rounded(values, at)
-        for _ in range(self.codes.shape[1]):
-            is_code = (out[..., None] == self.codes[at]).any(-1)
-            out = np.where(is_code, self._rounded(out + side * self.beside[at], at), out)
-        return out
-
-    def _rounded(self, values: Array, at: Any) -> Array:
         up, down = self.up[at], self.down[at]
-        # Products and quotients of whole numbers and exact powers are rounded correctly.
-        whole = values * up
-        whole = (np.round(whole / down) * down if self._is_coarse else np.round(whole)) / up
-        return np.where(np.isnan(whole), values, whole) if self._is_partial else whole
+        for turn in range(1 + self.codes.shape[1]):
+            if turn:
+                is_code = (values[..., None] == self.codes[at]).any(-1)
+                values = np.where(is_code, values + side * self.beside[at], values)
+            # Products and quotients of whole numbers and exact powers are rounded correctly.
+            whole = values * up
+            whole = (np.round(whole / down) * down if self._is_coarse else np.round(whole)) / up
+            values = np.where(np.isnan(whole), values, whole) if self._is_partial else whole
+        return values
 
     def inward(self, low: Array, high: Array, at: Any = slice(None)) -> tuple[Array, Array]:
         """The least and greatest values of the grid between bounds.
