@@ -572,9 +572,8 @@ class Grid:
             for k in places
         ]
         up, down = np.array(known, dtype=np.float64).reshape(-1, 2).T
-        padded = pd.DataFrame([list(own) for own in codes] or [[]], dtype=float).to_numpy()
         own, last = np.array([*steps], dtype=np.float64), np.nan_to_num(down / up)
-        return cls(up, down, padded, np.where(own > 0.0, own, last) if len(own) else last)
+        return cls(up, down, padded(codes), np.where(own > 0.0, own, last) if len(own) else last)
 
     @np.errstate(all="ignore")
     def round(self, values: Array, at: Any = slice(None), side: Array | float = 1.0) -> Array:
@@ -628,6 +627,12 @@ class Grid:
     @lazy
     def _is_partial(self) -> bool:
         return bool(np.isnan(self.up).any())
+
+
+def padded(parts: Iterable[Sequence[float]], end: float = math.nan) -> Array:
+    """(g, c) numbers of g parts, of which the shorter ones end in others; c may be 0."""
+    each: Array = pd.DataFrame([list(part) for part in parts] or [[]], dtype=float).to_numpy()
+    return np.where(np.isnan(each), end, each)
 
 
 def on_grid(values: Array, places: int | None) -> Array:

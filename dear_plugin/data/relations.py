@@ -448,32 +448,20 @@ class Lookup:
         read = sorted(pair for pair in pairs if all(isinstance(each, Real) for each in pair))
         keys, values = np.array(read, dtype=np.float64).reshape(-1, 2).T
         known = ~(np.isnan(keys) | np.isnan(values))
-        return Table(self, keys[known], grid.round(values[known], at[0]))
+        return Table(**vars(self), keys=keys[known], values=grid.round(values[known], at[0]))
 
 
 @dataclass(frozen=True)
-class Table(Rule):
-    """A feature is a function of another one.
+class Table(Lookup, Rule):
+    """A lookup as a rule of rows.
 
     Attributes:
-        of: what the schema states.
-        keys: (l,) ascending, row values of the other one.
-        values: (l,) those of the feature.
+        keys: (l,) ascending, row values of the other column.
+        values: (l,) those of the column.
     """
 
-    of: Lookup
     keys: Array
     values: Array
-
-    @property
-    def members(self) -> tuple[str, ...]:
-        """Those of the lookup."""
-        return self.of.members
-
-    @property
-    def text(self) -> str:
-        """That of the lookup."""
-        return self.of.text
 
     def holds(self, rows: Cells) -> Array:
         """See `Rule`; a level that no training row has may have any value."""
@@ -485,7 +473,7 @@ class Table(Rule):
     def repair(self, rows: Cells, before: Cells, member: str) -> Array:
         """The value of the level, or the only level with the value."""
         y, x = (rows[name] for name in self.members)
-        if member == self.of.name:
+        if member == self.name:
             known, value = self._found(x)
             return np.where(known, value, y)
         same = y[:, None] == self.values
