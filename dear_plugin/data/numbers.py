@@ -124,7 +124,8 @@ class Ordinal(Feature):
     def range_in(self, dtype: Any) -> tuple[float, float, int | None]:
         """See `Column`; of few observed values the least and the greatest inside of the limits."""
         every = (ends_of(plain_dtype(dtype)), self.bounds, self.limits or self.bounds)
-        low, high = max(ends[0] for ends in every), min(ends[1] for ends in every)
+        lows, highs = zip(*every, strict=True)
+        low, high = max(lows), min(highs)
         if self.observed:
             known = [value for value in self.observed if low <= value <= high]
             low, high = min(known, default=math.inf), max(known, default=-math.inf)

@@ -398,8 +398,7 @@ class Relation(Rule):
     def _total(self, rows: Any, without: int = 0) -> Array:
         """(...) the formula; or the constant and the weighted parts of all other members."""
         if self.formula:
-            value: Array = _formula(self.formula, self.others)(rows)
-            return value
+            return np.asarray(_formula(self.formula, self.others)(rows))
         total: Any = self.constant
         for at, weight in enumerate(self.weights, 1):
             if at != without:
@@ -467,8 +466,7 @@ class Table(Lookup, Rule):
         """See `Rule`; a level that no training row has may have any value."""
         y, x = (rows[name] for name in self.members)
         known, value = self._found(x)
-        holds: Array = ~known | (value == y) | np.isnan(y)
-        return holds
+        return np.asarray(~known | (value == y) | np.isnan(y))
 
     def repair(self, rows: Cells, before: Cells, member: str) -> Array:
         """The value of the level, or the only level with the value."""

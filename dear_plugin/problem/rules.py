@@ -242,8 +242,7 @@ class Rules:
         else:
             holds = self.every[k].holds(self._cells(tried))
         holds[:, -1] = True
-        chosen: Array = tried[every, holds.argmax(1)]
-        return chosen
+        return np.asarray(tried[every, holds.argmax(1)])
 
     def _value(self, k: int, i: int, ends: Array, rows: Array, x: Array) -> Array:
         """(q,) the value of a member with which a rule holds, on the grid or the factual one.

@@ -93,8 +93,7 @@ class SeenPairs:
     @lazy
     def starts(self) -> Array:
         """(f,) the first code of each column."""
-        first: Array = self.sizes.cumsum() - self.sizes
-        return first
+        return np.cumsum(self.sizes) - self.sizes
 
     @lazy
     def column(self) -> Array:
@@ -199,8 +198,7 @@ def _absent(found: Array, codes: SeenPairs) -> Array:
 def _sums(pairs: Array, which: Array) -> Array:
     """(f, f) the sums of pairs of codes, (t, t), by the features, (t,)."""
     blocks = np.eye(which.max() + 1)[which]
-    sums: Array = blocks.T @ pairs @ blocks
-    return sums
+    return np.asarray(blocks.T @ pairs @ blocks)
 
 
 def _levels(column: Array) -> Array:
@@ -208,5 +206,4 @@ def _levels(column: Array) -> Array:
     values, count = np.unique(column, return_counts=True)
     common = (count >= LEVEL * len(column)) | ~known(values)
     order = np.argsort(-np.where(common, count, 0), kind="stable")
-    levels: Array = values[order][: min(MOST_LEVELS, common.sum())]
-    return levels
+    return np.asarray(values[order][: min(MOST_LEVELS, common.sum())])
