@@ -165,7 +165,7 @@ class Layout:
             values: (..., p) rows, or a shape that fits that of `at`.
             at: the features, as an index of (p,).
         """
-        low, width = (each[at].to(values.device) for each in (self.low, self.width))
+        low, width = [each[at].to(values.device) for each in (self.low, self.width)]
         out = (values - low).div_(width)
         return torch.where(known(values), out, values) if self._coded else out
 

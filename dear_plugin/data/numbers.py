@@ -113,7 +113,8 @@ class Ordinal(Feature):
     def range_in(self, dtype: Any) -> tuple[float, float, int | None]:
         """See `Column`; of few observed values the least and the greatest inside of the limits."""
         every = (ends_of(plain_dtype(dtype)), self.bounds, self.limits or self.bounds)
-        low, high = max(ends[0] for ends in every), min(ends[1] for ends in every)
+        lows, highs = zip(*every, strict=True)
+        low, high = max(lows), min(highs)
         if self.observed:
             known = [value for value in self.observed if low <= value <= high]
             low, high = min(known, default=math.inf), max(known, default=-math.inf)
@@ -397,9 +398,8 @@ class Grid:
             for k in places
         ]
         up, down = np.array(known, dtype=np.float64).reshape(-1, 2).T
-        padded = pd.DataFrame([list(own) for own in codes] or [[]], dtype=float).to_numpy()
         own, last = np.array([*steps], dtype=np.float64), np.nan_to_num(down / up)
-        return cls(up, down, padded, np.where(own > 0.0, own, last) if len(own) else last)
+        return cls(up, down, padded(codes), np.where(own > 0.0, own, last) if len(own) else last)
 
     @np.errstate(all="ignore")
     def round(self, values: Array, at: Any = slice(None), side: Array | float = 1.0) -> Array:
@@ -410,18 +410,16 @@ class Grid:
             at: the features, as an index of (p,).
             side: 1 for the amount above the code, -1 for that below it.
         """
-        out = self._rounded(values, at)
-        for _ in range(self.codes.shape[1]):
-            is_code = (out[..., None] == self.codes[at]).any(-1)
-            out = np.where(is_code, self._rounded(out + side * self.beside[at], at), out)
-        return out
-
-    def _rounded(self, values: Array, at: Any) -> Array:
         up, down = self.up[at], self.down[at]
-        # Products and quotients of whole numbers and exact powers are rounded correctly.
-        whole = values * up
-        whole = (np.round(whole / down) * down if self._is_coarse else np.round(whole)) / up
-        return np.where(np.isnan(whole), values, whole) if self._is_partial else whole
+        for turn in range(1 + self.codes.shape[1]):
+            if turn:
+                is_code = (values[..., None] == self.codes[at]).any(-1)
+                values = np.where(is_code, values + side * self.beside[at], values)
+            # Products and quotients of whole numbers and exact powers are rounded correctly.
+            whole = values * up
+            whole = (np.round(whole / down) * down if self._is_coarse else np.round(whole)) / up
+            values = np.where(np.isnan(whole), values, whole) if self._is_partial else whole
+        return values
 
     def inward(self, low: Array, high: Array, at: Any = slice(None)) -> tuple[Array, Array]:
         """The least and greatest values of the grid between bounds.
@@ -455,6 +453,12 @@ class Grid:
     @lazy
     def _is_partial(self) -> bool:
         return bool(np.isnan(self.up).any())
+
+
+def padded(parts: Iterable[Sequence[float]], end: float = math.nan) -> Array:
+    """(g, c) numbers of g parts, of which the shorter ones end in others; c may be 0."""
+    each: Array = pd.DataFrame([list(part) for part in parts] or [[]], dtype=float).to_numpy()
+    return np.where(np.isnan(each), end, each)
 
 
 def on_grid(values: Array, places: int | None) -> Array:

@@ -314,7 +314,7 @@ class Relation(Rule):
     @property
     def _formula(self) -> str:
         """The sum or product, its constant first."""
-        is_product, names = self.log and self.shift is None, self.others
+        is_product, names = self._is_product, self.others
         plus, minus = ("*", "/") if is_product else ("+", "-")
         if self.shift is not None:
             names = (f"log({names[0]}{f' + {self.shift:g}' if self.shift else ''})",)
@@ -336,12 +336,12 @@ class Relation(Rule):
         own = rows[self.name]
         if self.is_order:
             return ~(rows[self.others[0]] > own)
-        total = self._total(rows)
-        low, high = (self._number(total + end, 0) for end in (self.low, self.high))
-        size = np.maximum(own, 0.0) if self._is_log(0) else own
+        total, size = self._total(rows), own
+        low, high = total + self.low, total + self.high
+        if self._is_product:
+            low, high, size = np.exp(low), np.exp(high), np.maximum(own, 0.0)
         outside = (size < low - self.error) | (size > high + self.error)
-        if self.unit:
-            outside |= np.abs(self._whole(own) - own) > NEAR * self.unit
+        outside |= np.abs(self._whole(own) - own) > NEAR * self.unit
         return ~outside
 
     def repair(self, rows: Cells, before: Cells, member: str) -> Array:
@@ -354,11 +354,13 @@ class Relation(Rule):
             return rows[self.name if member != self.name else self.others[0]]
         at, wanted = self.members.index(member), self._residual(before)
         if not at:
-            return self._whole(self._number(self._total(rows) + wanted, 0))
+            total = self._total(rows) + wanted
+            return self._whole(np.exp(total) if self._is_product else total)
         if self.formula:
             return self._solved(rows, rows[self.name] - wanted, member)
-        others = self._total(rows, without=at)
-        return self._number((self._part(rows, 0) - wanted - others) / self.weights[at - 1], at)
+        rest = self._first(rows) - wanted - self._total(rows, without=at)
+        part = rest / self.weights[at - 1]
+        return np.exp(part) - (self.shift or 0.0) if self.log else part
 
     def _solved(self, rows: Cells, aim: Array, member: str) -> Array:
         """(q,) the values of a member with which the formula gives an aim, (q,)."""
@@ -376,35 +378,33 @@ class Relation(Rule):
         """(q,) what factual rows leave of the number; of a definition nothing."""
         if self.low == self.high:
             return 0.0
-        own = self._part(before, 0) - self._total(before)
+        own = self._first(before) - self._total(before)
         return np.where(np.isfinite(own), own, (self.low + self.high) / 2.0)
 
     def _whole(self, own: Array) -> Array:
         """The number as it is rounded."""
         return np.round(own / self.unit) * self.unit if self.unit else own
 
-    def _is_log(self, at: int) -> bool:
-        """Whether the logarithm of a member counts."""
-        return self.log and (at > 0 or self.shift is None)
+    @property
+    def _is_product(self) -> bool:
+        """Whether the logarithm of the number counts, too."""
+        return self.log and self.shift is None
 
-    def _number(self, part: Array, at: int) -> Array:
-        """A member's number, of its part of the sum."""
-        return np.exp(part) - (self.shift or 0.0) * (at > 0) if self._is_log(at) else part
-
-    def _part(self, rows: Any, at: int) -> Array:
-        """(...) a member's number or logarithm in rows; NaN for none, -inf for that of 0."""
-        cells: Array = rows[self.members[at]]
-        return np.log(np.maximum(cells + (self.shift or 0.0), 0.0)) if self._is_log(at) else cells
+    def _first(self, rows: Cells) -> Array:
+        """(...) the number or its logarithm in rows; NaN for none, -inf for that of 0."""
+        own = rows[self.name]
+        return np.log(np.maximum(own, 0.0)) if self._is_product else own
 
     def _total(self, rows: Any, without: int = 0) -> Array:
         """(...) the formula; or the constant and the weighted parts of all other members."""
         if self.formula:
-            value: Array = _formula(self.formula, self.others)(rows)
-            return value
+            return np.asarray(_formula(self.formula, self.others)(rows))
         total: Any = self.constant
         for at, weight in enumerate(self.weights, 1):
             if at != without:
-                total = total + weight * self._part(rows, at)
+                cells = rows[self.members[at]]
+                own = np.log(np.maximum(cells + (self.shift or 0.0), 0.0)) if self.log else cells
+                total = total + weight * own
         return np.asarray(total)
 
 
@@ -447,44 +447,31 @@ class Lookup:
         read = sorted(pair for pair in pairs if all(isinstance(each, Real) for each in pair))
         keys, values = np.array(read, dtype=np.float64).reshape(-1, 2).T
         known = ~(np.isnan(keys) | np.isnan(values))
-        return Table(self, keys[known], grid.round(values[known], at[0]))
+        return Table(**vars(self), keys=keys[known], values=grid.round(values[known], at[0]))
 
 
 @dataclass(frozen=True)
-class Table(Rule):
-    """A feature is a function of another one.
+class Table(Lookup, Rule):
+    """A lookup as a rule of rows.
 
     Attributes:
-        of: what the schema states.
-        keys: (l,) ascending, row values of the other one.
-        values: (l,) those of the feature.
+        keys: (l,) ascending, row values of the other column.
+        values: (l,) those of the column.
     """
 
-    of: Lookup
     keys: Array
     values: Array
-
-    @property
-    def members(self) -> tuple[str, ...]:
-        """Those of the lookup."""
-        return self.of.members
-
-    @property
-    def text(self) -> str:
-        """That of the lookup."""
-        return self.of.text
 
     def holds(self, rows: Cells) -> Array:
         """See `Rule`; a level that no training row has may have any value."""
         y, x = (rows[name] for name in self.members)
         known, value = self._found(x)
-        holds: Array = ~known | (value == y) | np.isnan(y)
-        return holds
+        return np.asarray(~known | (value == y) | np.isnan(y))
 
     def repair(self, rows: Cells, before: Cells, member: str) -> Array:
         """The value of the level, or the only level with the value."""
         y, x = (rows[name] for name in self.members)
-        if member == self.of.name:
+        if member == self.name:
             known, value = self._found(x)
             return np.where(known, value, y)
         same = y[:, None] == self.values

@@ -83,7 +83,7 @@ def admissible(
     within, rules = within or Constraints(), Rules.of(encoder) if rules is None else rules
     frozen, held = held_cells(within, len(x), encoder.schema)
     limits = _limits(within, x, encoder, ends, (frozen | encoder.is_new(x), held))
-    return Admissible(limits, rules, torch.from_numpy(rules.hold(x.numpy())))
+    return Admissible(limits, rules, rules.hold(x.numpy()))
 
 
 def held_cells(within: Constraints, n: int, schema: Schema) -> tuple[Tensor, Tensor]:

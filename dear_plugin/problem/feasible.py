@@ -6,11 +6,10 @@ may be; `Admissible` adds rules.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum, StrEnum
 from itertools import compress
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,25 +28,6 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
-class Requirement(ABC):
-    """What counterfactuals of n rows must meet besides the target.
-
-    It may be expensive to evaluate: a method evaluates it for candidates that would be chosen.
-    """
-
-    @abstractmethod
-    def met(self, reached: Tensor, idx: Tensor) -> Tensor:
-        """(m,) bool, whether counterfactuals, (m, p), of the rows at positions (m,) meet it."""
-
-    @abstractmethod
-    def mask(self, reached: Tensor) -> Tensor:
-        """(n, r) bool, for which of the n rows each of r counterfactuals, (r, p), meets it."""
-
-    @abstractmethod
-    def select(self, idx: Tensor) -> Self:
-        """The requirement of the rows at positions (q,)."""
-
-
 @dataclass(frozen=True)
 class Case:
     """m rows that a recourse method solves.
@@ -57,8 +37,9 @@ class Case:
         goal: the targets of the rows.
         feasible: what is admissible of the rows.
         aim: (m,) the margin that the counterfactual of each row must have.
-        requirement: what counterfactuals must meet besides the target; None for nothing. A method
-            that has several candidates of a row proposes one that meets it.
+        requirement: `RowCriteria` that counterfactuals must meet besides; None for nothing. It may
+            be expensive: a method that has several candidates of a row evaluates it for those
+            that would be chosen, and proposes one that meets it.
 
     Example:
         A method sees its rows as a case:
@@ -81,7 +62,7 @@ class Case:
     goal: Goal
     feasible: Admissible
     aim: Tensor
-    requirement: Requirement | None = None
+    requirement: Any = None
 
     def __len__(self) -> int:
         """The number of rows (m)."""
@@ -108,7 +89,7 @@ class Admissible:
 
     limits: Limits
     rules: Rules
-    required: Tensor
+    required: npt.NDArray[np.bool_]
 
     def select(self, idx: Tensor) -> Admissible:
         """What is admissible of the rows at positions (q,)."""
@@ -142,7 +123,7 @@ class Admissible:
             acted: (m, p) bool, the features acted on; None for all.
             held: (m, p) bool, those that do not move with them; None for none.
             alone: (m, p) the factual rows with an action alone, of which rules are repaired, too:
-                they are the last ones of (m, c + 1, p).
+                they come first, of (m, 1 + c, p).
         """
         if held is not None:
             moved = torch.where(held[:, None], x[:, None], moved)
@@ -155,8 +136,7 @@ class Admissible:
         still = acted if held is None else acted | held
         if alone is None:
             return self.repair(x, out, still, idx)
-        out = torch.cat([out, alone[:, None]], 1)
-        return self.repair(x, out, still, idx, forced=np.arange(out.shape[1]) == out.shape[1] - 1)
+        return self.repair(x, torch.cat([alone[:, None], out], 1), still, idx, alone=1)
 
     def creates_impossible(self, x: Tensor, reached: Tensor) -> Tensor:
         """(m,) bool: rows, (m, p), with an impossible pair that the factual, (m, p), lacks."""
@@ -182,13 +162,7 @@ class Admissible:
         return kept & ~torch.from_numpy(new[0] & new[1])
 
     def repair(
-        self,
-        x: Tensor,
-        reached: Tensor,
-        still: Tensor,
-        idx: Tensor,
-        *,
-        forced: npt.NDArray[Any] | bool = False,
+        self, x: Tensor, reached: Tensor, still: Tensor, idx: Tensor, *, alone: int = 0
     ) -> Tensor:
         """(m, c, p) rows of which what is not acted on is set so that broken rules hold again.
 
@@ -197,13 +171,13 @@ class Admissible:
             reached: (m, c, p) the projected rows.
             still: (m, p) bool, the features acted on, and those that do not move with them.
             idx: (m,) the position of each factual row in this set.
-            forced: only by rules that hold in all rows, not by those that hold nearly always; for
-                all, or (c,).
+            alone: so many of the c rows, the first, have the action alone: they are set by rules
+                that hold in all rows, not by those that hold nearly always.
         """
         if not len(self.rules):
             return reached
-        required = self.required.numpy()[idx.numpy(), None]
-        required = required & (self.rules.forces | ~np.asarray(forced)[..., None])
+        follows = np.arange(reached.shape[1])[:, None] >= alone
+        required = self.required[idx.numpy(), None] & (self.rules.forces | follows)
         low, high = (end.numpy() for end in self.limits.bounds(idx))
         given = x.numpy(), reached.numpy(), ~still.numpy(), low, high
         out = torch.from_numpy(self.rules.repair(*given, required))
@@ -212,7 +186,7 @@ class Admissible:
 
     def keeps_rules(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) bool: whether rows, (m, p), keep the rules required of factual rows (m,)."""
-        kept = self.rules.hold(reached.numpy()) | ~self.required.numpy()[idx.numpy()]
+        kept = self.rules.hold(reached.numpy()) | ~self.required[idx.numpy()]
         return torch.from_numpy(kept.all(1))
 
     def broken_text(self, reached: Tensor, idx: Tensor) -> list[str]:
@@ -222,7 +196,7 @@ class Admissible:
             reached: (n, p) the counterfactuals of all rows.
             idx: (m,) positions among them.
         """
-        broken = self.required[idx].numpy() & ~self.rules.hold(reached[idx].numpy())
+        broken = self.required[idx.numpy()] & ~self.rules.hold(reached[idx].numpy())
         return [", ".join(compress(self.rules.names, row)) for row in broken.tolist()]
 
 
@@ -395,8 +369,13 @@ class Limits:
 
     def bounds(self, idx: Tensor) -> tuple[Tensor, Tensor]:
         """(m, p) each, the least and greatest values to which a rule may set features."""
+        low, high = self._settable
+        return low.index_select(0, idx), high.index_select(0, idx)
+
+    @lazy
+    def _settable(self) -> tuple[Tensor, Tensor]:
         low, high = torch.maximum(self.floor, self.low), torch.minimum(self.ceiling, self.high)
-        return none_where_empty(low.index_select(0, idx), high.index_select(0, idx))
+        return none_where_empty(low, high)
 
     def _observed(self, moved: Tensor, x: Tensor | None = None) -> Tensor:
         """Rows, (m, c, p), with the nearest observed values of features that take no others.
@@ -429,6 +408,7 @@ def selected(record: T, idx: Tensor) -> T:
     """A record with the rows at positions (q,) of its tensors, and of what has rows itself."""
     columns = {f.name: getattr(record, f.name) for f in fields(record)}
     own = {k: v[idx] for k, v in columns.items() if isinstance(v, Tensor)}
+    own |= {k: v[idx.numpy()] for k, v in columns.items() if isinstance(v, np.ndarray)}
     rest = {k: v for k, v in columns.items() if k not in own and hasattr(v, "select")}
     return replace(record, **own, **{k: v.select(idx) for k, v in rest.items()})
 

@@ -7,8 +7,7 @@ takes to begin an operation is several times what it takes to do one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import compress
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,8 +19,8 @@ from dear_plugin.problem.seen_pairs import SeenPairs
 
 # The repair of one rule may break another.
 ROUNDS = 4
-# (q, p) each: the factual rows, which features are free, and their least and greatest values.
-Given = tuple[Array, Array, Array, Array]
+# The positions of a definition, of a number, and of what determines it.
+Computed: TypeAlias = tuple[int, int, list[int]]
 
 
 @dataclass(frozen=True)
@@ -64,13 +63,15 @@ class Rules:
         return [rule.text for rule in self.every]
 
     @np.errstate(all="ignore")
-    def hold(self, rows: Array, some: Array | slice = slice(None)) -> Array:
+    def hold(self, rows: Array, some: Array | None = None) -> Array:
         """(..., r) bool: which rules, of all or some, hold in rows, (..., p), or lack a value."""
+        some = np.arange(len(self.every)) if some is None else some
         lower, upper = self._orders[:, some]
-        out: Array = ~(rows[..., lower] > _or_nan(rows[..., upper]))  # all orders at once
+        above = rows[..., upper]
+        out: Array = ~((rows[..., lower] > above) & (above > SPECIAL))  # all orders at once
         cells = self._cells(rows)
         for i in (~self._is_order[some]).nonzero()[0].tolist():
-            out[..., i] = self.every[np.arange(len(self))[some][i]].holds(cells)
+            out[..., i] = self.every[some[i]].holds(cells)
         return out
 
     @np.errstate(all="ignore")
@@ -94,16 +95,18 @@ class Rules:
         if not len(some):
             return reached
         out, given = reached.reshape(-1, p).copy(), (x, free, low, high)
-        required = np.broadcast_to(required, (m, c, len(self))).reshape(-1, len(self))
+        required = np.broadcast_to(required, (m, c, len(self.every))).reshape(
+            m * c, len(self.every)
+        )
         at, owner = np.arange(m * c), np.arange(m).repeat(c)
         for _ in range(ROUNDS):
             rows, needed = out[at], required[at]
-            for k, own, others in self._computed:
-                self._compute(k, own, others, rows, needed[:, k], owner[at], given)
+            for which in self._computed:
+                self._compute(which, rows, needed, owner[at], given)
             broken = needed[:, some] & ~self.hold(rows, some)
             again = broken.any(1)
             if again.any():
-                each = tuple(part[owner[at[again]]] for part in given)
+                each = [part[owner[at[again]]] for part in given]
                 rows[again] = self._in_turn(broken[again], rows[again], each)
             out[at] = rows
             at = at[again]
@@ -112,65 +115,57 @@ class Rules:
         return out.reshape(m, c, p)
 
     def _compute(
-        self,
-        k: int,
-        own: int,
-        others: list[int],
-        rows: Array,
-        needed: Array,
-        owner: Array,
-        given: Given,
+        self, which: Computed, rows: Array, needed: Array, owner: Array, given: tuple[Array, ...]
     ) -> None:
         """Set a number, in rows, (q, p), to the one value that a definition gives it.
 
         Beside it there may be others that are as near, up to rounding errors.
 
         Args:
-            k: the position of the definition.
-            own: that of the number.
-            others: those of what determines it.
+            which: the definition, the number, and what determines it.
             rows: (q, p) the rows.
-            needed: (q,) bool, those that must keep the definition.
+            needed: (q, r) bool, the rules that they must keep.
             owner: (q,) the position of the factual row.
             given: of all factual rows.
         """
+        k, own, others = which
         x, free, low, high = given
-        name, first = self.encoder.schema.names[own], self._members[k][0]
-        some = needed & free[owner, own]
+        name, first = self.encoder.schema.names[own], self._ends[k][0]
+        some = needed[:, k] & free[owner, own]
         some &= (rows[:, others] != x[owner[:, None], others]).any(1)
         some &= ~free[owner, first] if own != first else True
         at = some.nonzero()[0]
         if not len(at):
             return
         owner, cells = owner[at], self._cells(rows[at])
-        value = self.encoder.grid.round(
-            self.every[k].repair(cells, self._cells(x[owner]), name), own
-        )
+        value = self.every[k].repair(cells, self._cells(x[owner]), name)
+        value = self.encoder.grid.round(value, own)
         known = (value >= low[owner, own]) & (value <= high[owner, own])
         known &= np.isfinite(cells[name]) & self._may_be(value, own)
         rows[at[known], own] = value[known]
 
     @lazy
-    def _computed(self) -> list[tuple[int, int, list[int]]]:
+    def _computed(self) -> list[Computed]:
         """Definitions of numbers, with what others determine, and these: of two, either."""
         found = []
         for k, rule in enumerate(self.every):
             if isinstance(rule, Relation) and rule.is_definition and rule.forces:
-                first, *others = self._members[k]
+                first, *others = self._ends[k]
                 found.append((k, first, others))
                 found += [(k, others[0], [first])] * (len(others) == 1)
         return found
 
     @lazy
-    def _members(self) -> list[list[int]]:
-        """The positions of the members of each rule."""
-        places = self.encoder.schema.places
-        return [[places[name] for name in rule.members] for rule in self.every]
+    def _ends(self) -> list[list[int]]:
+        """The positions of the members of each rule, of an order the lower one first."""
+        places, pairs = self.encoder.schema.places, zip(self.every, self._is_order, strict=True)
+        members = [rule.members[::-1] if is_order else rule.members for rule, is_order in pairs]
+        return [[places[name] for name in names] for names in members]
 
     @lazy
     def _settable(self) -> Array:
         """(s,) the rules with members that may be set."""
-        return np.array([k for k, own in enumerate(self._members) if own], dtype=np.int64)
+        return np.array([k for k, own in enumerate(self._ends) if own], dtype=np.int64)
 
     @lazy
     def _is_order(self) -> Array:
@@ -181,14 +176,15 @@ class Rules:
     @lazy
     def _orders(self) -> Array:
         """(2, r) the positions of the lower and upper numbers of orders; 0 for other rules."""
-        pairs = zip(self._members, self._is_order, strict=True)
-        each = [own[::-1] if is_order else [0, 0] for own, is_order in pairs]
+        each = [
+            own if order else [0, 0] for own, order in zip(self._ends, self._is_order, strict=True)
+        ]
         return np.array(each, dtype=np.int64).reshape(-1, 2).T
 
     def _cells(self, rows: Array) -> Cells:
         return Cells(rows, self.encoder.schema.places, self.encoder.frame)
 
-    def _in_turn(self, left: Array, rows: Array, given: Given) -> Array:
+    def _in_turn(self, left: Array, rows: Array, given: list[Array]) -> Array:
         """Rows, (q, p), of which each has its broken rules, (q, s) bool, repaired in turn.
 
         All rows at once, each by the next of its own rules that is still broken.
@@ -196,86 +192,75 @@ class Rules:
         some, at, now = self._settable, np.arange(len(rows)), left
         while len(at):
             which = now.argmax(1)
-            next_ = some[which]
-            is_order = self._is_order[next_]
-            for k in [*compress([-1], [is_order.any()]), *set(next_[~is_order].tolist())]:
-                mine = at[is_order if k < 0 else next_ == k]
-                each = rows[mine], tuple(part[mine] for part in given)
-                if k < 0:
-                    rows[mine] = self._ordered(self._orders[:, next_[is_order]].T, *each)
-                else:
-                    rows[mine] = self._repaired(k, *each)
+            turn = some[which]
+            # All orders at once, as -1.
+            kind = np.where(self._is_order[turn], -1, turn)
+            for k in set(kind.tolist()):
+                here = kind == k
+                mine = at[here]
+                ends = np.array([self._ends[i] for i in turn[here].tolist()])
+                rows[mine] = self._repaired(k, ends, rows[mine], *[part[mine] for part in given])
             left = left & (np.arange(len(some)) > which[:, None])
-            now = left & ~self.hold(rows[at], some)
+            now, on = np.zeros_like(left), left.any(0)
+            now[:, on] = left[:, on] & ~self.hold(rows[at], some[on])
             again = now.any(1)
             at, left, now = at[again], left[again], now[again]
         return rows
 
-    def _repaired(self, k: int, rows: Array, given: Given) -> Array:
+    def _repaired(self, k: int, ends: Array, rows: Array, x: Array, *given: Array) -> Array:
         """Rows, (q, p), that break a rule, with the first of some tries in which it holds.
 
         Tried are one free member set; several, to their ends; none moved; else a row stays.
+
+        Args:
+            k: the position of the rule; -1 for orders, of which each row has another.
+            ends: (q, w) the features that are its members.
+            rows: (q, p) the rows.
+            x: (q, p) the factual rows.
+            given: (q, p) each, which features are free, and their least and greatest values.
         """
-        (x, free, low, high), members, rule = given, self._members[k], self.every[k]
-        tried = rows[:, None].repeat(2 * len(members) + 2, 1)
-        for i, j in enumerate(members):
-            name, more = rule.members[i], i + len(members)
-            value = self._value(rule, x, rows, name, j)
-            fits = ((value >= low[:, j]) & (value <= high[:, j])) | (value == x[:, j])
-            self._set(tried[:, i, j], value, fits & free[:, j], j)
-            value = self._value(rule, x, tried[:, more], name, j)
-            value = np.clip(value, low[:, j], high[:, j])
-            self._set(tried[:, more, j], value, free[:, j], j)
-            tried[:, more + 1 : -2, j] = tried[:, more, None, j]
-        tried[:, -2, members] = np.where(free, x, rows)[:, members]
-        holds = rule.holds(self._cells(tried))
+        w, every = ends.shape[1], np.arange(len(rows))
+        tried, at = rows[:, None].repeat(2 * w + 2, 1), (every[:, None], ends)
+        free, low, high = [part[at] for part in given]
+        for i, j in enumerate(ends.T):
+            for place in (i, i + w):
+                value = self._value(k, i, ends, tried[:, place], x)
+                may = free[:, i]
+                if place < w:
+                    inside = (value >= low[:, i]) & (value <= high[:, i])
+                    may = may & (inside | (value == x[every, j]))
+                else:
+                    value = np.clip(value, low[:, i], high[:, i])
+                value = np.where(may & self._may_be(value, j), value, tried[every, place, j])
+                # Those of several have what was set before.
+                some = np.arange(place, place + 1 if place < w else 2 * w)
+                tried[every[:, None], some, j[:, None]] = value[:, None]
+        tried[every[:, None], -2, ends] = np.where(free, x[at], rows[at])
+        if k < 0:
+            lower, upper = (tried[every, :, j] for j in ends.T)
+            holds = ~((lower > upper) & (upper > SPECIAL))
+        else:
+            holds = self.every[k].holds(self._cells(tried))
         holds[:, -1] = True
-        chosen: Array = tried[np.arange(len(rows)), holds.argmax(1)]
-        return chosen
+        return np.asarray(tried[every, holds.argmax(1)])
 
-    def _value(self, rule: Rule, x: Array, rows: Array, name: str, j: int) -> Array:
-        """(q,) the value of a member with which a rule holds, on the grid or the factual one."""
-        value = self._near(np.asarray(rule.repair(self._cells(rows), self._cells(x), name)), j)
-        return np.where(value == x[:, j], value, self.encoder.grid.round(value, j))
+    def _value(self, k: int, i: int, ends: Array, rows: Array, x: Array) -> Array:
+        """(q,) the value of a member with which a rule holds, on the grid or the factual one.
 
-    def _set(self, column: Array, value: Array, where: Array, j: int) -> None:
-        """Set a column, (q,), to a number as feature j where it may be set."""
-        where = where & self._may_be(value, j)
-        column[where] = value[where]
-
-    def _ordered(self, ends: Array, rows: Array, given: Given) -> Array:
-        """Rows, (q, p), that break an order each, of numbers at (q, 2); see `_repaired`."""
-        x, here, free, low, high = (
-            np.take_along_axis(each, ends, 1) for each in (given[0], rows, *given[1:])
-        )
-        value = self._kept(x, here[:, ::-1], ends)
-        fits = ((value >= low) & (value <= high)) | (value == x)
-        one = np.where(self._may_be(value, ends) & fits & free, value, here)
-        value = np.clip(value, low, high)
-        first = np.where(self._may_be(value, ends) & free, value, here)[:, :1]
-        value = np.clip(self._kept(x[:, 1:], first, ends[:, 1:]), low[:, 1:], high[:, 1:])
-        last = np.where(self._may_be(value, ends[:, 1:]) & free[:, 1:], value, here[:, 1:])
-        lower = np.concatenate([one[:, :1], here[:, :1], first, first], 1)
-        upper = np.concatenate([here[:, 1:], one[:, 1:], here[:, 1:], last], 1)
-        others = [np.where(free, x, here)[:, None], here[:, None]]
-        tried = np.concatenate([np.stack([lower, upper], 2), *others], 1)
-        lower, upper = np.moveaxis(_or_nan(tried), 2, 0)
-        holds = ~(lower > upper)
-        holds[:, -1] = True
-        found = tried[np.arange(len(rows)), holds.argmax(1)]
-        rows = rows.copy()
-        np.put_along_axis(rows, ends, found, 1)
-        return rows
-
-    def _kept(self, own: Array, other: Array, ends: Array) -> Array:
-        """(q, w) the factual numbers if they are possible beside the others, else the nearest.
-
-        The last of two is the upper number of an order, as is one.
+        Of an order the factual number if it is possible beside the other one, else the nearest.
         """
-        side = np.array([-1.0, 1.0])[-own.shape[1] :]
-        inward = self._near(self.encoder.grid.inside(_or_nan(other), side, ends), ends)
-        own, other = _or_nan(own), _or_nan(other)
-        return np.where(own * side >= other * side, own, inward)
+        at, j, grid = np.arange(len(rows)), ends[:, i], self.encoder.grid
+        own = x[at, j]
+        if k < 0:
+            side, other = (-1.0, 1.0)[i], rows[at, ends[:, 1 - i]]
+            known, other = own > SPECIAL, np.where(other <= SPECIAL, np.nan, other)
+            kept = known & (own * side >= other * side)
+            value = np.where(kept, own, grid.inside(other, side, j))
+        else:
+            name = self.encoder.schema.names[j[0]]
+            value = self.every[k].repair(self._cells(rows), self._cells(x), name)
+        value = self._near(np.asarray(value), j)
+        return np.where(value == own, value, grid.round(value, j))
 
     def _near(self, values: Array, at: Any) -> Array:
         """Values of features, of which computed ones that differ in last digits are observed."""
@@ -288,7 +273,7 @@ class Rules:
 
     def _may_be(self, values: Array, at: Any) -> Array:
         """Bool, the numbers that features, at positions, may be."""
-        out = np.isfinite(_or_nan(values))
+        out = np.isfinite(values) & (values > SPECIAL)
         for j, known in self._observed.items():
             out = out & ((at != j) | np.isin(values, known))
         return out
@@ -297,8 +282,3 @@ class Rules:
     def _observed(self) -> dict[int, Array]:
         """The only values, ascending, of the features that take no others."""
         return {j: known.numpy() for j, known in self.encoder.observed.items()}
-
-
-def _or_nan(rows: Array) -> Array:
-    """Row values, NaN where a number is missing or coded."""
-    return np.where(rows <= SPECIAL, np.nan, rows)

@@ -10,17 +10,16 @@ that is unseen although many rows were expected to have it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.labels import NEW
-from dear_plugin.data.numbers import known
+from dear_plugin.data.numbers import known, padded
 from dear_plugin.data.relations import Array
 
 TENTHS = 10
@@ -54,7 +53,7 @@ class SeenPairs:
 
     features: Array
     sizes: Array
-    values: tuple[Array | None, ...]
+    values: tuple[Any, ...]
     levels: Array
     absent: Array
 
@@ -94,8 +93,7 @@ class SeenPairs:
     @lazy
     def starts(self) -> Array:
         """(f,) the first code of each column."""
-        first: Array = self.sizes.cumsum() - self.sizes
-        return first
+        return np.cumsum(self.sizes) - self.sizes
 
     @lazy
     def column(self) -> Array:
@@ -109,11 +107,8 @@ class SeenPairs:
         What is no decile is infinite, and what is no level no number.
         """
         labels = np.array([each is None for each in self.values])
-        kinds = ((self.levels, np.nan), (~self.levels & ~labels, np.inf))
-        levels, cuts = (
-            _padded([self.values[i] for i in at.nonzero()[0]], end) for at, end in kinds
-        )
-        return labels, cuts, levels
+        cuts, levels = (compress(self.values, at) for at in (~self.levels & ~labels, self.levels))
+        return labels, padded(cuts, np.inf), padded(levels)
 
     def read(self, rows: Array) -> Array:
         """(..., f) the codes of rows, (..., p); t for categories that no training row has."""
@@ -122,7 +117,7 @@ class SeenPairs:
         codes[..., labels] = values[..., labels]
         codes[..., numbers] = (values[..., numbers, None] > cuts).sum(-1)
         same = values[..., self.levels, None] == levels
-        codes[..., self.levels] = np.where(same.any(-1), same.argmax(-1) + 1, 0)
+        codes[..., self.levels] = (same * np.arange(1, same.shape[-1] + 1)).max(-1, initial=0)
         new = (values >= NEW) & labels
         return np.where(new, len(self.column), codes + self.starts)
 
@@ -203,8 +198,7 @@ def _absent(found: Array, codes: SeenPairs) -> Array:
 def _sums(pairs: Array, which: Array) -> Array:
     """(f, f) the sums of pairs of codes, (t, t), by the features, (t,)."""
     blocks = np.eye(which.max() + 1)[which]
-    sums: Array = blocks.T @ pairs @ blocks
-    return sums
+    return np.asarray(blocks.T @ pairs @ blocks)
 
 
 def _levels(column: Array) -> Array:
@@ -212,12 +206,4 @@ def _levels(column: Array) -> Array:
     values, count = np.unique(column, return_counts=True)
     common = (count >= LEVEL * len(column)) | ~known(values)
     order = np.argsort(-np.where(common, count, 0), kind="stable")
-    levels: Array = values[order][: min(MOST_LEVELS, common.sum())]
-    return levels
-
-
-def _padded(parts: Sequence[Any], end: float) -> Array:
-    """(g, c) arrays of several lengths, of which the shorter ones end in a number."""
-    table = pd.DataFrame([part.tolist() for part in parts] or [[end]])
-    padded: Array = table.fillna(end).to_numpy(float)
-    return padded
+    return np.asarray(values[order][: min(MOST_LEVELS, common.sum())])

@@ -282,7 +282,7 @@ class Question:
             rows: (n, p) with the actions in place.
             direct: (n, p) bool, what is acted on.
             told: (n, p) bool, what else stays as it is.
-            forced: see `Admissible.repair`.
+            forced: only by rules that hold in all rows.
         """
         still, order = direct.clone(), self.encoder.schema.causal_order
         for acted in still.unique(dim=0) if order.is_stated else ():
@@ -290,7 +290,7 @@ class Question:
             still[:, held] |= (direct == acted).all(1)[:, None]
         every, still = torch.arange(len(self.case)), still | torch.as_tensor(told)
         feasible, x = self.case.feasible, self.case.x
-        return feasible.repair(x, rows[:, None], still, every, forced=forced)[:, 0]
+        return feasible.repair(x, rows[:, None], still, every, alone=int(forced))[:, 0]
 
     def decided(self, frame: pd.DataFrame, seen: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """(m, c) scores and (m,) bool, the wanted decision, of a frame of rows at positions."""

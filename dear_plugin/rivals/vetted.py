@@ -14,7 +14,7 @@ from dear_plugin._threads import lazy
 from dear_plugin._validation import require_instance
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.base import RecourseMethod
-from dear_plugin.problem.feasible import Case, Requirement
+from dear_plugin.problem.feasible import Case
 from dear_plugin.results.proposal import Proposal, merged, selected
 from dear_plugin.search import Search
 from dear_plugin.search.criteria import RowCriteria
@@ -141,7 +141,7 @@ class _Asking:
     def _requirement(self) -> RowCriteria | None:
         return RowCriteria.of(self.case, self.vetted.search, self.vetted.trained)
 
-    def _weaker(self, margin: float) -> Iterator[tuple[float, Requirement | None]]:
+    def _weaker(self, margin: float) -> Iterator[tuple[float, RowCriteria | None]]:
         """Margins and requirements for rows without an answer to a stronger one."""
         if self._requirement is not None:
             yield margin, None
@@ -173,7 +173,7 @@ class _Asking:
             if bool(found.any()):
                 yield rows[found], selected(part, found.nonzero()[:, 0])
 
-    def _ask(self, rows: Tensor, share: float, requirement: Requirement | None) -> Proposal:
+    def _ask(self, rows: Tensor, share: float, requirement: RowCriteria | None) -> Proposal:
         """The method's proposal for rows, (q,), with a margin and a requirement."""
         case = replace(self.case, aim=self.case.aim + self._past(share), requirement=requirement)
         return self.vetted.method._propose(case.select(rows))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dear_plugin.problem.feasible import Requirement
+from dear_plugin.search.criteria import RowCriteria
 
 # Candidates of a row that are examined where not all of them are.
 SOME = 64
@@ -25,7 +25,7 @@ class Vetting:
         count: (m,) how many count.
     """
 
-    requirement: Requirement
+    requirement: RowCriteria
     owner: Tensor
     ranked: Tensor
     order: Tensor
@@ -33,7 +33,7 @@ class Vetting:
 
     @classmethod
     def of(
-        cls, requirement: Requirement, candidates: Tensor, owner: Tensor, loss: Tensor
+        cls, requirement: RowCriteria, candidates: Tensor, owner: Tensor, loss: Tensor
     ) -> Vetting:
         """Rank candidates, (m, c, p), by loss, (m, c), infinite for those that do not count.
 

@@ -11,7 +11,6 @@ from functools import partial
 from inspect import isgeneratorfunction
 from typing import Any, Self, TypeAlias, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,7 +18,7 @@ from dear_plugin.data.numbers import or_nan
 from dear_plugin.decoders import Decoder
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.copies import agreement
-from dear_plugin.problem.feasible import Case, Requirement
+from dear_plugin.problem.feasible import Case
 from dear_plugin.problem.goals import Goal, share_of
 from dear_plugin.search.problem import Asking, SearchProblem, answered, margins_of, together
 from dear_plugin.search.settings import CRITERIA, Search
@@ -238,7 +237,7 @@ def _no_model(rows: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class RowCriteria(Requirement):
+class RowCriteria:
     """What a search requires of counterfactuals, however they were found.
 
     Attributes:
@@ -257,11 +256,11 @@ class RowCriteria(Requirement):
         return cls(wanted, torch.arange(len(case))) if wanted else None
 
     def met(self, reached: Tensor, rows: Tensor) -> Tensor:
-        """See `Requirement`."""
+        """(m,) bool, whether counterfactuals, (m, p), of the rows at positions (m,) meet them."""
         return scored(Reached(self.at[rows], reached), self.wanted)[0] == torch.inf
 
     def mask(self, reached: Tensor) -> Tensor:
-        """See `Requirement`."""
+        """(n, r) bool, for which of the n rows each of r counterfactuals, (r, p), meets them."""
         mask = torch.ones(len(self.at), len(reached), dtype=torch.bool)
         for criterion in self.wanted.values():
             some = mask.any(0).nonzero()[:, 0]
@@ -271,7 +270,7 @@ class RowCriteria(Requirement):
         return mask
 
     def select(self, rows: Tensor) -> RowCriteria:
-        """See `Requirement`."""
+        """Those of the rows at positions (q,)."""
         return replace(self, at=self.at[rows])
 
 
@@ -377,8 +376,7 @@ def _partial(problem: SearchProblem, actions: Decoded) -> Tensor:
     rows[:, 0] = x[:, 0].scatter(1, problem.sets.positions[actions.sets], actions.values)
     still = problem.sets.masks[actions.sets]
     still = still | problem.held[actions.sets] if problem.has_order else still
-    first = np.arange(len(SHARES)) == 0
-    return problem.feasible.repair(x[:, 0], rows, still, actions.rows, forced=first)
+    return problem.feasible.repair(x[:, 0], rows, still, actions.rows, alone=1)
 
 
 def _first(accepted: Tensor, possible: Tensor) -> Tensor:

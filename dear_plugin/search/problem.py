@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -262,7 +263,7 @@ def judged(
     # A further call costs as much as many rows.
     at_once = least is not None and m <= AT_ONCE
     ends = problem.feasible.project(x, moved, rows, *acted, alone if at_once else None)
-    reached, frozen = ends[:, 0], ends[:, 1:].flatten(0, 1)
+    reached, frozen = ends[:, -1], ends[:, :-1].flatten(0, 1)
     scores = yield torch.cat([reached, frozen])
     margin = margins_of(problem, scores[:m], reached, rows)
     margin = margin.masked_fill(problem.feasible.creates_impossible(x, reached), -torch.inf)
@@ -274,10 +275,8 @@ def judged(
             frozen, more = frozen[at], scores[m:][at]
         elif len(at):
             still = acted[0] if acted[1] is None else acted[0] | acted[1]
-            ends = problem.feasible.repair(
-                x[at], alone[at, None], still[at], rows[at], forced=True
-            )
-            more = yield (frozen := ends[:, 0])
+            own = x[at], alone[at, None], still[at], rows[at]
+            more = yield (frozen := problem.feasible.repair(*own, alone=1)[:, 0])
         if len(at):
             enough[at] = margins_of(problem, more, frozen, rows[at]) >= least[0][rows[at]]
             enough[at] &= problem.feasible.is_possible(x[at], frozen, reached[at], rows[at])
@@ -385,22 +384,27 @@ def answered(scores: Scores, ask: Asking[T]) -> T:
 
 def order(*keys: Tensor) -> Tensor:
     """(m,) the positions in the order of keys, (m,) each, the first of which counts most."""
-    return torch.from_numpy(np.lexsort([key.numpy() for key in keys[::-1]]))
+    return torch.from_numpy(np.lexsort(_rows(keys)[::-1]))
 
 
 def once(*keys: Tensor) -> Tensor:
     """(q,) ascending, the positions of the first of those with equal keys, (m,) each."""
-    at = order(*keys)
-    new = torch.zeros(len(at), dtype=torch.bool)
-    new[:1] = True
-    for key in keys:
-        new[1:] |= key[at[1:]] != key[at[:-1]]
-    return at[new].sort().values
+    each = _rows(keys)
+    at = np.lexsort(each[::-1])
+    new, own = np.arange(len(at)) == 0, each[:, at]
+    new[1:] |= (own[:, 1:] != own[:, :-1]).any(0)
+    return torch.from_numpy(np.sort(at[new]))
 
 
 def places(owner: Tensor) -> Tensor:
     """(m,) the place of each among those of its owner, which stand together, (m,)."""
-    new = torch.ones(len(owner), dtype=torch.bool)
-    new[1:] = owner[1:] != owner[:-1]
-    at = torch.arange(len(owner))
-    return at - torch.where(new, at, 0).cummax(0).values
+    each, at = owner.numpy(), np.arange(len(owner))
+    new = at == 0
+    new[1:] = each[1:] != each[:-1]
+    return torch.from_numpy(at - np.maximum.accumulate(np.where(new, at, 0)))
+
+
+def _rows(keys: Sequence[Tensor]) -> npt.NDArray[np.float64]:
+    """(k, m) double, some keys, (m,) each."""
+    table: npt.NDArray[np.float64] = torch.stack([keys[0].double(), *keys[1:]]).numpy()
+    return table

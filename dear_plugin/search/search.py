@@ -50,9 +50,8 @@ and still vets what it has. Stages are
 Of an answer on several features, and at last of the best misses, each feature is left out in turn
 (`rounds`). If the rest has the margin and meets as many criteria as reported (by
 `Search`, with other resamples), the whole is discarded. In the end, rows without an answer also
-vet what is accepted by too small a margin: to order misses. A search for k > 1 continues that for
-k = 1, of rows with an answer, from round `FURTHER` on; other ways are vetted where fewer than k
-sets have an answer.
+vet what is accepted by too small a margin: by what is reported it may be credible. A search for
+k > 1 continues that for k = 1, of rows with an answer, from round `FURTHER` on.
 
 *Ranks* are by size, any given set being 1, then price, then ways; the first for k = 1 stays first
 (`answers`). Misses: accepted lines by the criteria met, or the largest margin. With
@@ -80,20 +79,18 @@ from dear_plugin.search.criteria import criteria
 from dear_plugin.search.problem import SearchProblem, answered, places, together
 from dear_plugin.search.settings import Search
 from dear_plugin.search.sums import Solver, Stages
-from dear_plugin.search.table import Actions, Table, best, ranked, untried
+from dear_plugin.search.table import Actions, Table, best, ranked
 from dear_plugin.search.values import Line
 
-# Lines of a row that are vetted in each round, for each answer; and the rounds after which a row
-# without an answer goes on, and still vets what it has.
-VETTED, PATIENCE = (32, 128, 256, 256), 1
+# Lines of a row that are vetted in each round, for each answer; the rounds of a stage; and those
+# after which a row without an answer goes on, and still vets what it has.
+VETTED, TURNS, PATIENCE = 128, 4, 1
 # The first of these rounds for further answers, which need not be as near to the cheapest.
 FURTHER = 1
-# Lines of other ways, of a row in each round, for each answer.
-WAYS = 4
-# Of the cheaper actions of a set with an answer, so many evenly spread ones are vetted.
-PARTS = 4
 # Actions that are accepted by too small a margin: of a row without an answer.
 NEARER = 16
+# Of the cheaper actions of a set with an answer, so many evenly spread ones are vetted.
+PARTS = 4
 
 
 @dataclass
@@ -144,7 +141,7 @@ class SearchRun:
 
     def _run(self, done: Bar) -> None:
         """Rounds: each row vets, looks beside what is good, or goes on to its next stage."""
-        table, last, turns = self.table, len(self._stages), len(VETTED)
+        table, last = self.table, len(self._stages)
         start, stage = -1, torch.full((len(self.aim),), -1)
         if self.k > 1:
             # Rows without an answer have been through all stages.
@@ -153,15 +150,12 @@ class SearchRun:
         while bool((stage < last).any()):
             done.at(int((stage >= last).sum()))
             busy = (stage >= 0) & (stage < last)
-            late = busy & (turn >= torch.where(stage == 0, PATIENCE, turns)) & (stage < last - 1)
-            busy &= turn < turns
+            late = busy & (turn >= torch.where(stage == 0, PATIENCE, TURNS)) & (stage < last - 1)
+            busy &= turn < TURNS
             alive = table.alive(self.k)
             mine = alive[busy[table.row[alive]]]
-            vets = self._next(mine, torch.tensor(VETTED)[turn.clamp(0, turns - 1)])
-            if self.k > 1:
-                ways = untried(table, self.k, WAYS)
-                vets = torch.cat([vets, ways[busy[table.row[ways]]]]).unique()
-            good, open_ = torch.cat([table.passed, alive]), busy & (turn < turns - 1)
+            vets = self._next(mine, VETTED)
+            good, open_ = torch.cat([table.passed, alive]), busy & (turn < TURNS - 1)
             bound = table.bound(self.k, good) * (1.0 + table.discount)
             new = self._solver.beside(good, open_, bound) if bool(open_.any()) else []
             stays = _at_work(table, vets, new)
@@ -185,7 +179,7 @@ class SearchRun:
             try:
                 alive = table.alive(1)
                 alive = alive[~table.has(table.passed)[table.row[alive]]]
-                advance(table, self._next(alive, torch.full((len(self.aim),), NEARER)))
+                advance(table, self._next(alive, NEARER))
             finally:
                 table.need = torch.cat([need, table.need[:, need.shape[1] :]], 1)
         for _ in range(table.values.shape[1]):
@@ -194,8 +188,8 @@ class SearchRun:
             kept = torch.cat([kept, at])
             doubt(table, at)
 
-    def _next(self, at: Tensor, most: Tensor) -> Tensor:
-        """(q,) the lines to vet, of some: at most a number, (n,), of each row, the cheapest first.
+    def _next(self, at: Tensor, most: int) -> Tensor:
+        """(q,) the lines to vet, of some: at most so many of a row, the cheapest first.
 
         Of a set, those at places 0, 1, 3, 7, ... in the order of price: neighbouring values
         mostly meet the same criteria. Of a set with an answer, those after each quarter,
@@ -211,7 +205,7 @@ class SearchRun:
         below = count[which] - 1 - place
         at = at[torch.where(solved, part | ((below + 1) & below == 0), (place + 1) & place == 0)]
         at = table.sorted(at, table.price[at])
-        return at[places(table.row[at]) < (most * self.k)[table.row[at]]]
+        return at[places(table.row[at]) < most * self.k]
 
 
 def _at_work(table: Table, vets: Tensor, new: Sequence[Actions]) -> Tensor:

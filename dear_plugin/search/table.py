@@ -353,34 +353,6 @@ def other_ways(table: Table, firsts: Tensor) -> Tensor:
     return table.sorted(found, table.price[found])
 
 
-def untried(table: Table, k: int, most: int) -> Tensor:
-    """(q,) lines to vet that may be another way, of rows with fewer than k sets with answers.
-
-    At places 0, 1, 3, 7, ... by price of each way, at most so many of a row for each answer.
-    """
-    answered = table.prices(table.passed).isfinite()
-    few = (answered & (answered.sum(1) < k)[:, None]).view(-1)
-    pair = table.pair(table.hits)
-    at = table.hits[few[pair] & (table.met[table.hits] < 0.0)]
-    at = at[table.margin[at] >= table.need.view(-1)[table.pair(at)]]
-    known = table.passed[few[table.pair(table.passed)]]
-    every = torch.cat([at, known])
-    alone = table.by_itself(every)
-    way = 2 * _ways(table, every)
-    least = torch.full((2 * len(every) + 2,), torch.inf)
-    for own in (way, way + alone):
-        least.scatter_reduce_(0, own[len(at) :], table.price[known], "amin")
-    limit = least[way[: len(at)] + alone[: len(at)]] * (1.0 - CHEAPER)
-    some = table.price[at] < limit
-    at, own = at[some], (way + alone)[: len(at)][some]
-    number = torch.empty(len(table), dtype=torch.int64).index_copy(0, at, own)
-    at = table.sorted(at, own)
-    place = places(number[at])
-    at = at[(place + 1) & place == 0]
-    at = table.sorted(at, table.price[at])
-    return at[places(table.row[at]) < most * k]
-
-
 def _ways(table: Table, at: Tensor) -> Tensor:
     """(q,) a number for each row, set and levels of lines, (q,)."""
     problem, sets = table.problem, table.set[at]

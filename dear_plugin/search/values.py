@@ -112,22 +112,25 @@ def singles(problem: SearchProblem, known: FeatureValues) -> tuple[Actions, Tens
 
     Also (m,) bool, those to try at first; the others lie between them.
     """
-    none = torch.empty(0, dtype=torch.int64)
-    empty = problem.x.new_empty(0, problem.sets.positions.shape[1])
-    parts = [(none, none, empty, none.bool())]
-    for i in (problem.actionable.any(0) & problem.sets.single).nonzero()[:, 0].tolist():
-        rows = problem.actionable[:, i].nonzero()[:, 0]
-        values, first = _values_of(problem, known, rows, i)
-        new, place = admitted(problem, rows, torch.full_like(rows, i), values)
-        parts.append((*new, place < first))
-    row, sets, values, at_first = map(torch.cat, zip(*parts, strict=True))
-    return (row, sets, values), at_first
+    sets, rows = (problem.actionable & problem.sets.single).T.nonzero(as_tuple=True)
+    at, count = (each.tolist() for each in sets.unique_consecutive(return_counts=True))
+    pairs = zip(at, rows.split(count), strict=True) if at else ()
+    wanted = [_values_of(problem, known, some, i) for i, some in pairs]
+    most = max((own.shape[1] for own, _ in wanted), default=0)
+    # What a row has is no action.
+    values = problem.own(rows, sets)[:, None, :1].repeat(1, most, 1)
+    for part, (own, _) in zip(values.split(count), wanted, strict=True) if at else ():
+        part[:, : own.shape[1], 0] = own
+    new, place = admitted(problem, rows, sets, values)
+    first = torch.zeros(len(problem.sets), dtype=torch.int64)
+    first[at] = torch.tensor([count for _, count in wanted], dtype=torch.int64)
+    return new, place < first[new[1]]
 
 
 def _values_of(
     problem: SearchProblem, known: FeatureValues, rows: Tensor, i: int
 ) -> tuple[Tensor, int]:
-    """(m, c, 1) the values that rows, (m,), may try on set i, of one feature, or their own.
+    """(m, c) the values that rows, (m,), may try on set i, of one feature, or their own.
 
     Also the number of those to try at first, which precede the others.
     """
@@ -146,7 +149,7 @@ def _values_of(
     values = values.where((values >= low) & (values <= high), own)
     entered = feature.special_values[: None if feature.enter_special else 0].to(values)
     first = len(entered) + sum(part.shape[1] for part in parts)
-    return torch.cat([entered.expand(len(rows), -1), values], 1)[..., None], first
+    return torch.cat([entered.expand(len(rows), -1), values], 1), first
 
 
 def admitted(
