@@ -15,7 +15,7 @@ import pandas as pd
 
 from dear_plugin.data.dummies import shared
 from dear_plugin.data.feature import Array, Feature, Mask
-from dear_plugin.data.forms import ROWS, Numbers, determined
+from dear_plugin.data.forms import MOST_LEVELS, ROWS, Numbers, determined
 from dear_plugin.data.relations import Relation
 
 Pair = tuple[str, str]
@@ -123,9 +123,9 @@ def _words(name: str) -> set[str]:
     return {w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name) if len(w) > 2}
 
 
-# The most levels of a number, and the least rows of each; its levels have no wide gaps. The least
-# rows of a level of a category.
-MOST_LEVELS, ROWS_A_LEVEL, GAPS, ROWS_A_CATEGORY = 60, 20, 3, 5
+# The least rows of each level of a number; these have no wide gaps. The least rows of a level of a
+# category.
+ROWS_A_LEVEL, GAPS, ROWS_A_CATEGORY = 20, 3, 5
 
 
 def lookups(

@@ -16,8 +16,8 @@ from dear_plugin.data.feature import Array, Mask
 from dear_plugin.data.forms import Fit, Indices, Numbers, Scale
 from dear_plugin.data.relations import Relation, expression
 
-# The least share of known values; the most columns that a sum adds.
-KNOWN, MOST = 0.5, 10
+# The least share of known values.
+KNOWN = 0.5
 # The least correlation of a number with a logarithm that it is. What a second column of a
 # near-function leaves at most of what the first one leaves.
 STRAIGHT, SECOND = 0.995, 0.1
@@ -120,7 +120,10 @@ def _fit(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit | No
 def _forward(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit | None, bool]:
     """By forward selection; also whether the columns explain most of y."""
     exact, near, is_close, left, chosen = None, None, False, [1.0], list[int]()
-    most, free = MOST if scale.kind.shift is None else 1, np.isin(np.arange(len(scale)), allowed)
+    most, free = (
+        forms.MOST if scale.kind.shift is None else 1,
+        np.isin(np.arange(len(scale)), allowed),
+    )
     here = scale.rows([y])
     target = scale.target(here, y)
     while free.any() and len(chosen) < most:
