@@ -113,8 +113,9 @@ def _are_names(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str) and bool([*value])
 
 
-# The least rows.
-FUNCTION_ROWS = 30
+# The least rows; the most numbers that a sum adds, of which more are parts of a whole; the most
+# levels of a number that has a table and not a near-function.
+FUNCTION_ROWS, MOST, MOST_LEVELS = 30, 10, 60
 
 
 def relation_of(
@@ -132,13 +133,13 @@ def relation_of(
     if isinstance(others, str):
         return stated_formula(numbers, name, others, within)
     are_numbers = {name, *others} <= {*numbers.names}
-    near = form_of(numbers, name, others) if are_numbers else None
-    if near and near.is_definition:
-        return near
+    found = form_of(numbers, name, others) if are_numbers else None
+    if found and (found.is_definition or frame[others[0]].nunique() > MOST_LEVELS):
+        return found
     if len(others) == 1 and (not are_numbers or is_function(frame, name, *others)):
         return tabulated(frame, name, *others)
-    if near:
-        return near
+    if found:
+        return found
     raise SchemaError(
         f"definitions: {name!r} is no function of {[*others]}: expected a sum, a product, a"
         " logarithm, or one category that determines it"
@@ -155,12 +156,13 @@ def form_of(numbers: Numbers, name: str, others: Sequence[str]) -> Relation | No
         if here.sum() < FUNCTION_ROWS or few:
             continue
         weights, residual, _ = fitted(scale.others[here][:, x], scale.own[here, y])
+        rounded = rounded_form(scale, y, x, np.sign(weights[1:]))
         exact = exact_form(scale, y, x, weights[1:])
         if exact and len(exact.relation.others) == len(x):
-            if not is_log:
+            if is_log:
+                logs.append(exact.relation)
+            elif len(x) <= MOST or not rounded:
                 return exact.relation
-            logs.append(exact.relation)
-        rounded = rounded_form(scale, y, x, np.sign(weights[1:]))
         near += [fit for fit in (rounded, near_form(scale, y, x, weights, residual)) if fit]
     # Of logarithms, one without a constant fits best.
     logs.sort(key=lambda each: (each.constant != 0.0, each.error))

@@ -190,28 +190,24 @@ def form_of_dates(values: Array) -> str:
     return ""
 
 
-# One scale a line, its places separated by "|", the words of a place by ",".
-WORDS = """very low|low|below average|medium,moderate|average|above average|high|very high
-very poor|poor|fair|below average|average,typical|above average|good|very good|premium|\
-excellent|ideal,outstanding
-bad|fair|good|better|very good|best
-rarely,seldom|occasionally,occas|sometimes,some|regularly,regul|most of time|often,frequently,\
-freq|usually|heavy|always
-part,parttime,part time|full,fulltime,full time
-trivial|minor,minimal,mild|moderate|major,severe|total
-small|medium|large,big|extra large
-slightly|somewhat,moderately|very|extremely
-strongly disagree|disagree|neutral|agree|strongly agree
-uneducated,primary,elementary|less than high,lt hs,below college|high school,hs,highsc,high,\
-secondary|some college,somcol|associate,junior college|college|bachelor,bach|graduate,grad,\
-gradwk|master,masters,post graduate|phd,md,doctor,doctorate,advanced
-hauptschule|realschule|gymnasium
-blue,basic,bronze|silver|gold|platinum
-travel rarely|travel frequently
-month to month|one year|two year"""
+# Scales, separated by ";", their places by "|", and the words of a place by ",".
+WORDS = (
+    "very low|low|below average|medium,moderate|average|above average|high|very high;"
+    "very poor|poor|fair|below average|average,typical|above average|good|very good|premium|"
+    "excellent|ideal,outstanding;bad|fair|good|better|very good|best;rarely,seldom|"
+    "occasionally,occas|sometimes,some|regularly,regul|most of time|often,frequently,freq|"
+    "usually|heavy|always;part,parttime,part time|full,fulltime,full time;trivial|minor,"
+    "minimal,mild|moderate|major,severe|total;small|medium|large,big|extra large;slightly|"
+    "somewhat,moderately|very|extremely;strongly disagree|disagree|neutral|agree|"
+    "strongly agree;uneducated,primary,elementary|less than high,lt hs,below college|"
+    "high school,hs,highsc,high,secondary|some college,somcol|associate,junior college|"
+    "college|bachelor,bach|graduate,grad,gradwk|master,masters,post graduate|phd,md,doctor,"
+    "doctorate,advanced;hauptschule|realschule|gymnasium;blue,basic,bronze|silver|gold|"
+    "platinum;travel rarely|travel frequently;month to month|one year|two year"
+)
 SCALES = [
-    {word: place for place, words in enumerate(line.split("|")) for word in words.split(",")}
-    for line in WORDS.splitlines()
+    {word: place for place, words in enumerate(each.split("|")) for word in words.split(",")}
+    for each in WORDS.split(";")
 ]
 # A level before all others, and the words that may stand in a range.
 NONE = re.compile(r"(none|no|non|never|not|zero|nothing|do not)( .*)?$")

@@ -32,7 +32,6 @@ MOST_NAMED = 5
 INFO = logging.INFO
 
 logger = logging.getLogger("dear_plugin.look")
-names_logger = logger.getChild("names")
 
 
 @dataclass(frozen=True)
@@ -160,9 +159,7 @@ def _of_relations(
         if given is None:
             exact = sums.definitions(numbers)
             pairs = orders.lookups(frame, others, [each for each in exact if each.is_definition])
-            yield from (_of_identifier(*pair) for pair, sure in pairs.items() if not sure)
-            sure = [(y, (x,)) for (y, x), is_sure in pairs.items() if is_sure]
-            tables = (relation_of(frame, numbers, *pair) for pair in sure)
+            tables = (relation_of(frame, numbers, name, (other,)) for name, other in pairs)
             found += map(_definition, (*tables, *exact))
         elif stated["orders"] is None:
             every = relations_of(frame, others, definitions=given, within=stated["within"])
@@ -182,15 +179,6 @@ def _definition(relation: Relation | Lookup) -> Guess:
     ((how, text),) = in_words([relation])
     others = getattr(relation, "formula", "") or [*relation.members[1:]]
     return Guess(f"{how}: {text}", "definitions", relation.name, others, INFO)
-
-
-def _of_identifier(name: str, other: str) -> Guess:
-    """A column that an identifier determines."""
-    return Guess(
-        f"column {name!r} is a function of {other!r}, an identifier: if by definition and not by"
-        f" what one person or group is, declare it with definitions={{{name!r}: [{other!r}]}}",
-        level=INFO,
-    )
 
 
 def _of_missing(frame: pd.DataFrame, features: Iterable[Feature]) -> Iterator[Guess]:
@@ -389,18 +377,15 @@ def _of_names(features: Sequence[Feature], stated: infer.Stated) -> Iterator[Gue
     Those with a direction or a range are left out. Where nothing is immutable, it is asked for.
     """
     known = {f.name for f in features if f.immutable or f.direction or f.limits is not None}
+    fixed, told = argument("immutable"), logger.getChild("names")
     for reason in NAMES:
-        text = ""
         if names := [f.name for f in features if f.name not in known and says(f.name, reason)]:
             known |= {*names}
-            text = f"columns {names} {reason}: {argument('immutable')}={names} keeps them fixed"
+            yield Guess(f"columns {names} {reason}: {fixed}={names} keeps them fixed", logger=told)
         elif reason == SENSITIVE and not stated["immutable"]:
-            text = (
-                f"nothing is stated as immutable: {argument('immutable')}=[...] lists what no"
-                " person can change, such as age or origin, and advice then leaves it as it is"
-            )
-        if text:
-            yield Guess(text, logger=names_logger)
+            text = f"nothing is stated as immutable: {fixed}=[...] lists what no person can change"
+            text = f"{text}, such as age or origin, and advice then leaves it as it is"
+            yield Guess(text, logger=told)
 
 
 def says(name: str, reason: str) -> bool:

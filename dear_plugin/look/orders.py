@@ -15,7 +15,7 @@ import pandas as pd
 
 from dear_plugin.data.dummies import shared
 from dear_plugin.data.feature import Array, Feature, Mask
-from dear_plugin.data.forms import ROWS, Numbers, determined
+from dear_plugin.data.forms import MOST_LEVELS, ROWS, Numbers, determined
 from dear_plugin.data.relations import Relation
 
 Pair = tuple[str, str]
@@ -123,15 +123,15 @@ def _words(name: str) -> set[str]:
     return {w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name) if len(w) > 2}
 
 
-# The most levels of a number, and the least rows of each; its levels have no wide gaps. The least
-# rows of a level of a category.
-MOST_LEVELS, ROWS_A_LEVEL, GAPS, ROWS_A_CATEGORY = 60, 20, 3, 5
+# The least rows of each level of a number; these have no wide gaps. The least rows of a level of a
+# category.
+ROWS_A_LEVEL, GAPS, ROWS_A_CATEGORY = 20, 3, 5
 
 
 def lookups(
     frame: pd.DataFrame, features: Sequence[Feature], exact: Sequence[Relation]
-) -> dict[Pair, bool]:
-    """The columns that others determine, (column, other), and whether that is no identifier.
+) -> list[Pair]:
+    """The columns that others determine, (column, other).
 
     Args:
         frame: training rows.
@@ -141,23 +141,22 @@ def lookups(
     at = np.random.default_rng(0).permutation(len(frame))[:ROWS]
     some = frame[[f.name for f in features]].iloc[at]
     table = np.array([pd.factorize(some[name])[0] for name in some]).T
-    pairs: dict[tuple[str, str], bool] = {}
+    pairs: dict[Pair, None] = {}
     # Of two that determine each other a number is the base: it has an order.
     for x in sorted(range(len(features)), key=lambda j: bool(features[j].categories)):
-        base, levels = features[x], int(table[:, x].max()) + 1
-        sure = _decides(some[base.name], base, levels)
-        likely = sure or (levels > 1 and not base.actionable and 2 * levels <= len(some))
-        found = [features[j] for j in determined(table, x)] if likely else []
+        base = features[x]
+        decides = _decides(some[base.name], base, int(table[:, x].max()) + 1)
+        found = [features[j] for j in determined(table, x)] if decides else []
         pairs |= {
-            (y.name, base.name): sure
+            (y.name, base.name): None
             for y in found
             if (base.name, y.name) not in pairs and not y.immutable
         }
     for each in exact:
         apart = len(each.others) > 1 and all((o, each.name) in pairs for o in each.others)
         if not apart:
-            pairs = {pair: sure for pair, sure in pairs.items() if not {*pair} <= {*each.members}}
-    return pairs
+            pairs = {pair: None for pair in pairs if not {*pair} <= {*each.members}}
+    return [*pairs]
 
 
 def _decides(column: pd.Series, feature: Feature, levels: int) -> bool:

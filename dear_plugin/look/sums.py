@@ -11,29 +11,13 @@ from itertools import chain
 
 import numpy as np
 
+from dear_plugin.data import forms
 from dear_plugin.data.feature import Array, Mask
-from dear_plugin.data.forms import (
-    ERRORS,
-    FIT_ROWS,
-    FUNCTION_ROWS,
-    PAIRED,
-    SWITCHED,
-    Fit,
-    Indices,
-    Numbers,
-    Scale,
-    fitted,
-    form_of,
-    kept_form,
-    near_form,
-    of_two,
-    rounded_form,
-    simple_forms,
-)
+from dear_plugin.data.forms import Fit, Indices, Numbers, Scale
 from dear_plugin.data.relations import Relation, expression
 
-# The least share of known values; the most columns that a sum adds.
-KNOWN, MOST = 0.5, 10
+# The least share of known values.
+KNOWN = 0.5
 # The least correlation of a number with a logarithm that it is. What a second column of a
 # near-function leaves at most of what the first one leaves.
 STRAIGHT, SECOND = 0.995, 0.1
@@ -53,21 +37,15 @@ def definitions(numbers: Numbers) -> list[Relation]:
         exact, near = [*exact, *(fit.relation for fit in found)], [*near, *close, *shares(scale)]
     defined = {each.name for each in exact}
     exact += {each.name: each for each in pairs(numbers) if each.name not in defined}.values()
-    exact = [*{frozenset(each.members): each for each in _by_fit(exact)[::-1]}.values()][::-1]
+    # Of the logarithms, those without a constant fit best.
+    exact.sort(key=lambda r: (r.shift is not None) * (r.constant != 0.0, r.error) or (False, 0.0))
+    exact = [*{frozenset(each.members): each for each in exact[::-1]}.values()][::-1]
     every = chain(exact, _apart(near, exact))
     # In the form that they have where they are stated.
-    stated = (each if each.formula else form_of(numbers, each.name, each.others) for each in every)
+    stated = (
+        each if each.formula else forms.form_of(numbers, each.name, each.others) for each in every
+    )
     return [each for each in stated if each]
-
-
-def _by_fit(found: Iterable[Relation]) -> list[Relation]:
-    """The definitions first, and of the logarithms those without a constant, which fit best."""
-
-    def key(each: Relation) -> tuple[bool, bool, float]:
-        is_log = each.shift is not None
-        return not each.is_definition, is_log and each.constant != 0.0, is_log * each.error
-
-    return sorted(found, key=key)
 
 
 def _apart(near: Iterable[Fit], exact: Iterable[Relation]) -> list[Relation]:
@@ -104,26 +82,26 @@ def pairs(numbers: Numbers) -> Iterator[Relation]:
     table, flag = numbers.values, numbers.flags
     named = np.array(numbers.names, dtype=bool)
     few = table[(np.abs(table) > 0.0).sum(1).argsort(kind="stable")[::-1][:FEW_ROWS]]
-    for text in PAIRED:
+    for text in forms.PAIRED:
         of, _ = expression(text.format("a", "b"), ("a", "b"))
         values = of({"a": few[:, :, None], "b": few[:, None]})
-        fit = np.triu((flag[:, None] | flag) == (text == SWITCHED), 1)
+        fit = np.triu((flag[:, None] | flag) == (text == forms.SWITCHED), 1)
         fit &= named[:, None] & named
-        for y in np.flatnonzero(~flag | (text == SWITCHED)).tolist() if fit.any() else ():
+        for y in np.flatnonzero(~flag | (text == forms.SWITCHED)).tolist() if fit.any() else ():
             on = few[:, y] != 0.0
             same = (np.abs(values[on] - few[on][:, [[y]]]) <= numbers.errors[y]).sum(0) * fit
             same[:, y], same[y] = 0, 0
             likely = np.argwhere(same > max(4, 0.7 * on.sum()))[:MOST_PAIRS]
-            a, b = np.moveaxis(table[:FIT_ROWS, likely], 2, 0)
-            off = np.abs(of({"a": a, "b": b}) - table[:FIT_ROWS, [y]]) > numbers.errors[y]
-            for pair in likely[off.mean(0) <= ERRORS].tolist():
-                yield from of_two(numbers, y, pair)
+            a, b = np.moveaxis(table[: forms.FIT_ROWS, likely], 2, 0)
+            off = np.abs(of({"a": a, "b": b}) - table[: forms.FIT_ROWS, [y]]) > numbers.errors[y]
+            for pair in likely[off.mean(0) <= forms.ERRORS].tolist():
+                yield from forms.of_two(numbers, y, pair)
 
 
 def _fit(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit | None]:
     """The exact and the near relation of a column to some of others."""
     here = scale.rows([y])
-    if here.sum() < FUNCTION_ROWS:
+    if here.sum() < forms.FUNCTION_ROWS:
         return None, None
     r = scale.linked(scale.target(here, y), here)
     r[scale.known(here) <= KNOWN * here.sum()] = 0.0
@@ -142,7 +120,10 @@ def _fit(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit | No
 def _forward(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit | None, bool]:
     """By forward selection; also whether the columns explain most of y."""
     exact, near, is_close, left, chosen = None, None, False, [1.0], list[int]()
-    most, free = MOST if scale.kind.shift is None else 1, np.isin(np.arange(len(scale)), allowed)
+    most, free = (
+        forms.MOST if scale.kind.shift is None else 1,
+        np.isin(np.arange(len(scale)), allowed),
+    )
     here = scale.rows([y])
     target = scale.target(here, y)
     while free.any() and len(chosen) < most:
@@ -152,15 +133,15 @@ def _forward(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit 
         # The first of those that differ by rounding only, such as a number and its square.
         chosen = [*chosen, int((r >= r.max() - CORRELATION_ROUNDING).argmax())]
         here, free[chosen] = scale.rows([y, *chosen]), False
-        if here.sum() < FUNCTION_ROWS:
+        if here.sum() < forms.FUNCTION_ROWS:
             break
         own = scale.own[here, y]
-        weights, residual, size = fitted(scale.others[here][:, chosen], own)
+        weights, residual, size = forms.fitted(scale.others[here][:, chosen], own)
         variance = float(own.var())
         left.append(float(residual.var() / variance) if len(chosen) < 3 else 0.0)
         is_close = is_close or bool(size <= 0.2 * variance**0.5)
         if len(chosen) == 1 or (len(chosen) == 2 and left[2] < SECOND * left[1]):
-            near = near_form(scale, y, chosen, weights, residual)
+            near = forms.near_form(scale, y, chosen, weights, residual)
         found = computed(scale, y, chosen, weights[1:]) if is_close else None
         if found and (exact is None or found.left < 0.5 * exact.left):
             exact = found
@@ -173,7 +154,7 @@ def _forward(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit 
 
 def computed(scale: Scale, y: int, chosen: list[int], weights: Array) -> Fit | None:
     """The exact form, if there is one, solved for the column that is computed."""
-    for here, columns, simple, coarse in simple_forms(scale, y, chosen, weights):
+    for here, columns, simple, coarse in forms.simple_forms(scale, y, chosen, weights):
         if found := _solved(scale, here, y, columns, simple, coarse):
             return found
     return None
@@ -187,7 +168,7 @@ def _solved(
     Rounding explains what is left of it alone; its decimals hold what any others give; it has more
     decimals, or is the total of three or more, or it comes after the others.
     """
-    first = kept_form(scale, here, y, others, weights, coarse)
+    first = forms.kept_form(scale, here, y, others, weights, coarse)
     if not first or scale.kind.shift is not None:
         return first
     linear, found = not scale.kind.log and len(others) == 1, {(True, y): first}
@@ -196,7 +177,7 @@ def _solved(
         factors = -weights / weights[i]
         factors[i] = 1.0 / weights[i]
         columns = np.where(others == j, y, others)
-        other = kept_form(scale, here, j, columns, factors, coarse / abs(weights[i]))
+        other = forms.kept_form(scale, here, j, columns, factors, coarse / abs(weights[i]))
         if other and zeros_agree(scale, other.relation):
             found[linear or abs(weights[i]) == 1.0, j] = other
 
@@ -222,7 +203,7 @@ def zeros_agree(scale: Scale, relation: Relation) -> bool:
     y, *factors = map(scale.numbers.names.index, relation.members)
     factors = [j for j, w in zip(factors, relation.weights, strict=True) if w > 0]
     same = (scale.raw[:, y] == 0.0) == (scale.raw[:, factors] == 0.0).any(1)
-    return not factors or not scale.is_product or bool(same.mean() >= 1.0 - ERRORS)
+    return not factors or not scale.is_product or bool(same.mean() >= 1.0 - forms.ERRORS)
 
 
 def follows(row: Array, span: Array) -> bool:
@@ -243,5 +224,7 @@ def shares(scale: Scale) -> list[Fit]:
         inverse = np.linalg.inv(spread + 1e-9 * np.trace(spread) * np.eye(len(columns)))
         for y, row, own in zip(columns.tolist(), inverse, np.diag(inverse), strict=True):
             others = [j for j in columns[row > LIKE_A_PART * own].tolist() if j != y]
-            found += [rounded_form(scale, y, others, -np.ones(len(others)))] * (len(others) > 1)
+            found += [forms.rounded_form(scale, y, others, -np.ones(len(others)))] * (
+                len(others) > 1
+            )
     return [fit for fit in found if fit]
