@@ -108,7 +108,7 @@ class LetterTemplate:
     def write(self, ways: Sequence[Sequence[Line]], head: Mapping[str, Any]) -> str:
         """A letter with some ways, each the lines of an answer that can be stated."""
         several = len(ways) > 1
-        texts = [self._way(lines, n * several) for n, lines in enumerate(ways, 1)]
+        texts = map(self._way, ways, range(1, len(ways) + 1) if several else [0])
         ask = [self["ways"]] if several else []
         return self.page([self["decided"], *ask, *texts, self["caution"]], head)
 
@@ -126,9 +126,11 @@ class LetterTemplate:
     def _way(self, lines: Sequence[Line], place: int) -> str:
         """A way, with as much of what usually follows as a letter has room for."""
         usual = [line for line in followers(lines) if line.stated_usual is not None]
-        texts = (self._text(lines, usual[:n], place) for n in range(len(usual), -1, -1))
-        short = [text for text in texts if len(text.split()) <= MOST_WORDS]
-        return short[0] if short else self._text(lines, [], place)
+        text = self._text(lines, usual, place)
+        while usual and len(text.split()) > MOST_WORDS:
+            usual = usual[:-1]
+            text = self._text(lines, usual, place)
+        return text
 
     def _text(self, lines: Sequence[Line], usual: Sequence[Line], place: int) -> str:
         """The sentences of a way, given what usually follows; with its place among several.
