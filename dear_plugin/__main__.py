@@ -103,6 +103,7 @@ def _add_letters(add: Add) -> None:
     add("--language", default="", help="of the letters: en (default) or de")
     add("--ways", type=int, choices=(1, 2, 3), default=1, help="the most ways in one letter")
     add("--n-jobs", type=int, default=1, help="the threads that fit and search, -1 for all cores")
+    add("--unlabelled", action="store_true", help="names of columns in the place of labels")
 
 
 def _names(text: str) -> tuple[str, ...]:

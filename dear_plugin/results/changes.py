@@ -312,8 +312,8 @@ def ends(feature: Feature, old: Any, new: Any, marks: Marks = PLAIN) -> tuple[st
     after, digits, places = new, DIGITS, feature.precision
     for digits in range(DIGITS, MOST_DIGITS + 1):
         after = _not_short(feature, old, new, digits)
-        texts = (number(each, places, digits) for each in (old, after))
-        error = max(abs(float(t) - float(e)) for t, e in zip(texts, (old, new), strict=True))
+        before, last = number(old, places, digits), number(after, places, digits)
+        error = max(abs(float(before) - float(old)), abs(float(last) - float(new)))
         if error <= abs(float(new) - float(old)) / 10.0:
             break
     return number(old, places, digits, marks=marks), number(after, places, digits, marks=marks)
@@ -356,11 +356,6 @@ def with_unit(feature: Feature, old: Any, new: Any, marks: Marks = PLAIN) -> tup
     has_unit = feature.unit and (is_level or is_amount(feature, old, new))
     before, after = ends(feature, old, new, marks)
     return before, f"{after} {unit_of(feature, new)}" if has_unit else after
-
-
-def from_to(line: Line) -> tuple[str, str]:
-    """The old and the new value, the new one with its unit."""
-    return with_unit(line.of, line.old, line.new)
 
 
 def imperative(line: Line) -> str:
@@ -447,7 +442,8 @@ def as_sentence(text: str) -> str:
 
 def _change(line: Line) -> str:
     """Both values, and the number of redraws: "from no to yes (7 of 16 resamples)"."""
-    return f"from {' to '.join(from_to(line))}{_count(line)}"
+    old, new = with_unit(line.of, line.old, line.new)
+    return f"from {old} to {new}{_count(line)}"
 
 
 def _count(line: Line) -> str:
@@ -464,7 +460,7 @@ def _range(line: Line) -> str:
 
 def _steps(feature: Feature, least: float, most: float) -> tuple[str, str]:
     """How far a number rises or falls, and the last amount; "" where both ends have one text."""
-    low, high = (amount_of(feature, end) for end in (least, most))
+    low, high = amount_of(feature, least), amount_of(feature, most)
     fall, rise = low.removeprefix("-"), high.removeprefix("-")
     if low == high:
         return "", ""

@@ -224,7 +224,7 @@ def sentence(
     onward = [line for line in forced if line.goes_on]
     so_then = join([f"{e.label} {infinitive(e)}" for e in onward if e.kind == "forced"])
     follows = ", and ".join(filter(None, [follows, so_then and f"by definition {so_then}"]))
-    acts, alone = join([imperative(line) for line in direct]), " alone" if onward else ""
+    acts, alone = join([*map(imperative, direct)]), " alone" if onward else ""
     told = ", and ".join(filter(None, [is_so and f"{is_so} by definition", bounds]))
     return "; ".join(filter(None, [acts, told and f"with it{alone}, {told}", follows]))
 

@@ -204,7 +204,7 @@ def statements(
     hindrances = [Hindrance()] * len(lines)
     for at in (at for at in range(len(lines)) if not (at in found or needless[at])):
         own, fixed = lines[at], [*compress(schema, in_the_way[at].tolist())]
-        acted = [line.label for line in own if line.kind == "direct"] if done[at] else []
+        acted = [line.label for line in own if line.kind == "direct"]
         counts = [e.label for e in own if e.kind == "indirect"] if worth.reliance[at] > 0 else []
         is_rare = bool(worth.lacks[at, CRITERIA.index("plausibility")])
         why = {
@@ -214,7 +214,7 @@ def statements(
             "depends": [e for e in unsure[at] or counts if e in named][: max(NAMED)],
             "narrow": acted,
         }
-        hindrances[at] = _hindrance(question, at, fixed, why)
+        hindrances[at] = _hindrance(question, at, fixed, why if done[at] else {"nearest": acted})
     return [found.get(at, own) for at, own in enumerate(lines)], hindrances
 
 
@@ -265,10 +265,8 @@ def _hindrance(
     named = _named(schema)
     if others := [f.called for f in fixed if not f.immutable and f.called in named]:
         return Hindrance("fixed", others)
-    if not why["narrow"]:
-        return Hindrance("nothing")
-    name = next(name for name, some in why.items() if some)
-    return Hindrance(name, list(dict.fromkeys(why[name])))
+    name = next((name for name, some in why.items() if some), "nothing")
+    return Hindrance(name, list(dict.fromkeys(why.get(name, ()))))
 
 
 def _unfit(schema: Schema, lines: Lines, rare: Sequence[bool]) -> dict[str, list[str]]:

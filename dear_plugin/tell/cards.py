@@ -10,10 +10,10 @@ from dear_plugin import _html
 from dear_plugin.results.changes import (
     Line,
     as_sentence,
-    from_to,
     note,
     unclear_changes,
     why,
+    with_unit,
 )
 from dear_plugin.results.describe import describe, head, lacks
 from dear_plugin.results.recourses import Recourses
@@ -96,6 +96,6 @@ def _cells(result: Recourses, position: int) -> list[object]:
 
 def _change(line: Line) -> _html.Safe:
     """A feature, its old and its new value."""
-    old, new = from_to(line)
+    old, new = with_unit(line.of, line.old, line.new)
     name, kind = _html.cell(line.of.title), "direct" if line.kind == "direct" else "expected"
     return _html.Safe(f"{name}: {_html.cell(old)} → {_html.span(new, kind)}{why(line)}")

@@ -7,6 +7,7 @@ what stands in the way.
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import pandas as pd
 
 from dear_plugin._validation import one_of
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.schema import Schema
 from dear_plugin.errors import SettingError, shown, unknown
 from dear_plugin.results.changes import (
     Hindrance,
@@ -41,6 +43,8 @@ from dear_plugin.results.recourses import Recourses
 MOST_WORDS = 80
 # An old amount is shown with as many decimals as leave this share of the change.
 SHOWN = 0.01
+# The levels of a feature that says what somebody has or has not.
+FLAGS = {"yes", "no", "true", "false", "1", "0"}
 FOLDER = Path(__file__).parent / "letters"
 
 # One text for all letters, or one for each label of the index.
@@ -104,7 +108,7 @@ class LetterTemplate:
     def write(self, ways: Sequence[Sequence[Line]], head: Mapping[str, Any]) -> str:
         """A letter with some ways, each the lines of an answer that can be stated."""
         several = len(ways) > 1
-        texts = [self._way(lines, n * several) for n, lines in enumerate(ways, 1)]
+        texts = map(self._way, ways, range(1, len(ways) + 1) if several else [0])
         ask = [self["ways"]] if several else []
         return self.page([self["decided"], *ask, *texts, self["caution"]], head)
 
@@ -122,9 +126,11 @@ class LetterTemplate:
     def _way(self, lines: Sequence[Line], place: int) -> str:
         """A way, with as much of what usually follows as a letter has room for."""
         usual = [line for line in followers(lines) if line.stated_usual is not None]
-        texts = (self._text(lines, usual[:n], place) for n in range(len(usual), -1, -1))
-        short = [text for text in texts if len(text.split()) <= MOST_WORDS]
-        return short[0] if short else self._text(lines, [], place)
+        text = self._text(lines, usual, place)
+        while usual and len(text.split()) > MOST_WORDS:
+            usual = usual[:-1]
+            text = self._text(lines, usual, place)
+        return text
 
     def _text(self, lines: Sequence[Line], usual: Sequence[Line], place: int) -> str:
         """The sentences of a way, given what usually follows; with its place among several.
@@ -293,6 +299,24 @@ def _without_advice(result: Recourses, at: int, template: LetterTemplate) -> lis
 def in_the_way(hindrance: Hindrance, template: LetterTemplate) -> str:
     """What stands in the way of stating an answer as advice, in a sentence."""
     return template[hindrance.sentence].format(features=template.listed(hindrance.features))
+
+
+def without_label(schema: Schema) -> list[tuple[str, str]]:
+    """The features that a letter may name and that have no label, each with a guess of it."""
+    absent = [f for f in schema if not (f.label or f.immutable or f.identifier)]
+    return [(f.name, f.either(_noun, _flag, f)) for f in absent]
+
+
+def _noun(feature: Feature) -> str:
+    """The name of a feature in words, with "the"."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", feature.name).split() or [feature.name]
+    return " ".join(["the", *(each if each.isupper() else each.lower() for each in words)])
+
+
+def _flag(feature: Feature) -> str:
+    """As `_noun`; without "the" for what somebody has or has not: "have special skills"."""
+    texts = {str(feature.called_level(each) or each).lower() for each in feature.choices}
+    return _noun(feature).removeprefix("the " * (texts <= FLAGS))
 
 
 def _of(text: Field | None, label: Hashable) -> Any:

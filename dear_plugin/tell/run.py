@@ -39,7 +39,7 @@ from dear_plugin.tell.files import (
     said,
     wanted_class,
 )
-from dear_plugin.tell.letter import LetterTemplate, letters, ways_of
+from dear_plugin.tell.letter import LetterTemplate, letters, ways_of, without_label
 from dear_plugin.tell.record import plain
 
 # Rows that are answered and written at once: an interrupted run continues after them; and the
@@ -71,6 +71,11 @@ EXPECTED = (
     "expected --train with training rows and --schema (dear-plugin schema train.csv --target ..."
     " writes one), or --saved with a saved DEAR"
 )
+UNLABELLED = (
+    "letters call a column what people call it, and these have no label: write the lines below in"
+    " {}, each below the table of its column, or correct them first; --unlabelled writes the names"
+    " of columns instead\n\n{}"
+)
 # Characters that a name of a file cannot have.
 UNSAFE = str.maketrans(dict.fromkeys('<>:"/\\|?*\0', "_"))
 # What the table "letters" of a schema file may state, in the place of options.
@@ -95,6 +100,7 @@ class Letters:
         language: of the letters.
         ways: the most ways in one letter, 1 to 3.
         n_jobs: the number of threads that fit and search.
+        unlabelled: whether letters may have names of columns in the place of labels.
     """
 
     rows: Path
@@ -110,6 +116,7 @@ class Letters:
     language: str = ""
     ways: int = 1
     n_jobs: int = 1
+    unlabelled: bool = False
 
     def completed(self) -> Letters:
         """These settings, with those of the schema file where they are not given.
@@ -139,13 +146,17 @@ def write_letters(settings: Letters) -> int:
         0, or 1 where rows cannot be read.
 
     Raises:
-        InputError: files that are missing or do not fit, or a folder with letters of another run.
+        InputError: files that are missing or do not fit, or a folder with letters of another run;
+            columns without a label.
         DearError: what fitting and searching raise.
     """
     settings = settings.completed()
     with said(logging.WARNING) as lines:
         train = None if settings.train is None else read_table(settings.train, "--train")
         dear = _method(settings, train)
+    if not settings.unlabelled and (absent := without_label(dear.schema)):
+        text = "\n".join(f"[features.{json.dumps(n)}]\nlabel = {json.dumps(w)}" for n, w in absent)
+        raise InputError(UNLABELLED.format(settings.schema or "the schema", text))
     rows = read_cases(settings.rows, "rows", settings.index, dear.schema)
     words, out = LetterTemplate.of(settings.language or "en"), settings.out
     try:

@@ -83,7 +83,7 @@ def test_at_the_command_line(named, tmp_path):
     train = [str(tmp_path / "train.csv"), "--target", "y"]
     assert main(["schema", *train]) == 0
     options = ["--model", tmp_path / "model.joblib", "--trust", "--train", tmp_path / "train.csv"]
-    options += ["--schema", tmp_path / "train.toml", "--out", tmp_path / "out"]
+    options += ["--schema", tmp_path / "train.toml", "--out", tmp_path / "out", "--unlabelled"]
     assert main(["letters", str(tmp_path / "rows.csv"), *map(str, options)]) == 0
 
 

@@ -209,7 +209,7 @@ MISTAKES = {
     ),
     "an argument of a call": (
         lambda: DEAR(rich, KNOWN, target=1),
-        "'target' is an argument of apply, curve, explore, generate",
+        "'target' is an argument of apply, explore, generate",
     ),
     "an unknown constraint": (lambda: Constraints(frosen=["debt"]), "did you mean 'frozen'"),
     "an unknown part of a target": (lambda: Target(1, treshold=0.5), "did you mean 'threshold'"),

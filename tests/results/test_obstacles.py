@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dear_plugin import DEAR, Constraints, Schema, Search
+from dear_plugin import DEAR, Constraints, LetterTemplate, Schema, Search
 from dear_plugin.problem.feasible import Reason
 
 
@@ -112,8 +112,20 @@ def test_an_answer_that_the_model_accepts_is_not_told_as_not_enough(debtors):
     result = DEAR(model, schema, act_on=["income"]).fit(debtors).generate(debtors.head(60))
     accepted = result.actions["success"] & ~result.actions["credible"]
     assert (accepted & (result.obstacles != "")).any()
-    nothing = result.letter().str.contains("Nothing that you could change here is enough")
+    nothing = result.letter().str.contains("Nothing that you could|would not be enough")
     assert not nothing[result.actions["success"]].any()
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_person_without_a_way_is_told_which_change_comes_nearest(debtors, language):
+    """50 of 55 letters said only that nothing is enough."""
+    model = lambda rows: 1 / (1 + np.exp(-(rows["income"] - 400) / 50))  # noqa: E731
+    schema = Schema.infer(debtors, immutable=["age", "late"])
+    result = DEAR(model, schema, act_on=["income"]).fit(debtors).generate(debtors.head(20))
+    assert not result.actions["success"].any()
+    sentence = LetterTemplate.of(language)["nearest"].format(features="income")
+    assert result.letter(template=language).str.contains(sentence, regex=False).all()
+    assert [hindrance.sentence for hindrance in result.hindrances] == ["nearest"] * 20
 
 
 def test_a_search_without_criteria_has_none(debtors):

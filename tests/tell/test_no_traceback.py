@@ -29,6 +29,7 @@ def folder(tmp_path, monkeypatch):
 
 def letters(*more, model="model.joblib", out="out") -> int:
     options = ["--trust", "--train", "train.csv", "--schema", "train.toml", "--act-on", "debt"]
+    options += ["--unlabelled"]
     return main(["letters", "people.csv", "--model", model, *options, "--out", out, *more])
 
 

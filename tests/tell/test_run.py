@@ -13,6 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from dear_plugin import DEAR, Schema
 from dear_plugin.__main__ import main
 from dear_plugin.tell import run as command
+from dear_plugin.tell.letter import without_label
 
 PEOPLE = 12
 
@@ -47,7 +48,7 @@ def files(tmp_path_factory):
 def run(files, out, *more, people="people.csv", schema="train.toml"):
     command = ["letters", files / people, "--model", files / "model.joblib", "--trust"]
     command += ["--train", files / "train.csv", "--schema", files / schema]
-    options = ["--out", out, "--index", "case", "--act-on", "income,loan", *more]
+    options = ["--out", out, "--index", "case", "--act-on", "income,loan", "--unlabelled", *more]
     return main(list(map(str, [*command, *options])))
 
 
@@ -224,6 +225,53 @@ class TestAgain:
         assert content(out) == content(done)
 
 
+class TestLabels:
+    """A letter said "change employment_holes from 0 to 1": no label was given, none asked for."""
+
+    def ask(self, files, out, schema, *more):
+        command = ["letters", files / "people.csv", "--model", files / "model.joblib", "--trust"]
+        command += ["--train", files / "train.csv", "--schema", schema, "--index", "case"]
+        return main(list(map(str, [*command, "--out", out, *more])))
+
+    def test_without_them_it_stops_with_the_lines_to_fill(self, files, tmp_path, capsys):
+        assert self.ask(files, tmp_path / "out", files / "train.toml") == 2
+        error = capsys.readouterr().err
+        assert "these have no label" in error and "--unlabelled" in error
+        for name in ("income", "loan", "years", "town"):
+            assert f'[features."{name}"]\nlabel = "the {name}"\n' in error
+        assert "case" not in error.partition("\n\n")[2]
+        assert not (tmp_path / "out").exists()
+
+    def test_its_guesses_can_be_accepted(self, files, tmp_path, capsys):
+        text = (files / "train.toml").read_text(encoding="utf8")
+        self.ask(files, tmp_path / "out", files / "train.toml")
+        lines = capsys.readouterr().err.partition("\n\n")[2].strip().split("\n")
+        for head, label in zip(lines[::2], lines[1::2], strict=True):
+            name = head.removeprefix("[features.").strip('"]')
+            bare, quoted = f"[features.{name}]\n", f"{head}\n"
+            assert (bare in text) != (quoted in text)
+            own = bare if bare in text else quoted
+            text = text.replace(own, f"{own}{label}\n")
+        (tmp_path / "own.toml").write_text(text, encoding="utf8")
+        assert self.ask(files, tmp_path / "out", tmp_path / "own.toml") == 0
+        letters = [path.read_text() for path in (tmp_path / "out" / "letters").iterdir()]
+        assert any("the income from" in letter or "the loan from" in letter for letter in letters)
+
+    @pytest.mark.parametrize(
+        ("name", "values", "guess"),
+        [
+            ("special_skills", [0, 1], "special skills"),
+            ("hasGuarantor", ["no", "yes"], "has guarantor"),
+            ("loan_amount", [10.0, 20.5, 31.0], "the loan amount"),
+            ("homeownership", ["own", "rent"], "the homeownership"),
+        ],
+    )
+    def test_a_guess_is_the_name_in_words(self, name, values, guess):
+        frame = pd.DataFrame({name: values * 20, "other": range(20 * len(values))})
+        schema = Schema.infer(frame, immutable=["other"])
+        assert without_label(schema) == [(name, guess)]
+
+
 class TestSettings:
     def test_training_rows_without_a_schema_are_an_error(self, files, tmp_path, capsys):
         """The column of decisions was taken for a feature, and missed in the rows."""
@@ -237,7 +285,7 @@ class TestSettings:
         table = '\n[letters]\nact_on = ["income", "loan"]\nindex = "case"\n'
         (files / "own.toml").write_text(text + table, encoding="utf8")
         command = ["letters", files / "people.csv", "--model", files / "model.joblib", "--trust"]
-        command += ["--train", files / "train.csv", "--schema", files / "own.toml"]
+        command += ["--train", files / "train.csv", "--schema", files / "own.toml", "--unlabelled"]
         assert main(list(map(str, [*command, "--out", tmp_path / "out"]))) == 0
         assert content(tmp_path / "out")["actions.csv"] == content(done)["actions.csv"]
 
@@ -251,6 +299,7 @@ class TestSettings:
         dear.save(tmp_path / "saved")
         command = ["letters", files / "people.csv", "--model", files / "model.joblib", "--trust"]
         command += ["--saved", tmp_path / "saved", "--index", "case", "--out", tmp_path / "out"]
+        command += ["--unlabelled"]
         assert main(list(map(str, command))) == 0
         assert content(tmp_path / "out")["actions.csv"] == content(done)["actions.csv"]
         DEAR(score, schema, act_on=["income"]).fit(train).save(tmp_path / "saved")

@@ -27,7 +27,7 @@ def test_a_text_of_a_row_has_few_calls_and_no_operation(case, found, text, row):
     assert told
     assert (work["operations"], work["model calls"]) == (0, 0)
     assert work["calls"] <= CALLS[text]
-    assert work["depth"] <= 15
+    assert work["depth"] <= 12
 
 
 @pytest.mark.parametrize("ask", ["letter", "describe", "_repr_html_", "advice"])
