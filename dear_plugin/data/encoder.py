@@ -175,7 +175,7 @@ class Layout:
         A category that no training row has is none of the categories, all 0, and halfway between
         the two of a binary feature; of one-hot columns these are as they are.
         """
-        if not any(feature.has_new for feature in self.features):
+        if not any(feature.has_new for feature in self._of_labels):
             return self._expand(rows)
         new = self.is_new(rows)
         out = self._expand(rows.masked_fill(new, 0.0))
@@ -184,6 +184,11 @@ class Layout:
             own = out[..., start : start + feature.columns]
             own[at] = feature.expand_new(rows[..., j][at]).to(out)
         return out
+
+    @lazy
+    def _of_labels(self) -> list[Feature]:
+        """The features that may read labels which no training row has."""
+        return [feature for feature in self.features if feature.categories]
 
     def _expand(self, rows: Tensor) -> Tensor:
         scaled = self.scaled(rows).float()

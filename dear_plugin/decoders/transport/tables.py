@@ -66,7 +66,7 @@ class Tables:
         wanted, where = at.unique(return_inverse=True)
         return self._lines(wanted), where.numpy()
 
-    @property
+    @lazy
     def entries(self) -> int:
         """The number of entries of the factors, and of all lines where they are kept."""
         factors = sum(each.numel() for each in (*self.base, *self.ratio, *self.tilt))
