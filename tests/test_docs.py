@@ -115,10 +115,11 @@ def test_the_documentation_is_short():
     assert sum(map(words, texts)) <= MOST_WORDS
 
 
-def test_an_answer_is_shown_after_600_words_and_a_letter_after_1500():
-    readme, letters = (path.read_text("utf8") for path in (READ[0], ROOT / "docs/letters.md"))
-    assert words(readme[: readme.index("print(recourses.describe(")]) <= 600
-    assert words(readme + letters[: letters.index("print(recourses.letter(")]) <= 1500
+def test_an_answer_is_shown_after_200_words_and_a_letter_after_700():
+    readme, letters = READ[0].read_text("utf8"), blocks_of_text(ROOT / "docs/letters.md")
+    (letter,) = (text for text in blocks_of_text(READ[0]) if text in letters)
+    assert words(readme[: readme.index("print(recourses.describe(")]) <= 200
+    assert words(readme[: readme.index(letter)]) <= 700
 
 
 @pytest.mark.parametrize("page", READ, ids=lambda p: p.name)
