@@ -108,6 +108,57 @@ def words(text):
     return sum(bool(re.search(r"\w", word)) for word in NO_WORDS.sub("", text).split())
 
 
+# Pages whose sentences are still too long.
+LONG_SENTENCES = {"letters.md", "page.md", "validator.md"}
+LONG_SENTENCES |= {
+    "constraints.md",
+    "effects.md",
+    "limits.md",
+    "metrics.md",
+    "models.md",
+    "results.md",
+}
+MEAN_LENGTH, MOST_LENGTH = 20, 35
+# Code, tables, formulas, comments, headings and pictures have no sentences.
+NO_SENTENCES = re.compile(
+    r"^```.*?^```$|^\$\$.*?^\$\$$|<!--.*?-->|^ *\|.*?$|^#.*?$|^!\[.*?\]\([^)]*\)$", re.M | re.S
+)
+
+
+def sentences(text):
+    """The sentences of a page; code and formulas in a line are one word."""
+    text = NO_SENTENCES.sub("", text)
+    text = re.sub(r"`[^`]*`|\$[^$]*\$", "code", text).replace("et al.", "et al")
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    parts = re.split(r"\n\s*\n|^ *(?:[-*]|\d+\.) ", text, flags=re.M)
+    found = [each for part in parts for each in re.split(r"(?<=[.!?])[*_)]*\s+", part)]
+    return [each for each in found if re.search(r"\w", each)]
+
+
+def length(sentence):
+    """The number of words of a sentence."""
+    return len(re.findall(r"\S*\w\S*", sentence))
+
+
+def test_a_sentence_ends_at_a_point_and_code_is_one_word():
+    text = "# A heading\n\nOne `x = 1.0` two. [Three](a.md) four:\n\n- five\n\n| no | table |\n"
+    assert sentences(text) == ["\n\nOne code two.", "Three four:", "five"]
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in READ if p.name not in LONG_SENTENCES], ids=lambda p: p.name
+)
+def test_sentences_of_a_page_are_short(page):
+    found = lengths(page)
+    longest = [
+        each
+        for each, n in zip(sentences(page.read_text("utf8")), found, strict=True)
+        if n > MOST_LENGTH
+    ]
+    assert not longest
+    assert sum(found) <= MEAN_LENGTH * len(found)
+
+
 def test_the_documentation_is_short():
     read = [page for page in [*READ, ROOT / "docs/_start.md"] if page.name not in LISTS]
     texts = [page.read_text("utf8") for page in read]
