@@ -108,6 +108,50 @@ def words(text):
     return sum(bool(re.search(r"\w", word)) for word in NO_WORDS.sub("", text).split())
 
 
+# Pages whose sentences are still too long.
+LONG_SENTENCES = {"letters.md", "page.md", "validator.md"}
+MEAN_LENGTH, MOST_LENGTH, MOST_TERMS = 20, 35, 40
+# Code, tables, formulas, comments, headings and pictures have no sentences.
+NO_SENTENCES = re.compile(
+    r"^```.*?^```$|^\$\$.*?^\$\$$|<!--.*?-->|^ *\|.*?$|^#.*?$|^!\[.*?\]\([^)]*\)$", re.M | re.S
+)
+
+
+def sentences(text):
+    """The sentences of a page; code and formulas in a line are one word."""
+    text = NO_SENTENCES.sub("", text)
+    text = re.sub(r"`[^`]*`|\$[^$]*\$", "code", text).replace("et al.", "et al")
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    parts = re.split(r"\n\s*\n|^ *(?:[-*]|\d+\.) ", text, flags=re.M)
+    found = [each for part in parts for each in re.split(r"(?<=[.!?])[*_)]*\s+", part)]
+    return [each.strip() for each in found if re.search(r"\w", each)]
+
+
+def length(sentence):
+    """The number of words of a sentence."""
+    return len(re.findall(r"\S*\w\S*", sentence))
+
+
+def test_a_sentence_ends_at_a_point_and_code_is_one_word():
+    text = "# A heading\n\nOne `x = 1.0` two. [Three](a.md) four:\n\n- five\n\n| no | table |\n"
+    assert sentences(text) == ["One code two.", "Three four:", "five"]
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in READ if p.name not in LONG_SENTENCES], ids=lambda p: p.name
+)
+def test_sentences_of_a_page_are_short(page):
+    found = sentences(page.read_text("utf8"))
+    assert not [each for each in found if length(each) > MOST_LENGTH]
+    assert sum(map(length, found)) <= MEAN_LENGTH * len(found)
+
+
+def test_the_glossary_is_short():
+    terms = re.findall(r"^## (.*)$", (ROOT / "docs/glossary.md").read_text("utf8"), re.M)
+    assert terms == sorted(terms)
+    assert len(terms) <= MOST_TERMS
+
+
 def test_the_documentation_is_short():
     read = [page for page in [*READ, ROOT / "docs/_start.md"] if page.name not in LISTS]
     texts = [page.read_text("utf8") for page in read]
