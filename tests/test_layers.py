@@ -430,6 +430,9 @@ GONE |= {"_flip_probabilities", "Neighbourhood", "Store"}
 GONE |= {"DecoderMethod", "Estimator"}
 # A category, or a number, does as well.
 GONE |= {"Cyclic", "cyclic"}
+# Rules are one kind of object, and are applied to all rows at once.
+GONE |= {"Formula", "Sum", "Order", "Computed", "MIXED"}
+GONE |= {"_computed_ones", "_tries", "_is_log", "_near", "has_dtype"}
 
 
 # An answer is two frames, complete when `generate` returns it.
@@ -483,6 +486,17 @@ def test_a_number_is_written_as_text_by_one_function():
         if isinstance(each, ast.FunctionDef)
     }
     assert not WRITTEN & made
+
+
+def test_rules_have_no_exception_and_other_ways_no_lines_of_their_own():
+    relation, run = (ENGINE / each for each in ("data/relations.py", "search/search.py"))
+    stated = [each for each in ast.walk(tree(relation)) if isinstance(each, ast.AnnAssign)]
+    assert "mixed" not in {ast.unparse(each.target) for each in stated}
+    used = {each.id for each in ast.walk(tree(run)) if isinstance(each, ast.Name)}
+    assert not {"WAYS", "untried"} & used
+    kernel = [path for path in sources(ENGINE) if folder_of(path) not in BESIDE]
+    every = {e.name for p in kernel for e in ast.walk(tree(p)) if isinstance(e, ast.ClassDef)}
+    assert "Requirement" not in every
 
 
 def test_removed_classes_do_not_come_back():

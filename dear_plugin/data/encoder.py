@@ -165,8 +165,8 @@ class Layout:
             values: (..., p) rows, or a shape that fits that of `at`.
             at: the features, as an index of (p,).
         """
-        low, width = [each[at].to(values.device) for each in (self.low, self.width)]
-        out = (values - low).div_(width)
+        device = values.device
+        out = (values - self.low[at].to(device)).div_(self.width[at].to(device))
         return torch.where(known(values), out, values) if self._coded else out
 
     def expand(self, rows: Tensor) -> Tensor:
@@ -325,10 +325,10 @@ class Encoder(Layout):
         self, frame: pd.DataFrame, fixed: Tensor | None = None, before: Tensor | None = None
     ) -> tuple[Array, list[Reading]]:
         """(n, p) the rows of a frame, and the readings with cells that cannot be read."""
-        rows, wrong = np.empty((len(frame), self.p)), []
+        rows, wrong, none = np.empty((len(frame), self.p)), [], [None] * self.p
+        given = [none if each is None else each.numpy().T for each in (fixed, before)]
         with np.errstate(over="ignore"):  # overflow gives infinity, which is reported
-            for j, feature in enumerate(self.features):
-                own = (None if each is None else each[:, j].numpy() for each in (fixed, before))
+            for j, (feature, *own) in enumerate(zip(self.features, *given, strict=True)):
                 reading = feature.read_frame(frame, *own)
                 if reading.complaint:
                     wrong.append(reading)
@@ -351,9 +351,9 @@ class Encoder(Layout):
         """The row values, (n,), of each column of frames, of rows, (n, p)."""
         values = rows.detach().cpu().numpy()
         return {
-            member.name: cells
-            for j, feature in enumerate(self.features)
-            for member, cells in zip(feature.members, feature.spread(values[:, j]).T, strict=True)
+            each.name: cells
+            for f, own in zip(self.features, values.T, strict=True)
+            for each, cells in zip(f.members, f.spread(own).T if f.dummies else [own], strict=True)
         }
 
     def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -362,7 +362,11 @@ class Encoder(Layout):
         A column whose values such a dtype cannot hold, such as 33.5 for integers, keeps its own.
         """
         out = frame[list(self.schema.column_names)]
-        wrong = [f for f in self.schema.columns if not f.has_dtype(out[f.name].dtype)]
+        wrong = [
+            f
+            for f, own in zip(self.schema.columns, out.dtypes, strict=True)
+            if str(own) != f.dtype or (f.dtype == "category" and not f.has_levels(own))
+        ]
         return with_cells(out, {f.name: f.cast(out[f.name]) for f in wrong})
 
     def check_columns(self, frame: pd.DataFrame) -> None:
@@ -393,9 +397,9 @@ def column_limits(schema: Schema, frame: pd.DataFrame) -> tuple[Tensor, Tensor, 
             " values that they can hold",
             narrow,
         )
-    own = (f.range_in(frame[f.members[0].name].dtype) for f in schema)
+    own = [f.range_in(frame[f.members[0].name].dtype) for f in schema]
     low, high, places = zip(*own, strict=True)
-    codes, steps = zip(*((f.codes, f.action_step) for f in schema), strict=True)
+    codes, steps = [f.codes for f in schema], [f.action_step for f in schema]
     grid, ends = Grid.of(places, codes, steps), np.array([low, high], dtype=np.float64)
     least, most = map(torch.from_numpy, grid.inward(*ends))
     return least, most, grid

@@ -23,6 +23,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin._threads import lazy
 from dear_plugin._validation import Named, Rule, boolean, number, one_of, optional
 from dear_plugin.errors import SchemaError, SettingError, shown, unknown
 
@@ -536,7 +537,7 @@ class Feature(Named, Column):
         """The few cells that an action may set; [] where it may set any number."""
         return self.answers or [*self.observed]
 
-    @property
+    @lazy
     def dtype_levels(self) -> tuple[Hashable, ...]:
         """All levels of a category column, as its dtype has them."""
         return self.stored or self.levels or self.categories
@@ -556,7 +557,7 @@ class Feature(Named, Column):
         """The change of a number that costs 1 where `cost` is 1."""
         return self.scale or self.width
 
-    @property
+    @lazy
     def usual_step(self) -> float:
         """1, 2 or 5 times 10^k: at most 1 % of the unit of cost, at least the last decimal."""
         last = 0.0 if self.precision is None else 10.0**-self.precision
@@ -564,7 +565,7 @@ class Feature(Named, Column):
         power = 10.0 ** math.floor(math.log10(most))
         return max(each * power for each in (1.0, 2.0, 5.0) if each * power <= most * ROUNDED)
 
-    @property
+    @lazy
     def members(self) -> tuple[Feature, ...]:
         """The columns of frames that hold its cells: one, or its dummies."""
         return self.dummies or (self,)
@@ -605,12 +606,10 @@ class Feature(Named, Column):
             return cells.astype(dtype)  # much faster than a Series
         return pd.Series(cells, dtype=object if dtype == "object" else None).astype(dtype)
 
-    def has_dtype(self, dtype: Any) -> bool:
-        """Whether a dtype is that of the training column, its levels and their order included."""
-        if str(dtype) != "category":
-            return str(dtype) == self.dtype
-        own = self.dtype, self.ordered, list(self.dtype_levels)
-        return bool((str(dtype), dtype.ordered, dtype.categories.tolist()) == own)
+    def has_levels(self, dtype: pd.CategoricalDtype) -> bool:
+        """Whether a dtype has the levels of the training column, and their order."""
+        own = self.ordered, list(self.dtype_levels)
+        return bool((dtype.ordered, dtype.categories.tolist()) == own)
 
     def cast(self, column: pd.Series) -> pd.Series:
         """A column with the dtype of the training column, or as it is if that cannot hold it.

@@ -73,7 +73,7 @@ class Ordinal(Feature):
         low, high = self.bounds
         return high - low if high > low else 1.0
 
-    @property
+    @lazy
     def special_levels(self) -> int:
         """The number of special levels; a missing value is the last one."""
         return len(self.special) + bool(self.missing)

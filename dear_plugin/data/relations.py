@@ -289,12 +289,12 @@ class Relation(Rule):
         """Whether it holds in all rows."""
         return self.is_order or self.is_definition
 
-    @property
+    @lazy
     def is_order(self) -> bool:
         """Whether it is the order of two numbers."""
         return self.high == math.inf
 
-    @property
+    @lazy
     def is_definition(self) -> bool:
         """Whether the others determine the number, though a formula may be off a little."""
         return self.low == self.high or bool(self.formula)
@@ -341,8 +341,8 @@ class Relation(Rule):
         if self._is_product:
             low, high, size = np.exp(low), np.exp(high), np.maximum(own, 0.0)
         outside = (size < low - self.error) | (size > high + self.error)
-        outside |= np.abs(self._whole(own) - own) > NEAR * self.unit
-        return ~outside
+        off = np.abs(self._whole(own) - own) if self.unit else 0.0
+        return ~(outside | (off > NEAR * self.unit))
 
     def repair(self, rows: Cells, before: Cells, member: str) -> Array:
         """See `Rule`; with the residual of the factual row, which a definition does not have.
@@ -385,7 +385,7 @@ class Relation(Rule):
         """The number as it is rounded."""
         return np.round(own / self.unit) * self.unit if self.unit else own
 
-    @property
+    @lazy
     def _is_product(self) -> bool:
         """Whether the logarithm of the number counts, too."""
         return self.log and self.shift is None

@@ -288,7 +288,7 @@ class Schema:
         """A frame with a column of labels, too, for each feature that has several columns."""
         return dummies.labelled(frame, self.features)
 
-    @property
+    @lazy
     def _owners(self) -> dict[str, str]:
         """The feature that each name stands for: its own, or that of one of its columns."""
         return {each.name: f.name for f in self for each in (f, *f.members)}

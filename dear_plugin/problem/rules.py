@@ -6,8 +6,10 @@ takes to begin an operation is several times what it takes to do one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +21,6 @@ from dear_plugin.problem.seen_pairs import SeenPairs
 
 # The repair of one rule may break another.
 ROUNDS = 4
-# The positions of a definition, of a number, and of what determines it.
-Computed: TypeAlias = tuple[int, int, list[int]]
 
 
 @dataclass(frozen=True)
@@ -94,19 +94,19 @@ class Rules:
         (m, c, p), some = reached.shape, self._settable
         if not len(some):
             return reached
-        out, given = reached.reshape(-1, p).copy(), (x, free, low, high)
+        out, given = reached.reshape(-1, p).copy(), np.stack([x, free, low, high])
         required = np.broadcast_to(required, (m, c, len(self.every))).reshape(
             m * c, len(self.every)
         )
         at, owner = np.arange(m * c), np.arange(m).repeat(c)
         for _ in range(ROUNDS):
             rows, needed = out[at], required[at]
-            for which in self._computed:
-                self._compute(which, rows, needed, owner[at], given)
+            for k, own in self._computed:
+                self._compute(k, own, rows, needed, owner[at], given)
             broken = needed[:, some] & ~self.hold(rows, some)
             again = broken.any(1)
             if again.any():
-                each = [part[owner[at[again]]] for part in given]
+                each = given[:, owner[at[again]]]
                 rows[again] = self._in_turn(broken[again], rows[again], each)
             out[at] = rows
             at = at[again]
@@ -115,22 +115,23 @@ class Rules:
         return out.reshape(m, c, p)
 
     def _compute(
-        self, which: Computed, rows: Array, needed: Array, owner: Array, given: tuple[Array, ...]
+        self, k: int, own: int, rows: Array, needed: Array, owner: Array, given: Array
     ) -> None:
         """Set a number, in rows, (q, p), to the one value that a definition gives it.
 
         Beside it there may be others that are as near, up to rounding errors.
 
         Args:
-            which: the definition, the number, and what determines it.
+            k: the position of the definition.
+            own: that of the number, one of its members.
             rows: (q, p) the rows.
             needed: (q, r) bool, the rules that they must keep.
             owner: (q,) the position of the factual row.
-            given: of all factual rows.
+            given: (4, m, p) of all factual rows; see `_repaired`.
         """
-        k, own, others = which
-        x, free, low, high = given
-        name, first = self.encoder.schema.names[own], self._ends[k][0]
+        x, free, low, high = given[0], given[1] > 0.0, *given[2:]
+        name, (first, *others) = self.encoder.schema.names[own], self._ends[k]
+        others = others if own == first else [first]
         some = needed[:, k] & free[owner, own]
         some &= (rows[:, others] != x[owner[:, None], others]).any(1)
         some &= ~free[owner, first] if own != first else True
@@ -145,14 +146,13 @@ class Rules:
         rows[at[known], own] = value[known]
 
     @lazy
-    def _computed(self) -> list[Computed]:
-        """Definitions of numbers, with what others determine, and these: of two, either."""
+    def _computed(self) -> list[tuple[int, int]]:
+        """Definitions, with the number that others determine: of two, either."""
         found = []
         for k, rule in enumerate(self.every):
             if isinstance(rule, Relation) and rule.is_definition and rule.forces:
                 first, *others = self._ends[k]
-                found.append((k, first, others))
-                found += [(k, others[0], [first])] * (len(others) == 1)
+                found += [(k, j) for j in [first, *(others if len(others) == 1 else [])]]
         return found
 
     @lazy
@@ -181,10 +181,11 @@ class Rules:
         ]
         return np.array(each, dtype=np.int64).reshape(-1, 2).T
 
-    def _cells(self, rows: Array) -> Cells:
-        return Cells(rows, self.encoder.schema.places, self.encoder.frame)
+    @lazy
+    def _cells(self) -> Callable[[Array], Cells]:
+        return partial(Cells, at=self.encoder.schema.places, as_frame=self.encoder.frame)
 
-    def _in_turn(self, left: Array, rows: Array, given: list[Array]) -> Array:
+    def _in_turn(self, left: Array, rows: Array, given: Array) -> Array:
         """Rows, (q, p), of which each has its broken rules, (q, s) bool, repaired in turn.
 
         All rows at once, each by the next of its own rules that is still broken.
@@ -198,8 +199,8 @@ class Rules:
             for k in set(kind.tolist()):
                 here = kind == k
                 mine = at[here]
-                ends = np.array([self._ends[i] for i in turn[here].tolist()])
-                rows[mine] = self._repaired(k, ends, rows[mine], *[part[mine] for part in given])
+                ends = self._orders.T[turn[here]] if k < 0 else [self._ends[k]] * len(mine)
+                rows[mine] = self._repaired(k, np.array(ends), rows[mine], given[:, mine])
             left = left & (np.arange(len(some)) > which[:, None])
             now, on = np.zeros_like(left), left.any(0)
             now[:, on] = left[:, on] & ~self.hold(rows[at], some[on])
@@ -207,7 +208,7 @@ class Rules:
             at, left, now = at[again], left[again], now[again]
         return rows
 
-    def _repaired(self, k: int, ends: Array, rows: Array, x: Array, *given: Array) -> Array:
+    def _repaired(self, k: int, ends: Array, rows: Array, given: Array) -> Array:
         """Rows, (q, p), that break a rule, with the first of some tries in which it holds.
 
         Tried are one free member set; several, to their ends; none moved; else a row stays.
@@ -216,28 +217,27 @@ class Rules:
             k: the position of the rule; -1 for orders, of which each row has another.
             ends: (q, w) the features that are its members.
             rows: (q, p) the rows.
-            x: (q, p) the factual rows.
-            given: (q, p) each, which features are free, and their least and greatest values.
+            given: (4, q, p) the factual rows, 1 where features are free, else 0, and their least
+                and greatest values.
         """
-        w, every = ends.shape[1], np.arange(len(rows))
+        w, every, two_x = ends.shape[1], np.arange(len(rows)), given[0].repeat(2, 0)
         tried, at = rows[:, None].repeat(2 * w + 2, 1), (every[:, None], ends)
-        free, low, high = [part[at] for part in given]
-        for i, j in enumerate(ends.T):
-            for place in (i, i + w):
-                value = self._value(k, i, ends, tried[:, place], x)
-                may = free[:, i]
-                if place < w:
-                    inside = (value >= low[:, i]) & (value <= high[:, i])
-                    may = may & (inside | (value == x[every, j]))
-                else:
-                    value = np.clip(value, low[:, i], high[:, i])
-                value = np.where(may & self._may_be(value, j), value, tried[every, place, j])
-                # Those of several have what was set before.
-                some = np.arange(place, place + 1 if place < w else 2 * w)
-                tried[every[:, None], some, j[:, None]] = value[:, None]
-        tried[every[:, None], -2, ends] = np.where(free, x[at], rows[at])
+        x, free, low, high = given[:, at[0], ends][..., None]
+        free = free > 0.0
+        for i, j in enumerate(ends.T[..., None]):
+            two = np.array([i, i + w])
+            some = tried[:, two].reshape(-1, rows.shape[1])
+            value = self._value(k, i, ends.repeat(2, 0), some, two_x).reshape(-1, 2)
+            value[:, 1:] = value[:, 1:].clip(low[:, i], high[:, i])
+            may = (value >= low[:, i]) & (value <= high[:, i]) | (value == x[:, i])
+            may = (may | [False, True]) & free[:, i] & self._may_be(value, j)
+            value = np.where(may, value, tried[at[0], two, j])
+            tried[at[0], i, j] = value[:, :1]
+            # Those of several have what was set before.
+            tried[at[0], np.arange(i + w, 2 * w), j] = value[:, 1:]
+        tried[at[0], -2, ends] = np.where(free, x, rows[at][..., None])[..., 0]
         if k < 0:
-            lower, upper = (tried[every, :, j] for j in ends.T)
+            lower, upper = tried[at[0], :, ends].swapaxes(0, 1)
             holds = ~((lower > upper) & (upper > SPECIAL))
         else:
             holds = self.every[k].holds(self._cells(tried))
@@ -259,17 +259,12 @@ class Rules:
         else:
             name = self.encoder.schema.names[j[0]]
             value = self.every[k].repair(self._cells(rows), self._cells(x), name)
-        value = self._near(np.asarray(value), j)
+        for one, observed in self._observed.items():
+            near = observed[np.searchsorted((observed[1:] + observed[:-1]) / 2.0, value)]
+            # Computed values that differ in last digits are observed ones.
+            is_near = (j == one) & (np.abs(near - value) <= NEAR * np.abs(near))
+            value = np.where(is_near, near, value)
         return np.where(value == own, value, grid.round(value, j))
-
-    def _near(self, values: Array, at: Any) -> Array:
-        """Values of features, of which computed ones that differ in last digits are observed."""
-        for j, known in self._observed.items():
-            middle = np.searchsorted((known[1:] + known[:-1]) / 2.0, values)
-            near = known[middle]
-            is_near = (at == j) & (np.abs(near - values) <= NEAR * np.abs(near))
-            values = np.where(is_near, near, values)
-        return values
 
     def _may_be(self, values: Array, at: Any) -> Array:
         """Bool, the numbers that features, at positions, may be."""

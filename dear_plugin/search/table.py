@@ -56,6 +56,7 @@ class Table:
         need: (n, s) the least margin of an action whose criteria are evaluated.
         size: (s,) 1 for a given set, for others the number of features.
         before: (n,) the margin of the factuals; 0 until it is needed.
+        nothing: no actions.
     """
 
     def __init__(
@@ -89,6 +90,8 @@ class Table:
         self.need = torch.cat([self.need, self.enough[:, None].expand(-1, new)], 1)
         self.size = torch.cat([self.size, torch.full((new,), size)])
         self.values = self.wide(self.values)
+        self.nothing = self.row[:0], self.set[:0], self.values[:0]
+        self._pair = self.row * self.need.shape[1] + self.set
         # Ties are in the order of features, which does not depend on other rows.
         by_features = sorted(range(len(members)), key=lambda i: (len(members[i]), members[i]))
         self._order = torch.tensor(by_features).argsort()
@@ -105,11 +108,6 @@ class Table:
         """(q, w) values of sets of up to w features."""
         more = self.problem.sets.positions.shape[1] - values.shape[1]
         return torch.cat([values, values[:, :1].expand(-1, more)], 1) if more > 0 else values
-
-    @property
-    def nothing(self) -> Actions:
-        """No actions."""
-        return self.row[:0], self.set[:0], self.values[:0]
 
     def joined(self, parts: Sequence[Actions]) -> Actions:
         """The actions of several parts, of sets of different sizes."""
@@ -146,6 +144,7 @@ class Table:
         values, least = self.wide(values), (self.aim, self.enough) if self.discount else None
         cost, margin, alone = yield from evaluation(self.problem, row, sets, values, least)
         self.row, self.set = torch.cat([self.row, row]), torch.cat([self.set, sets])
+        self._pair = torch.cat([self._pair, row * self.need.shape[1] + sets])
         self.values = torch.cat([self.values, values])
         self.cost, self.margin = torch.cat([self.cost, cost]), torch.cat([self.margin, margin])
         price = torch.where(alone, cost / (1.0 + self.discount), cost)
@@ -214,8 +213,7 @@ class Table:
 
     def pair(self, at: Tensor | slice) -> Tensor:
         """(q,) the row and set of lines as one number."""
-        pair: Tensor = self.row[at] * self.need.shape[1] + self.set[at]
-        return pair
+        return self._pair[at]
 
     def prices(self, at: Tensor) -> Tensor:
         """(n, s) the least price of some lines; infinite without one."""

@@ -141,15 +141,15 @@ def _values_of(
     parts = [feature.coarser(tried, partial(places_of, count=FEW_PLACES)).expand(len(rows), -1)]
     if len(known.known[j]):
         # A bound at the factual comes from a direction, one at the end from the observed values.
-        least, most = (end[j] for end in (feasible.encoder.low, feasible.encoder.high))
+        least, most = feasible.encoder.low[j], feasible.encoder.high[j]
         ends = low.where(low > least, own), high.where(high < most, own)
         parts += [known.near(j, own[:, 0].contiguous()), *ends]
     # A value outside of the range is no candidate: the end is.
     values = torch.cat([*parts, tried.expand(len(rows), -1)], 1)
+    first = values.shape[1] - len(tried)
     values = values.where((values >= low) & (values <= high), own)
     entered = feature.special_values[: None if feature.enter_special else 0].to(values)
-    first = len(entered) + sum(part.shape[1] for part in parts)
-    return torch.cat([entered.expand(len(rows), -1), values], 1), first
+    return torch.cat([entered.expand(len(rows), -1), values], 1), len(entered) + first
 
 
 def admitted(

@@ -171,7 +171,7 @@ class Transport(Decoder):
 def _parts(candidates: int, *tensors: Tensor) -> Iterable[tuple[Tensor, ...]]:
     """Rows of some tensors, (m, ...), in parts, given the number of candidates of each row."""
     size = max(1, ENTRIES // max(candidates, 1) // 64)
-    return zip(*(each.split(size) for each in tensors), strict=True)
+    return zip(*[each.split(size) for each in tensors], strict=True)
 
 
 def _warn_of_few_rows(sample: Sample) -> None:
