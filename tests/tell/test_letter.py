@@ -59,7 +59,7 @@ class TestWhatItSays:
         assert letter.startswith(WORDS["decided"])
         assert re.search(r"\nTo get the decision you want, reduce the loan from [\d,]+ to", letter)
         assert re.search(
-            r"euros(?: \([\d,]+ euros may be enough, but is less sure\))?\. This is enough only"
+            r"euros(?: \([\d,]+ euros may be enough\))?\. This is enough only"
             r" together with the term at \d+ to \d+ months"
             r" \(now \d+\)\. Then the term will usually fall to about \d+ m",
             letter,
