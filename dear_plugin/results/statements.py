@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.names import may_be_said
 from dear_plugin.data.numbers import in_steps
 from dear_plugin.data.schema import Schema
 from dear_plugin.problem.rules import ROUNDS
@@ -27,9 +28,11 @@ from dear_plugin.results.changes import (
     followers,
     is_amount,
     needed_changes,
+    same,
     unclear_changes,
 )
 from dear_plugin.results.proposal import Proposal, Question, selected
+from dear_plugin.results.reasons import depends_most
 from dear_plugin.results.worth import Worth, as_actions
 from dear_plugin.search.settings import CRITERIA
 
@@ -204,7 +207,9 @@ def statements(
     unreadable = torch.from_numpy(question.unreadable != "")
     needless = (question.accepted & ~acts.any(1) | unreadable).tolist()
     hindrances = [Hindrance()] * len(lines)
-    for at in (at for at in range(len(lines)) if not (at in found or needless[at])):
+    without = [at for at in range(len(lines)) if not (at in found or needless[at])]
+    near = _nearest(question, proposal, in_the_way, lines, [at for at in without if not done[at]])
+    for at in without:
         own, fixed = lines[at], [*compress(schema, in_the_way[at].tolist())]
         acted = [line.label for line in own if line.kind == "direct"]
         counts = [e.label for e in own if e.kind == "indirect"] if worth.reliance[at] > 0 else []
@@ -216,7 +221,7 @@ def statements(
             "depends": [e for e in unsure[at] or counts if e in named][: max(NAMED)],
             "narrow": acted,
         }
-        hindrances[at] = _hindrance(question, at, fixed, why if done[at] else {"nearest": acted})
+        hindrances[at] = near.get(at) or _hindrance(question, at, fixed, why)
     return [found.get(at, own) for at, own in enumerate(lines)], hindrances
 
 
@@ -261,14 +266,65 @@ def _hindrance(
         why: features in words by the sentence that names them, the first of which counts.
     """
     schema = question.encoder.schema
-    # What is immutable, such as an age, is no matter of advice.
     if parts := {part for f in fixed for part in _determining(question, f, at)}:
         return Hindrance("far", [f.called for f in schema if f.name in parts])
-    named = _named(schema)
-    if others := [f.called for f in fixed if not f.immutable and f.called in named]:
+    if others := [f.called for f in fixed if _may_be_said(schema, f)]:
         return Hindrance("fixed", others)
-    name = next((name for name, some in why.items() if some), "nothing")
-    return Hindrance(name, list(dict.fromkeys(why.get(name, ()))))
+    name = next(name for name, some in why.items() if some)
+    return Hindrance(name, list(dict.fromkeys(why[name])))
+
+
+def _nearest(
+    question: Question,
+    proposal: Proposal,
+    in_the_way: Tensor,
+    lines: Sequence[Lines],
+    positions: Sequence[int],
+) -> dict[int, Hindrance]:
+    """What is said of answers at positions that the model refuses: how near they come, and why.
+
+    Amounts are round, and the model refuses them, too. What counts most of what cannot be acted
+    on is what stands in the way, or else what takes the answer nearest to the decision.
+    """
+    if not positions:
+        return {}
+    schema, idx = question.encoder.schema, torch.tensor(positions)
+    some, own = selected(question, idx), selected(proposal, idx)
+    told = torch.tensor([_may_be_said(schema, each) for each in schema])
+    told[list(schema.index(each.name for each in schema.definitions))] = False
+    most = depends_most(some, own.rows, told).tolist()
+    acted = [[line for line in lines[at] if line.kind == "direct"] for at in positions]
+    drafts, exact = ([[_towards(e, d) for e in each] for each in acted] for d in (2, None))
+    rows = some.repaired(_written(schema, own.rows, own.rows, drafts), own.direct, forced=False)
+    refused = ~some.accepts_part(rows, own.rows)
+    out = {}
+    for i, at in enumerate(positions):
+        fixed = [f.called for f in compress(schema, (in_the_way[at] & told).tolist())]
+        count = (
+            Hindrance("fixed", fixed)
+            if fixed
+            else Hindrance("most", [schema.features[most[i]].called])
+        )
+        beside = [count] if fixed or most[i] >= 0 else []
+        names = [line.label for line in acted[i]]
+        shown = drafts[i] if refused[i] else exact[i]
+        out[at] = Hindrance("nearest" if names else "nothing", names, shown, beside)
+    return out
+
+
+def _towards(line: Line, digits: int | None) -> Line:
+    """A line that states its new value, rounded towards the old one but not to it."""
+    new = line.new
+    if line.is_amount:
+        new = rounded(line.of, float(line.old), float(new), digits, away=-1)
+    new = line.new if same(new, line.old) else new
+    return line._replace(stated=new, stated_least=new)
+
+
+def _may_be_said(schema: Schema, feature: Feature) -> bool:
+    """Whether a letter may name a feature that is not acted on."""
+    told = may_be_said(feature.name, immutable=feature.immutable)
+    return told and not feature.identifier and feature.called in _named(schema)
 
 
 def _unfit(schema: Schema, lines: Lines, rare: Sequence[bool]) -> dict[str, list[str]]:
