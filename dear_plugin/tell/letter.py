@@ -6,11 +6,13 @@ what stands in the way.
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import tomllib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from string import Formatter
@@ -43,8 +45,11 @@ from dear_plugin.results.recourses import Recourses
 MOST_WORDS = 80
 # An old amount is shown with as many decimals as leave this share of the change.
 SHOWN = 0.01
+# Labels that a warning guesses.
+MOST_GUESSED = 5
 # The levels of a feature that says what somebody has or has not.
 FLAGS = {"yes", "no", "true", "false", "1", "0"}
+logger = logging.getLogger(__name__)
 FOLDER = Path(__file__).parent / "letters"
 
 # One text for all letters, or one for each label of the index.
@@ -265,6 +270,7 @@ def letters(
     template = source if isinstance(source, LetterTemplate) else LetterTemplate.of(source)
     for field in above:
         one_of("date", "case", "name", "until")("above a letter", field)
+    _warn(result.encoder.schema)
     texts = []
     for at, own in zip(positions, ways_of(result, positions, ways), strict=True):
         head = {name: _of(text, result.factuals.index[at]) for name, text in above.items()}
@@ -312,6 +318,19 @@ def without_label(schema: Schema) -> list[tuple[str, str]]:
     """The features that a letter may name and that have no label, each with a guess of it."""
     absent = [f for f in schema if not (f.label or f.immutable or f.identifier)]
     return [(f.name, f.either(_noun, _flag, f)) for f in absent]
+
+
+@lru_cache
+def _warn(schema: Schema) -> None:
+    """Warn once of a schema whose features letters may name by the names of columns."""
+    if absent := without_label(schema):
+        guesses = dict(absent[:MOST_GUESSED])
+        more = f" (and {len(absent) - len(guesses)} more)" * (len(absent) > len(guesses))
+        logger.warning(
+            "letters call columns without a label by their names: labels=%s%s of Schema.infer says"
+            " what people call them",
+            *(guesses, more),
+        )
 
 
 def _noun(feature: Feature) -> str:

@@ -227,6 +227,24 @@ class TestCalls:
                 assert all(name in letter for name in acted[label].split(" + "))
 
 
+class TestLabels:
+    def test_a_schema_without_labels_is_warned_of_once(self, caplog):
+        frame = DATA.frame.drop(columns="approved").head(600)
+        for labels in ({}, {"duration": "the term"}):
+            schema = Schema.infer(frame, immutable=["gender", "age"], labels=labels)
+            dear = DEAR(by_term, schema, act_on=["duration"]).fit(frame)
+            caplog.clear()
+            for language in ("en", "de", "en"):
+                dear.generate(frame.head(3)).letter(template=language)
+            (told,) = [r.getMessage() for r in caplog.records if "without a label" in r.message]
+            assert "'loan_amount': 'the loan amount'" in told and "gender" not in told
+            assert ("duration" in told) != bool(labels)
+
+    def test_with_labels_nothing_is_said(self, caplog, loans):
+        loans.letter()
+        assert "without a label" not in caplog.text
+
+
 class TestTemplates:
     @pytest.mark.parametrize("language", ["en", "de"])
     def test_a_language_is_a_file_with_every_sentence(self, language, loans):
