@@ -101,6 +101,7 @@ def _add_letters(add: Add) -> None:
     add("--index", default="", help="the column of case numbers")
     add("--want", default="", help="the wanted class; by default class 1")
     add("--language", default="", help="of the letters: en (default) or de")
+    add("--until", default="", help="until when people without a way can ask again, in words")
     add("--ways", type=int, choices=(1, 2, 3), default=1, help="the most ways in one letter")
     add("--n-jobs", type=int, default=1, help="the threads that fit and search, -1 for all cores")
     add("--unlabelled", action="store_true", help="names of columns in the place of labels")

@@ -16,6 +16,7 @@ from dear_plugin._threads import one_thread
 from dear_plugin.data import dummies, infer
 from dear_plugin.data.feature import Array, Feature, arguments, as_numbers, line
 from dear_plugin.data.forms import Numbers, relation_of, relations_of
+from dear_plugin.data.names import NAMES, SENSITIVE, says
 from dear_plugin.data.numbers import gross, on_grid, ordinary_values
 from dear_plugin.data.relations import Lookup, Relation, in_words
 from dear_plugin.errors import argument
@@ -351,24 +352,6 @@ def _category(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iter
 
 
 # Words, or parts of words, of names in lower case with "_" around each word, and what they say.
-SENSITIVE = "have names of attributes that cannot be changed"
-NAMES = {
-    SENSITIVE: r"_(age|sex|gender|gndr|race|racial|ethn?(ic(ity)?)?|black|blk|non_?white|caucasian"
-    r"|asian|african|hisp(an(ics?)?)?|latin[oax]s?|nationality|natl|national_origin|citizen(ship)?"
-    r"|foreign(er)?|immigrant|native|birth_?place|born|relig(ion|ious)?|muslim|christian|catholic"
-    r"|jewish|hindu|males?|fem(ales?)?|wom[ae]n|marital(status)?|mar_?stat(us)?|(un)?married|marr"
-    r"|divorced|widow(ed)?|elderly|pregnant|disab(led|ility)"
-    r"|(first|last|full|middle|maiden|sur|family|f|l)_?names?)_"
-    r"|^_(m[ae]n|white|wht|old|young|single|names?)_$",
-    "seem to count time, and no action makes time pass": r"since|_(age|tenure|seniority|elapsed)_"
-    r"|_(birthday|dob)_|_(years?|months?|days?|yrs)_(at|in|with|on)_",
-    "have names of past events, which no action undoes": r"_(delinq\w*?|late|arrears|overdue"
-    r"|past_due|default(s|ed)?|bankrupt\w*?|derog\w*?|foreclosure|priors|convictions|arrests|lawsuits"
-    r"|charged?_?offs?|missed_payments?|pub_rec|public_records?)_",
-    "have names of marks that the decision maker gives, and a person cannot set": r"_(sub)?(grade"
-    r"|score|rating|decision|limit|apr|guidelines?|int(erest)?_rate|risk_class)_",
-}
-WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def _of_names(features: Sequence[Feature], stated: infer.Stated) -> Iterator[Guess]:
@@ -386,12 +369,6 @@ def _of_names(features: Sequence[Feature], stated: infer.Stated) -> Iterator[Gue
             text = f"nothing is stated as immutable: {fixed}=[...] lists what no person can change"
             text = f"{text}, such as age or origin, and advice then leaves it as it is"
             yield Guess(text, logger=told)
-
-
-def says(name: str, reason: str) -> bool:
-    """Whether a name, in camelCase, snake_case and the like, has words of a reason of `NAMES`."""
-    words = "_".join(["", *WORD.findall(name), ""]).lower()
-    return bool(re.search(NAMES[reason], words))
 
 
 # Words of names, and endings: "customerId", "zip", "flight_no", "job_code".

@@ -146,10 +146,14 @@ class Hindrance(NamedTuple):
     Attributes:
         sentence: the name of the letter's sentence that says it; "" for nothing.
         features: which features that sentence names, in words.
+        nearest: in their place, what comes nearest to the wanted decision, in `stated` amounts.
+        beside: what is said besides.
     """
 
     sentence: str = ""
     features: Sequence[str] = ()
+    nearest: Sequence[Line] = ()
+    beside: Sequence[Hindrance] = ()
 
 
 def is_stated(lines: Iterable[Line]) -> bool:

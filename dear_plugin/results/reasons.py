@@ -234,6 +234,28 @@ def _freed(question: Question, start: Tensor) -> Tensor:
     return freed
 
 
+def depends_most(question: Question, start: Tensor, some: Tensor) -> Tensor:
+    """(m,) the feature on which the decision of rows depends most, -1 for none.
+
+    Of those that are not acted on, the one of which a usual accepted training row's value takes
+    the score nearest to the target.
+
+    Args:
+        question: of m rows.
+        start: (m, p) the nearest attempts.
+        some: (p,) bool, the features that count.
+    """
+    usual, goal, every = _usual(question), question.case.goal, torch.eye(len(some)).bool()
+    rows, one = (~question.may_act & (start != usual) & some).nonzero(as_tuple=True)
+    trials = torch.cat([torch.where(every[one], usual[rows], start[rows]), start])
+    owner = torch.cat([rows, torch.arange(len(start))])
+    margins = goal.margin(question.trained.classifier.scores(trials), owner)
+    gains = torch.zeros(start.shape, dtype=margins.dtype)
+    gains[rows, one] = margins[: len(rows)] - margins[len(rows) :][rows]
+    most, at = gains.max(1)
+    return at.where(most > 0.0, -1)
+
+
 def _usual(question: Question) -> Tensor:
     """(m, p) for each row the most usual training row that its target accepts."""
     trained, m = question.trained, len(question.case)

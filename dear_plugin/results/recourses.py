@@ -350,8 +350,9 @@ class Recourses:
             index: a label of the frame's index; without one, all rows, as a series.
             template: "en", "de", the path of a TOML file, or a `LetterTemplate`.
             ways: the most ways in one letter, 1 to 3.
-            above: `date`, `case` and `name`, what stands above the letter; a text, or with all
-                rows a series or mapping by label.
+            above: `date`, `case` and `name`, what stands above the letter, and `until` when a
+                person without a way can ask again; a text, or with all rows a series or mapping by
+                label.
 
         Raises:
             InputError: a label that is not in the index, or that several rows share.

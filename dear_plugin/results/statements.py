@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.names import may_be_said
 from dear_plugin.data.numbers import in_steps
 from dear_plugin.data.schema import Schema
 from dear_plugin.problem.rules import ROUNDS
@@ -27,9 +28,11 @@ from dear_plugin.results.changes import (
     followers,
     is_amount,
     needed_changes,
+    same,
     unclear_changes,
 )
 from dear_plugin.results.proposal import Proposal, Question, selected
+from dear_plugin.results.reasons import depends_most
 from dear_plugin.results.worth import Worth, as_actions
 from dear_plugin.search.settings import CRITERIA
 
@@ -47,6 +50,8 @@ MOST_USUAL = 2
 LEAST_NAMED = 0.1
 # Digits of what usually follows, where an action has no rounded value.
 USUAL_DIGITS = 3
+# A computed number has the decimals of its column up to so many, or else these digits.
+MOST_DECIMALS = 3
 # Changes of amounts of more than so many steps are no advice where they are more than these
 # shares: of the usual range in all; of the own value, in a rise and in a fall (by judgement).
 FAR, FEW, FARTHEST = 0.5, 2, {True: 0.4, False: 0.5}
@@ -191,7 +196,7 @@ def statements(
     undone = (worth.reliance > 0.0) & torch.from_numpy(worth.alone)
     # What is needed has a known direction, and is an effect or a choice of the applicant.
     unsure = [unsure_needs(question, at, own) for at, own in enumerate(lines)]
-    rare, searched = _rare(question, proposal, done).tolist(), proposal.searched
+    rare, searched = _rare(question, proposal, proposal.rows, done).tolist(), proposal.searched
     unfit = [
         _unfit(schema, own, rare[at]) if searched and fine else {}
         for at, (own, fine) in enumerate(zip(lines, done.tolist(), strict=True))
@@ -202,7 +207,9 @@ def statements(
     unreadable = torch.from_numpy(question.unreadable != "")
     needless = (question.accepted & ~acts.any(1) | unreadable).tolist()
     hindrances = [Hindrance()] * len(lines)
-    for at in (at for at in range(len(lines)) if not (at in found or needless[at])):
+    without = [at for at in range(len(lines)) if not (at in found or needless[at])]
+    near = _nearest(question, proposal, in_the_way, lines, [at for at in without if not done[at]])
+    for at in without:
         own, fixed = lines[at], [*compress(schema, in_the_way[at].tolist())]
         acted = [line.label for line in own if line.kind == "direct"]
         counts = [e.label for e in own if e.kind == "indirect"] if worth.reliance[at] > 0 else []
@@ -214,7 +221,7 @@ def statements(
             "depends": [e for e in unsure[at] or counts if e in named][: max(NAMED)],
             "narrow": acted,
         }
-        hindrances[at] = _hindrance(question, at, fixed, why if done[at] else {"nearest": acted})
+        hindrances[at] = near.get(at) or _hindrance(question, at, fixed, why)
     return [found.get(at, own) for at, own in enumerate(lines)], hindrances
 
 
@@ -259,14 +266,65 @@ def _hindrance(
         why: features in words by the sentence that names them, the first of which counts.
     """
     schema = question.encoder.schema
-    # What is immutable, such as an age, is no matter of advice.
     if parts := {part for f in fixed for part in _determining(question, f, at)}:
         return Hindrance("far", [f.called for f in schema if f.name in parts])
-    named = _named(schema)
-    if others := [f.called for f in fixed if not f.immutable and f.called in named]:
+    if others := [f.called for f in fixed if _may_be_said(schema, f)]:
         return Hindrance("fixed", others)
-    name = next((name for name, some in why.items() if some), "nothing")
-    return Hindrance(name, list(dict.fromkeys(why.get(name, ()))))
+    name = next(name for name, some in why.items() if some)
+    return Hindrance(name, list(dict.fromkeys(why[name])))
+
+
+def _nearest(
+    question: Question,
+    proposal: Proposal,
+    in_the_way: Tensor,
+    lines: Sequence[Lines],
+    positions: Sequence[int],
+) -> dict[int, Hindrance]:
+    """What is said of answers at positions that the model refuses: how near they come, and why.
+
+    Amounts are round, and the model refuses them, too. What counts most of what cannot be acted
+    on is what stands in the way, or else what takes the answer nearest to the decision.
+    """
+    if not positions:
+        return {}
+    schema, idx = question.encoder.schema, torch.tensor(positions)
+    some, own = selected(question, idx), selected(proposal, idx)
+    told = torch.tensor([_may_be_said(schema, each) for each in schema])
+    told[list(schema.index(each.name for each in schema.definitions))] = False
+    most = depends_most(some, own.rows, told).tolist()
+    acted = [[line for line in lines[at] if line.kind == "direct"] for at in positions]
+    drafts, exact = ([[_towards(e, d) for e in each] for each in acted] for d in (2, None))
+    rows = some.repaired(_written(schema, own.rows, own.rows, drafts), own.direct, forced=False)
+    refused = ~some.accepts_part(rows, own.rows)
+    out = {}
+    for i, at in enumerate(positions):
+        fixed = [f.called for f in compress(schema, (in_the_way[at] & told).tolist())]
+        count = (
+            Hindrance("fixed", fixed)
+            if fixed
+            else Hindrance("most", [schema.features[most[i]].called])
+        )
+        beside = [count] if fixed or most[i] >= 0 else []
+        names = [line.label for line in acted[i]]
+        shown = drafts[i] if refused[i] else exact[i]
+        out[at] = Hindrance("nearest" if names else "nothing", names, shown, beside)
+    return out
+
+
+def _towards(line: Line, digits: int | None) -> Line:
+    """A line that states its new value, rounded towards the old one but not to it."""
+    new = line.new
+    if line.is_amount:
+        new = rounded(line.of, float(line.old), float(new), digits, away=-1)
+    new = line.new if same(new, line.old) else new
+    return line._replace(stated=new, stated_least=new)
+
+
+def _may_be_said(schema: Schema, feature: Feature) -> bool:
+    """Whether a letter may name a feature that is not acted on."""
+    told = may_be_said(feature.name, immutable=feature.immutable)
+    return told and not feature.identifier and feature.called in _named(schema)
 
 
 def _unfit(schema: Schema, lines: Lines, rare: Sequence[bool]) -> dict[str, list[str]]:
@@ -274,23 +332,21 @@ def _unfit(schema: Schema, lines: Lines, rare: Sequence[bool]) -> dict[str, list
 
     It goes to rare values, or far, or the model does not clearly favour its direction.
     """
-    own = [line for line in lines if line.kind == "direct" and line.is_amount]
-    own.sort(key=lambda line: schema.names.index(line.feature))
-    amounts = [(line.of, float(line.old), float(line.new)) for line in own]
     each = {
         "rare": [f.called for f in compress(schema, rare)],
-        "far": far_of(*amounts),
+        "far": _far(schema, lines, "new"),
         "unclear": [*unclear_changes(lines)],
     }
     return {name: some for name, some in each.items() if some}
 
 
-def _rare(question: Question, proposal: Proposal, done: Tensor) -> Tensor:
+def _rare(question: Question, proposal: Proposal, rows: Tensor, done: Tensor) -> Tensor:
     """(m, p) bool, amounts that are acted on beyond the central training values.
 
-    Of all rows, and of those that are alike in all else; of searched answers, (m,) bool.
+    Of all rows, and of those that are alike in all else; of searched answers, (m,) bool, in rows,
+    (m, p), that have their actions.
     """
-    x, rows, usual = question.case.x, proposal.rows, question.trained.usual
+    x, usual = question.case.x, question.trained.usual
     asked = proposal.direct & (x != rows) & question.encoder.amounts(x, rows)
     asked &= (done & proposal.searched)[:, None]
     out = torch.zeros_like(asked)
@@ -299,6 +355,13 @@ def _rare(question: Question, proposal: Proposal, done: Tensor) -> Tensor:
         (least, most), old, new = usual.ends(rows[at], j), x[at, j], rows[at, j]
         out[at, j] = (new < least.minimum(old)) | (new > most.maximum(old))
     return out
+
+
+def _far(schema: Schema, lines: Lines, end: str) -> list[str]:
+    """Of what is acted on, see `far_of`, with an end of each change."""
+    own = [line for line in lines if line.kind == "direct" and line.is_amount]
+    own.sort(key=lambda line: schema.names.index(line.feature))
+    return far_of(*((line.of, float(line.old), float(getattr(line, end))) for line in own))
 
 
 def _determining(question: Question, feature: Feature, at: int) -> list[str]:
@@ -449,6 +512,10 @@ def _accepted(
     good, limits = torch.ones(len(x), dtype=torch.bool), question.case.feasible.limits
     for i, j in (direct & (alone != reached)).nonzero().tolist():
         good[i] &= limits.admits(alone[i : i + 1, [j]], torch.tensor([j]), torch.tensor([i]))[0, 0]
+    # No rounding takes an amount to where none is advised.
+    if proposal.searched:
+        good &= ~_rare(question, proposal, whole, good).any(1)
+        good &= torch.tensor([not _far(schema, draft, "stated") for draft in drafts])
     good &= question.accepts_part(whole, reached)
     good &= between(question, proposal, first, last, told)
     exact = determined(schema, stay != x, direct)
@@ -459,29 +526,39 @@ def _accepted(
 
 
 def _add_least(question: Question, proposal: Proposal, drafts: dict[int, Lines]) -> None:
-    """Note from which value on the model accepts an action on one amount, with what follows then.
+    """Note from which values on the model accepts an action, with what follows then.
 
     More is asked for: by the margin and other criteria, or as the action alone is to be enough.
+    Several amounts go as large a part of their way together.
     """
-    encoder, direct = question.encoder, proposal.direct
-    acted = ((i, drafts[i][0]) for i in drafts if int(direct[i].sum()) == 1)
-    amounts = [(i, *encoder.schema.index([e.feature])) for i, e in acted if e.is_amount]
-    if not amounts or question.trained.decoders is None:
+    encoder, x = question.encoder, question.case.x
+    acted = {i: [e for e in drafts[i] if e.kind == "direct" and e.is_amount] for i in drafts}
+    if not any(acted.values()) or question.trained.decoders is None:
         return
-    at, feature = torch.tensor(amounts).T
-    old, new = (rows[at, feature][:, None] for rows in (question.case.x, proposal.rows))
-    values = in_steps(torch.lerp(old, new, LESS.to(old)), encoder.step[feature][:, None])
-    values = question.case.feasible.limits.snap(values, feature, at)
+    at = torch.tensor([i for i, own in acted.items() if own])
     problem, acts = as_actions(question.case, proposal, at, question.trained)
+    old, new = x[at, None], proposal.rows[at, None]
+    part = in_steps(torch.lerp(old, new, LESS[:, None].to(old)), encoder.step)
+    part = question.case.feasible.limits.snap_rows(part, at)
+    part = part.where(number := encoder.amounts(old, new), new)
+    features = problem.sets.positions[acts.sets][:, None].expand(-1, len(LESS), -1)
     with torch.inference_mode():
-        rows = problem.decode_actions(acts.rows, acts.sets, values[..., None]).flatten(0, 1)
-    told, every = torch.ones_like(rows).bool(), at.repeat_interleave(len(LESS))
-    fine = accepted_parts(question, proposal, every, rows, told).view(values.shape)
+        rows = problem.decode_actions(acts.rows, acts.sets, part.gather(2, features))
+    told, every = torch.ones_like(rows).bool().flatten(0, 1), at.repeat_interleave(len(LESS))
+    fine = accepted_parts(question, proposal, every, rows.flatten(0, 1), told).view(len(at), -1)
+    fine &= ((part != old) | ~(number & proposal.direct[at, None])).all(2)
     counts = fine.long().cumprod(1).sum(1).tolist()
-    for (i, _), own, count in zip(amounts, values.tolist(), counts, strict=True):
-        (line, *others), x = drafts[i], float(drafts[i][0].old)
-        less = [each for each in own[:count] if abs(each - x) < abs(float(line.stated) - x)]
-        drafts[i] = [line._replace(stated_least=[line.stated, *less][-1]), *others]
+    for i, own, count in zip(at.tolist(), part, counts, strict=True):
+        drafts[i] = [_with_least(encoder.schema, line, own[:count]) for line in drafts[i]]
+
+
+def _with_least(schema: Schema, line: Line, parts: Tensor) -> Line:
+    """A line of what is acted on with the least of some rows, (c, p), that are accepted."""
+    if line.kind != "direct" or not line.is_amount:
+        return line
+    (j,), old = schema.index([line.feature]), float(line.old)
+    less = [e for e in parts[:, j].tolist() if abs(e - old) < abs(float(line.stated) - old)]
+    return line._replace(stated_least=[line.stated, *less][-1])
 
 
 def _forced(schema: Schema, draft: Lines, rows: tuple[Tensor, Tensor, Tensor]) -> Lines:
@@ -500,9 +577,19 @@ def _forced(schema: Schema, draft: Lines, rows: tuple[Tensor, Tensor, Tensor]) -
         if feature.name not in acted:
             old, cell = feature.cells(torch.stack([before[j], alone[j]]).numpy())
             line = lines.get(feature.name) or _unmoved(feature, old, draft[0])
+            cell = _as_its_column(feature, cell) if exact[j] else cell
             stated = line._replace(stated_forced=cell, exact=bool(exact[j]))
             lines[feature.name] = stated
     return [*lines.values()]
+
+
+def _as_its_column(feature: Feature, new: Any) -> Any:
+    """A computed value with the decimals of its column; of many, those of three digits."""
+    places = sys.float_info.dig if feature.precision is None else feature.precision
+    if places <= MOST_DECIMALS or not new or not is_amount(feature, new):
+        return new
+    own = USUAL_DIGITS - 1 - math.floor(math.log10(abs(new)))
+    return round(float(new), min(max(own, 0), places))
 
 
 def _unmoved(feature: Feature, value: Any, beside: Line) -> Line:

@@ -6,11 +6,13 @@ what stands in the way.
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import tomllib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from string import Formatter
@@ -43,8 +45,11 @@ from dear_plugin.results.recourses import Recourses
 MOST_WORDS = 80
 # An old amount is shown with as many decimals as leave this share of the change.
 SHOWN = 0.01
+# Labels that a warning guesses.
+MOST_GUESSED = 5
 # The levels of a feature that says what somebody has or has not.
 FLAGS = {"yes", "no", "true", "false", "1", "0"}
+logger = logging.getLogger(__name__)
 FOLDER = Path(__file__).parent / "letters"
 
 # One text for all letters, or one for each label of the index.
@@ -143,7 +148,7 @@ class LetterTemplate:
             each = ((line, *(getattr(line, end) for end in ends)) for line in some)
             return self.listed([self._part(names, *own) for own in each])
 
-        actions = self.listed([self._action(line) for line in lines if line.kind == "direct"])
+        actions = self.listed([self.action(line) for line in lines if line.kind == "direct"])
         forced = [line for line in lines if line.stated_forced is not None]
         sets = parts(("sets", "sets", "sets"), [e for e in forced if e.exact], "stated_forced")
         ends = [line for line in forced if not line.exact]
@@ -165,7 +170,7 @@ class LetterTemplate:
         ]
         return " ".join(map(capital, filter(None, texts)))
 
-    def _action(self, line: Line) -> str:
+    def action(self, line: Line) -> str:
         """What to do, and from where on that may be enough."""
         text = self._part(("changed", "raised", "lowered"), line, line.stated)
         if line.stated_least == line.stated:
@@ -259,15 +264,18 @@ def letters(
         positions: of the first answers of the rows.
         source: of the sentences.
         ways: the most ways in one letter, see `ways_of`.
-        above: the date, the case and the name, for all letters or by label.
+        above: the date, the case and the name, and until when to ask again where there is no way,
+            for all letters or by label.
     """
     template = source if isinstance(source, LetterTemplate) else LetterTemplate.of(source)
     for field in above:
-        one_of("date", "case", "name")("above a letter", field)
+        one_of("date", "case", "name", "until")("above a letter", field)
+    _warn(result.encoder.schema)
     texts = []
     for at, own in zip(positions, ways_of(result, positions, ways), strict=True):
         head = {name: _of(text, result.factuals.index[at]) for name, text in above.items()}
-        none = [] if own else _without_advice(result, at, template)
+        until = {"until": head.pop("until", None)}
+        none = [] if own else _without_advice(result, at, template, until)
         texts.append(template.page(none, head) if none else template.write(own, head))
     return texts
 
@@ -284,7 +292,9 @@ def ways_of(result: Recourses, positions: Sequence[int], most: int) -> list[list
     return [[*filter(is_stated, some)][:most] for some in every]
 
 
-def _without_advice(result: Recourses, at: int, template: LetterTemplate) -> list[str]:
+def _without_advice(
+    result: Recourses, at: int, template: LetterTemplate, until: Mapping[str, Any]
+) -> list[str]:
     """The parts of the letter of a row without an action that can be recommended."""
     if result.question.unreadable[at]:
         return [template["unreadable"]]
@@ -293,18 +303,34 @@ def _without_advice(result: Recourses, at: int, template: LetterTemplate) -> lis
         return [template["unsure" if action["success"] else "refused"]]
     if not result.hindrances[at].sentence:
         return [template["accepted"]]
-    return [template["none"], in_the_way(result.hindrances[at], template), template["ask"]]
+    why = in_the_way(result.hindrances[at], template)
+    return [template["none"], why, template["ask"], template.page([], until)]
 
 
 def in_the_way(hindrance: Hindrance, template: LetterTemplate) -> str:
     """What stands in the way of stating an answer as advice, in a sentence."""
-    return template[hindrance.sentence].format(features=template.listed(hindrance.features))
+    named = [*map(template.action, hindrance.nearest)] or hindrance.features
+    own = template[hindrance.sentence].format(features=template.listed(named))
+    return " ".join([own, *(in_the_way(each, template) for each in hindrance.beside)])
 
 
 def without_label(schema: Schema) -> list[tuple[str, str]]:
     """The features that a letter may name and that have no label, each with a guess of it."""
     absent = [f for f in schema if not (f.label or f.immutable or f.identifier)]
     return [(f.name, f.either(_noun, _flag, f)) for f in absent]
+
+
+@lru_cache
+def _warn(schema: Schema) -> None:
+    """Warn once of a schema whose features letters may name by the names of columns."""
+    if absent := without_label(schema):
+        guesses = dict(absent[:MOST_GUESSED])
+        more = f" (and {len(absent) - len(guesses)} more)" * (len(absent) > len(guesses))
+        logger.warning(
+            "letters call columns without a label by their names: labels=%s%s of Schema.infer says"
+            " what people call them",
+            *(guesses, more),
+        )
 
 
 def _noun(feature: Feature) -> str:

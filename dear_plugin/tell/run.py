@@ -28,7 +28,7 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError, unknown
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.methods.saving import FILE
-from dear_plugin.results.changes import Line, frame
+from dear_plugin.results.changes import Hindrance, Line, frame
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.tell import schemas
 from dear_plugin.tell.files import (
@@ -39,7 +39,7 @@ from dear_plugin.tell.files import (
     said,
     wanted_class,
 )
-from dear_plugin.tell.letter import LetterTemplate, letters, ways_of, without_label
+from dear_plugin.tell.letter import LetterTemplate, in_the_way, letters, ways_of, without_label
 from dear_plugin.tell.record import plain
 
 # Rows that are answered and written at once: an interrupted run continues after them; and the
@@ -79,7 +79,7 @@ UNLABELLED = (
 # Characters that a name of a file cannot have.
 UNSAFE = str.maketrans(dict.fromkeys('<>:"/\\|?*\0', "_"))
 # What the table "letters" of a schema file may state, in the place of options.
-STATED = ("act_on", "index", "want", "language")
+STATED = ("act_on", "index", "want", "language", "until")
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,7 @@ class Letters:
         index: the column of `rows` that has the cases; "" for the number of the row.
         want: the wanted class; "" for class 1.
         language: of the letters.
+        until: until when people without a way can ask again, as the letters say it.
         ways: the most ways in one letter, 1 to 3.
         n_jobs: the number of threads that fit and search.
         unlabelled: whether letters may have names of columns in the place of labels.
@@ -114,6 +115,7 @@ class Letters:
     index: str = ""
     want: str = ""
     language: str = ""
+    until: str = ""
     ways: int = 1
     n_jobs: int = 1
     unlabelled: bool = False
@@ -177,7 +179,7 @@ def write_letters(settings: Letters) -> int:
     for start in bar(todo, "letters"):
         some = rows.iloc[start : start + ROWS_AT_ONCE]
         answers = dear.generate(some, target, k=RANKS, n_jobs=settings.n_jobs)
-        _write(answers, words, out, start, ways=settings.ways)
+        _write(answers, words, out, start, settings=settings)
         clock.tick(f"{min(start + ROWS_AT_ONCE, len(rows))} of {len(rows)} letters")
     kinds = _joined(out, starts)
     _print(out, [*map(str, rows.index)], settings.language or "en")
@@ -255,12 +257,15 @@ def _is_written(out: Path, cases: pd.Index, start: int) -> bool:
     return _part(out, start, TABLES[-1]).exists() and all(map(Path.exists, letters))
 
 
-def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, ways: int) -> None:
+def _write(
+    answers: Recourses, words: LetterTemplate, out: Path, start: int, *, settings: Letters
+) -> None:
     """Write the answers of some rows; their last file says that they are complete."""
     first = np.flatnonzero(answers.starts).tolist()
     cases = answers.factuals.index[first]
-    given = ways_of(answers, first, ways)
-    texts = letters(answers, first, words, ways=ways, above={"case": cases.to_series()})
+    given, above = ways_of(answers, first, settings.ways), {"case": cases.to_series()}
+    above |= {"until": settings.until or None}
+    texts = letters(answers, first, words, ways=settings.ways, above=above)
     lines: list[Line] = []
     for i, (case, letter) in enumerate(zip(cases, texts, strict=True)):
         _file(out / LETTERS, str(case), ".md").write_text(f"{letter}\n", encoding="utf8")
@@ -270,8 +275,8 @@ def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, 
         _file(out / RECORDS, str(case), ".json").write_text(f"{record}\n", encoding="utf8")
         lines += [*answers.lines[first[i]], *(line for line in own if line.rank)]
     actions = answers.actions.iloc[first].drop(columns=["rank", "kind"])
-    both = zip(texts, actions["reason"], strict=True)
-    found = [_kind(letter, reason, words) for letter, reason in both]
+    known = zip(texts, actions["reason"], (answers.hindrances[at] for at in first), strict=True)
+    found = [_kind(*each, words) for each in known]
     kinds = pd.DataFrame(found, cases, ["letter", "reason"])
     ranks = ["; ".join(str(way[0].rank) for way in each) for each in given]
     told = {"letter": kinds["letter"], "letter_ranks": ranks, "letter_reason": kinds["reason"]}
@@ -283,12 +288,16 @@ def _write(answers: Recourses, words: LetterTemplate, out: Path, start: int, *, 
         draft.replace(_part(out, start, name))
 
 
-def _kind(letter: str, reason: str, words: LetterTemplate) -> tuple[str, str]:
+def _kind(
+    letter: str, reason: str, hindrance: Hindrance, words: LetterTemplate
+) -> tuple[str, str]:
     """What a letter says, in words, and why where it has no advice."""
     sentence = next((name for name in KINDS if words[name] in letter), "")
-    why = letter.partition(words["none"])[2].replace(words["ask"], "").strip()
-    whys = {"none": why, "unreadable": reason, "accepted": NEEDLESS}
-    return KINDS.get(sentence, ADVICE), whys.get(sentence, "")
+    # Without the amounts of each.
+    alike = hindrance._replace(nearest=(), beside=())
+    whys = {"unreadable": reason, "accepted": NEEDLESS}
+    why = in_the_way(alike, words) if sentence == "none" else whys.get(sentence, "")
+    return KINDS.get(sentence, ADVICE), why
 
 
 def _joined(out: Path, starts: Sequence[int]) -> pd.DataFrame:

@@ -341,7 +341,7 @@ class TestTheLeastThatSuffices:
         letters = dear.generate(rows).letter()
         told = letters.str.extract(
             r"reduce ratio from [\d.]+ to (?P<told>[\d.]*\d)"
-            r"(?: \((?P<least>[\d.]*\d) may be enough, but is less sure\))?[. ]"
+            r"(?: \((?P<least>[\d.]*\d) may be enough\))?[. ]"
         )
         told = told[told["told"].notna()].astype(float)
         return dear, rows.loc[told.index], told

@@ -1,5 +1,7 @@
 """Obstacles: the features that cannot be acted on and stand in the way of a credible answer."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -123,9 +125,49 @@ def test_a_person_without_a_way_is_told_which_change_comes_nearest(debtors, lang
     schema = Schema.infer(debtors, immutable=["age", "late"])
     result = DEAR(model, schema, act_on=["income"]).fit(debtors).generate(debtors.head(20))
     assert not result.actions["success"].any()
-    sentence = LetterTemplate.of(language)["nearest"].format(features="income")
-    assert result.letter(template=language).str.contains(sentence, regex=False).all()
     assert [hindrance.sentence for hindrance in result.hindrances] == ["nearest"] * 20
+    words = LetterTemplate.of(language)
+    for letter, own in zip(result.letter(template=language), result.lines, strict=True):
+        amount = rf"{own[0].old:.0f} (?:to|auf) (\d+)"
+        told = re.search(words["nearest"].replace("({features})", rf"\(.*{amount}.*\)"), letter)
+        assert own[0].old < float(told[1]) <= own[0].new
+        assert not model(pd.DataFrame({"income": [float(told[1])]}))[0] >= 0.5
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize(("immutable", "act_on"), [([], ["idle"]), (["late", "race"], ["income"])])
+@pytest.mark.parametrize(("lack", "sentence"), [(0, "fixed"), (200, "most")])
+def test_a_person_without_a_way_is_told_what_counts_most_but_no_protected_attribute(
+    debtors, language, immutable, act_on, lack, sentence
+):
+    """Race counts more, and age; where these and late payments are not enough, what counts."""
+    rng = np.random.default_rng(1)
+    frame = debtors.assign(race=rng.choice(["x", "y"], 600), idle=rng.integers(0, 9, 600))
+    points = lambda r: r["income"] - 5 * r["late"] - 300 * (r["race"] == "x") - 9 * r["age"]  # noqa: E731
+    model = lambda rows: 1 / (1 + np.exp(-(points(rows) + 150 - lack) / 50))  # noqa: E731
+    schema = Schema.infer(frame, immutable=immutable, labels={"late": "the late payments"})
+    rows = frame.query("late > 0 and race == 'x' and age > 40").head(10)
+    dear = DEAR(model, schema, act_on=act_on).fit(frame)
+    letters = dear.generate(rows).letter(template=language)
+    told = LetterTemplate.of(language)[sentence].format(features="the late payments")
+    assert letters.str.contains(told, regex=False).all()
+    assert not letters.str.contains("race|age[ .,)]").any()
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("en", "You can ask us again until 31 March."),
+        ("de", "Sie können uns bis 31 March erneut fragen."),
+    ],
+)
+def test_until_when_to_ask_again_is_told_where_there_is_no_way(result, language, sentence):
+    letters, same = (
+        result.letter(template=language, **more) for more in ({"until": "31 March"}, {})
+    )
+    none = same.str.startswith(LetterTemplate.of(language)["none"])
+    assert none.any() and not none.all()
+    assert (letters == same + none.map({True: f"\n{sentence}", False: ""})).all()
 
 
 def test_a_search_without_criteria_has_none(debtors):

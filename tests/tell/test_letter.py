@@ -59,7 +59,7 @@ class TestWhatItSays:
         assert letter.startswith(WORDS["decided"])
         assert re.search(r"\nTo get the decision you want, reduce the loan from [\d,]+ to", letter)
         assert re.search(
-            r"euros(?: \([\d,]+ euros may be enough, but is less sure\))?\. This is enough only"
+            r"euros(?: \([\d,]+ euros may be enough\))?\. This is enough only"
             r" together with the term at \d+ to \d+ months"
             r" \(now \d+\)\. Then the term will usually fall to about \d+ m",
             letter,
@@ -225,6 +225,24 @@ class TestCalls:
             letters, acted = way.letter(), way.actions["acted_on"]
             for label, letter in letters[letters.str.contains("To get the dec")].items():
                 assert all(name in letter for name in acted[label].split(" + "))
+
+
+class TestLabels:
+    def test_a_schema_without_labels_is_warned_of_once(self, caplog):
+        frame = DATA.frame.drop(columns="approved").head(600)
+        for labels in ({}, {"duration": "the term"}):
+            schema = Schema.infer(frame, immutable=["gender", "age"], labels=labels)
+            dear = DEAR(by_term, schema, act_on=["duration"]).fit(frame)
+            caplog.clear()
+            for language in ("en", "de", "en"):
+                dear.generate(frame.head(3)).letter(template=language)
+            (told,) = [r.getMessage() for r in caplog.records if "without a label" in r.message]
+            assert "'loan_amount': 'the loan amount'" in told and "gender" not in told
+            assert ("duration" in told) != bool(labels)
+
+    def test_with_labels_nothing_is_said(self, caplog, loans):
+        loans.letter()
+        assert "without a label" not in caplog.text
 
 
 class TestTemplates:

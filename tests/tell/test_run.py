@@ -272,6 +272,22 @@ class TestLabels:
         assert without_label(schema) == [(name, guess)]
 
 
+class TestUntil:
+    @pytest.mark.parametrize("stated", [False, True])
+    def test_letters_without_a_way_say_until_when_to_ask_again(self, files, tmp_path, stated):
+        schema, told = tmp_path / "own.toml", '\n[letters]\nuntil = "31 March"\n'
+        text = (files / "train.toml").read_text(encoding="utf8")
+        schema.write_text(text + told * stated, encoding="utf8")
+        more = [] if stated else ["--until", "31 March"]
+        assert run(files, tmp_path / "out", "--act-on", "years", *more, schema=schema) == 0
+        letters = [path.read_text() for path in (tmp_path / "out" / "letters").iterdir()]
+        none = [text for text in letters if "no way that we can recommend" in text]
+        assert none
+        assert all("\nYou can ask us again until 31 March.\n" in text for text in none)
+        assert "".join(letters).count("31 March") == len(none)
+        assert "31 March" not in (tmp_path / "out" / "actions.csv").read_text()
+
+
 class TestSettings:
     def test_training_rows_without_a_schema_are_an_error(self, files, tmp_path, capsys):
         """The column of decisions was taken for a feature, and missed in the rows."""

@@ -1,11 +1,25 @@
 """Amounts that a letter tells: some digits of the value and of the change, away from the old."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
-from dear_plugin import DEAR, Feature, Kind, Schema
-from dear_plugin.results.statements import _determining, _farther, _rare, far_of, rounded
+from dear_plugin import DEAR, Feature, Kind, LetterTemplate, Schema
+from dear_plugin.results.changes import is_stated
+from dear_plugin.results.proposal import selected
+from dear_plugin.results.statements import (
+    _accepted,
+    _as_its_column,
+    _determining,
+    _farther,
+    _rare,
+    far_of,
+    rounded,
+)
 from tests.results.lines import line
 
 
@@ -96,7 +110,7 @@ def test_what_hardly_anybody_has_given_all_else_is_no_advice():
     rows = pd.DataFrame({"area": [70.0, 100.0], "rent": [860.0, 1_200.0]})
     found = dear.generate(rows)
     assert found.actions["success"].all()
-    rare = _rare(found.question, found.proposal, found.success)
+    rare = _rare(found.question, found.proposal, found.proposal.rows, found.success)
     assert rare.tolist() == [[False, False], [False, True]]
     assert "no way that we can recommend" in found.letter(1)
 
@@ -113,3 +127,84 @@ def test_what_is_computed_from_what_may_be_acted_on_is_no_obstacle():
     rent, _, share = schema.features
     assert _determining(answers.question, share, 0) == ["income"]
     assert _determining(answers.question, rent, 0) == []
+
+
+def test_what_is_computed_is_told_in_the_decimals_of_its_column():
+    """A letter set the loan as a share of the price to 0.923728814."""
+    share = Feature("share", Kind.NUMERIC, bounds=(0.0, 2.0))
+    cents = Feature("instalment", Kind.NUMERIC, bounds=(0.0, 900.0), precision=2)
+    assert _as_its_column(share, 0.923728814) == 0.924
+    assert _as_its_column(replace(share, precision=9), 0.0123728814) == 0.0124
+    assert _as_its_column(share, 12_345.678) == 12_346
+    assert _as_its_column(cents, 312.06) == 312.06
+
+
+@pytest.fixture(scope="module")
+def sharers():
+    """The rent as a share of the income, in all decimals; a guarantor; and the model's answers."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"rent": rng.gamma(9, 90, 2_000).round(-1) + 10})
+    frame["income"] = (frame["rent"] * rng.uniform(2.0, 5.0, 2_000)).round(-1)
+    frame["share"] = frame["rent"] / frame["income"]
+    frame["guarantor"] = rng.choice(["no", "yes"], 2_000, p=[0.8, 0.2])
+    schema = Schema.infer(frame, labels={"guarantor": "a guarantor", "income": "the income"})
+    points = lambda r: 8 * (0.22 - r["share"]) + 0.5 * (r["guarantor"] == "yes")  # noqa: E731
+    model = lambda rows: 1 / (1 + np.exp(-6 * points(rows)))  # noqa: E731
+    dear = DEAR(model, schema, act_on=["income", ("income", "guarantor")]).fit(frame)
+    return dear, dear.generate(frame[model(frame) < 0.3].head(100), k=8)
+
+
+@pytest.mark.parametrize(
+    ("language", "sets"),
+    [("en", r"sets share to (\S+)\."), ("de", r"bestimmt: share = (\S+)\.")],
+)
+def test_a_share_has_three_digits_in_letters(sharers, language, sets):
+    told = sharers[1].letter(template=language).str.extract(sets)[0].dropna()
+    assert len(told) > 10
+    assert told.str.len().max() <= len("0.123")
+
+
+@pytest.mark.parametrize(
+    ("language", "least"),
+    [("en", r"\(([\d,]+) (may be enough)\)"), ("de", r"\((vielleicht genügt) ([\d.]+)\)")],
+)
+def test_that_less_may_be_enough_is_told_in_five_words_also_of_two_features(
+    sharers, language, least
+):
+    dear, found = sharers
+    both = found[found.actions["acted_on"].eq("income + guarantor").to_numpy()]
+    some = [own for own in both.lines if (own[0].stated, own[1].stated) != (None, None)]
+    acted = [next(e for e in own if e.feature == "income") for own in some]
+    less = [line for line in acted if line.stated_least != line.stated]
+    assert less
+    texts = [LetterTemplate.of(language).write([own], {}) for own in some]
+    assert sum(bool(re.search(least, text)) for text in texts) == len(less)
+    rows = found.factuals.groupby(level=0).head(1).loc[[line.row for line in less]]
+    action = pd.DataFrame(
+        {"income": [e.stated_least for e in less], "guarantor": "yes"}, rows.index
+    )
+    assert dear.apply(rows, action).actions["success"].all()
+
+
+def test_no_rounding_takes_an_amount_to_where_none_is_advised():
+    """The answer is among the usual values of such rows; two digits of it would be beyond them."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"area": rng.uniform(20.0, 120.0, 3_000).round()})
+    frame["rent"] = (12 * frame["area"] + rng.normal(0.0, 8.0, 3_000)).round(2)
+    schema = Schema.infer(frame, immutable=["area"], steps={"rent": 0.01})
+    model = lambda rows: 1.0 * (rows["rent"] <= 12 * rows["area"] - 11)  # noqa: E731
+    found = DEAR(model, schema, act_on=["rent"]).fit(frame).generate(frame.iloc[:200])
+    told = [(at, own) for at, own in enumerate(found.lines) if is_stated(own)]
+    rows = found.proposal.rows.clone()
+    for at, own in told:
+        rows[at, 1] = float(own[0].stated)
+        assert not far_of((own[0].of, own[0].old, own[0].stated))
+    rare = _rare(found.question, found.proposal, rows, found.success)
+    assert len(told) > 20
+    assert not rare[[at for at, _ in told]].any()
+    at, (own, *_) = told[0]
+    least = float(found.question.trained.usual.ends(rows[[at]], 1)[0])
+    known = (selected(each, torch.tensor([at])) for each in (found.question, found.proposal))
+    beyond = own._replace(stated=least - 1.0, stated_least=least - 1.0)
+    assert model(found.factuals.iloc[[at]].assign(rent=least - 1.0)).all()
+    assert _accepted(*known, [[beyond]]) == [None]
