@@ -23,7 +23,7 @@ HOSTS = {
     "README.md": ["dice_ml"],
 }
 MOST_PAGES, MOST_WORDS = 18, 12_000
-# A list of letters with a verdict each is a table, like those of docs/results; terms are looked up.
+# Letters with a verdict each are a table, like those of docs/results, and terms are looked up.
 LISTS = {"letters-read.md", "glossary.md"}
 # What docs/tables.py copies counts where it stands, comments and menus do not.
 NO_WORDS = re.compile(
