@@ -315,7 +315,8 @@ def _shown(values: Sequence[float]) -> list[float]:
 def _category(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iterator[Guess]:
     """What the levels of a category are: not known, spelled twice, an order, too many."""
     name, levels, rows = feature.name, feature.choices, len(column)
-    unknown = [] if name in stated["special"] else list(seen.not_known(levels))
+    own = () if name in stated["special"] else seen.not_known(levels)
+    unknown = [level for level in own if (column == level).any()]
     if unknown:
         yield Guess(
             f"column {name!r} has the levels {unknown}, which say that the value is not known:"

@@ -98,3 +98,10 @@ def test_the_file_has_the_same_arguments(frame, tmp_path):
     assert Schema.from_toml(path, frame) == schema
     for line in ("observed = [500.0", 'county = ["town"]', 'special = ["unknown"]'):
         assert line in path.read_text(encoding="utf8")
+
+
+def test_a_level_that_only_the_dtype_has_is_no_special_value():
+    dtype = pd.CategoricalDtype(["low", "mid", "high", ""], ordered=True)
+    frame = pd.DataFrame({"a": pd.Series(["low", "mid", "high", "mid"] * 5, dtype=dtype)})
+    assert "special" not in look(frame)
+    assert Schema.infer(frame).features[0].choices == ("low", "mid", "high", "")
