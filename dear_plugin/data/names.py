@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+# Words, or parts of words, of names in lower case with "_" around each word, and what they say.
 SENSITIVE = "have names of attributes that cannot be changed"
 NAMES = {
     SENSITIVE: r"_(age|sex|gender|gndr|race|racial|ethn?(ic(ity)?)?|black|blk|non_?white|caucasian"

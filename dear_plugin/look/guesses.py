@@ -352,9 +352,6 @@ def _category(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iter
         )
 
 
-# Words, or parts of words, of names in lower case with "_" around each word, and what they say.
-
-
 def _of_names(features: Sequence[Feature], stated: infer.Stated) -> Iterator[Guess]:
     """Mutable features with names of what no action changes, the first reason of each.
 
