@@ -12,12 +12,12 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.feature import Array
 from dear_plugin.data.labels import NEW
 from dear_plugin.data.numbers import Grid, nearest
 from dear_plugin.problem.action_sets import ActionSets
@@ -89,7 +89,7 @@ class Admissible:
 
     limits: Limits
     rules: Rules
-    required: npt.NDArray[np.bool_]
+    required: Array
 
     def select(self, idx: Tensor) -> Admissible:
         """What is admissible of the rows at positions (q,)."""
