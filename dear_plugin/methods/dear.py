@@ -276,7 +276,7 @@ class DEAR(RecourseMethod):
         Raises:
             NotFittedError: `fit` was not called.
         """
-        saving.save(self, Path(folder))
+        saving.save(self.decoders, self.settings, self.trained.rows, Path(folder))
 
     @classmethod
     @one_thread()

@@ -34,21 +34,25 @@ SOME_ROWS = 100
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 
-def save(dear: Any, folder: Path) -> None:
+def save(decoders: Decoders, settings: Mapping[str, Any], rows: Tensor, folder: Path) -> None:
     """Write a fitted DEAR to a folder, without its model.
 
+    Args:
+        decoders: of its sets.
+        settings: of it.
+        rows: (n, p) its training rows.
+        folder: where it is written.
+
     Raises:
-        NotFittedError: it is not fitted.
         SettingError: settings that JSON cannot hold, before anything is written.
     """
-    decoders = dear.decoders
-    settings = {"version": __version__, **dear.settings}
+    settings = {"version": __version__, **settings}
     tensors = {
         f"decoder/{i}/{name}": tensor
         for i, members in enumerate(decoders.given)
         for name, tensor in decoders.of(members).tensors().items()
     }
-    tensors["rows"] = dear.trained.rows
+    tensors["rows"] = rows
     content = sealed(settings, {k: v.detach().contiguous().cpu() for k, v in tensors.items()})
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / f".{FILE}.draft"

@@ -14,7 +14,7 @@ from dear_plugin._threads import one_thread
 from dear_plugin.data.encoder import column_limits
 from dear_plugin.data.feature import Feature
 from dear_plugin.errors import ConstraintError, InputError, shown
-from dear_plugin.methods.dear import outcomes
+from dear_plugin.methods.dear import DEAR, outcomes
 from dear_plugin.page.choices import ACT, FOLLOWS, STAYS, Choices, read
 from dear_plugin.problem.constraints import Constraints, admissible
 from dear_plugin.problem.feasible import Limits
@@ -244,7 +244,7 @@ def _ends(within: Any, schema: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 @one_thread()
 def curve(
-    dear: Any,
+    dear: DEAR,
     row: pd.DataFrame,
     feature: str,
     actions: Mapping[str, Any],

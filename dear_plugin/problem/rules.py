@@ -67,8 +67,7 @@ class Rules:
         """(..., r) bool: which rules, of all or some, hold in rows, (..., p), or lack a value."""
         some = np.arange(len(self.every)) if some is None else some
         lower, upper = self._orders[:, some]
-        above = rows[..., upper]
-        out: Array = ~((rows[..., lower] > above) & (above > SPECIAL))  # all orders at once
+        out = _in_order(rows[..., lower], rows[..., upper])  # all orders at once
         cells = self._cells(rows)
         for i in (~self._is_order[some]).nonzero()[0].tolist():
             out[..., i] = self.every[some[i]].holds(cells)
@@ -238,7 +237,7 @@ class Rules:
         tried[at[0], -2, ends] = np.where(free, x, rows[at][..., None])[..., 0]
         if k < 0:
             lower, upper = tried[at[0], :, ends].swapaxes(0, 1)
-            holds = ~((lower > upper) & (upper > SPECIAL))
+            holds = _in_order(lower, upper)
         else:
             holds = self.every[k].holds(self._cells(tried))
         holds[:, -1] = True
@@ -277,3 +276,9 @@ class Rules:
     def _observed(self) -> dict[int, Array]:
         """The only values, ascending, of the features that take no others."""
         return {j: known.numpy() for j, known in self.encoder.observed.items()}
+
+
+def _in_order(lower: Array, upper: Array) -> Array:
+    """Bool, where numbers are at most others, or these are not known."""
+    out: Array = ~((lower > upper) & (upper > SPECIAL))
+    return out

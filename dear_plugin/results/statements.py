@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import compress, product
 from typing import Any, TypeAlias
 
@@ -208,7 +208,9 @@ def statements(
     needless = (question.accepted & ~acts.any(1) | unreadable).tolist()
     hindrances = [Hindrance()] * len(lines)
     without = [at for at in range(len(lines)) if not (at in found or needless[at])]
-    near = _nearest(question, proposal, in_the_way, lines, [at for at in without if not done[at]])
+    missed = [at for at in without if not done[at]]
+    said = _said(schema) if missed or bool(in_the_way.any()) else set()
+    near = _nearest(question, proposal, in_the_way, said, lines, missed) if missed else {}
     for at in without:
         own, fixed = lines[at], [*compress(schema, in_the_way[at].tolist())]
         acted = [line.label for line in own if line.kind == "direct"]
@@ -221,7 +223,7 @@ def statements(
             "depends": [e for e in unsure[at] or counts if e in named][: max(NAMED)],
             "narrow": acted,
         }
-        hindrances[at] = near.get(at) or _hindrance(question, at, fixed, why)
+        hindrances[at] = near.get(at) or _hindrance(question, at, fixed, said, why)
     return [found.get(at, own) for at, own in enumerate(lines)], hindrances
 
 
@@ -255,7 +257,11 @@ def stated(
 
 
 def _hindrance(
-    question: Question, at: int, fixed: Sequence[Feature], why: Mapping[str, Any]
+    question: Question,
+    at: int,
+    fixed: Sequence[Feature],
+    said: Collection[str],
+    why: Mapping[str, Any],
 ) -> Hindrance:
     """What stands in the way of stating the answer at a position as advice.
 
@@ -263,12 +269,13 @@ def _hindrance(
         question: m rows.
         at: the position.
         fixed: what stands in the way of a credible answer, and cannot be acted on.
+        said: see `_said`.
         why: features in words by the sentence that names them, the first of which counts.
     """
     schema = question.encoder.schema
     if parts := {part for f in fixed for part in _determining(question, f, at)}:
         return Hindrance("far", [f.called for f in schema if f.name in parts])
-    if others := [f.called for f in fixed if _may_be_said(schema, f)]:
+    if others := [f.called for f in fixed if f.name in said]:
         return Hindrance("fixed", others)
     name = next(name for name, some in why.items() if some)
     return Hindrance(name, list(dict.fromkeys(why[name])))
@@ -278,6 +285,7 @@ def _nearest(
     question: Question,
     proposal: Proposal,
     in_the_way: Tensor,
+    said: Collection[str],
     lines: Sequence[Lines],
     positions: Sequence[int],
 ) -> dict[int, Hindrance]:
@@ -286,11 +294,9 @@ def _nearest(
     Amounts are round, and the model refuses them, too. What counts most of what cannot be acted
     on is what stands in the way, or else what takes the answer nearest to the decision.
     """
-    if not positions:
-        return {}
     schema, idx = question.encoder.schema, torch.tensor(positions)
     some, own = selected(question, idx), selected(proposal, idx)
-    told = torch.tensor([_may_be_said(schema, each) for each in schema])
+    told = torch.tensor([name in said for name in schema.names])
     told[list(schema.index(each.name for each in schema.definitions))] = False
     most = depends_most(some, own.rows, told).tolist()
     acted = [[line for line in lines[at] if line.kind == "direct"] for at in positions]
@@ -300,12 +306,8 @@ def _nearest(
     out = {}
     for i, at in enumerate(positions):
         fixed = [f.called for f in compress(schema, (in_the_way[at] & told).tolist())]
-        count = (
-            Hindrance("fixed", fixed)
-            if fixed
-            else Hindrance("most", [schema.features[most[i]].called])
-        )
-        beside = [count] if fixed or most[i] >= 0 else []
+        counts = {"fixed": fixed, "most": [schema.features[most[i]].called] * (most[i] >= 0)}
+        beside = [Hindrance(name, some) for name, some in counts.items() if some][:1]
         names = [line.label for line in acted[i]]
         shown = drafts[i] if refused[i] else exact[i]
         out[at] = Hindrance("nearest" if names else "nothing", names, shown, beside)
@@ -321,10 +323,15 @@ def _towards(line: Line, digits: int | None) -> Line:
     return line._replace(stated=new, stated_least=new)
 
 
-def _may_be_said(schema: Schema, feature: Feature) -> bool:
-    """Whether a letter may name a feature that is not acted on."""
-    told = may_be_said(feature.name, immutable=feature.immutable)
-    return told and not feature.identifier and feature.called in _named(schema)
+def _said(schema: Schema) -> set[str]:
+    """The features that a letter may name, though they are not acted on."""
+    named = _named(schema)
+    return {
+        f.name
+        for f in schema
+        if f.called in named and not f.identifier
+        if may_be_said(f.name, immutable=f.immutable)
+    }
 
 
 def _unfit(schema: Schema, lines: Lines, rare: Sequence[bool]) -> dict[str, list[str]]:

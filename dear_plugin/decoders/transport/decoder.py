@@ -259,8 +259,8 @@ class Estimate:
     @property
     def entries(self) -> int:
         """The number of entries of the tables that are estimated, and of the bins."""
-        own = (each.tables for group, each in [*self._draws.values.items()])
-        tables: list[Tables] = [self.point[0], *own]
+        moving: list[Moving] = [*self._draws.values.values()]
+        tables = [self.point[0], *(each.tables for each in moving)]
         return sum(each.entries for each in tables) + self.axis.bins.numel()
 
     def drawn(self, group: int) -> Moving:

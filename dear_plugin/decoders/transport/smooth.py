@@ -306,9 +306,7 @@ class LeastSquares:
             both = torch.cat([more, values], 1)
             squares = weights @ _blocks(values.square(), weights.shape[1]).sum(1)
             found = (*(products(weights, each, both) for each in (plain, more)), squares)
-            sums = [
-                a.add_(b) for a, b in zip(sums or map(torch.zeros_like, found), found, strict=True)
-            ]
+            sums = [a.add_(b) for a, b in zip(sums, found, strict=True)] if sums else [*found]
         plain, more, squares = sums
         left = self._beside(group, plain, more, squares)
         own = self._selected(left, squares, of, honest)
