@@ -139,10 +139,10 @@ def _of(declared: Schema, given: Any) -> list[tuple[Feature, Any]]:
 
 
 def _condition(feature: Feature, value: Any) -> Sequence[Any]:
-    return feature.either(_pair, _labels, feature, value, "C", math.inf)
+    return _pair(feature, value, "C", math.inf) if feature.has_order else _labels(value)
 
 
-def _labels(_: Feature, value: Any, *__: Any) -> Sequence[Any]:
+def _labels(value: Any) -> Sequence[Any]:
     return [value] if isinstance(value, str) else [str(v) for v in value]
 
 

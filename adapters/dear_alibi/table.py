@@ -96,7 +96,7 @@ class Table:
         # A category without training rows is in the category map.
         pairs = zip(self.declared, inferred.columns, strict=True)
         return inferred.with_columns(
-            seen.either(lambda _, seen: seen, _with_marks, own, seen) for own, seen in pairs
+            seen if seen.has_order else _with_marks(own, seen) for own, seen in pairs
         )
 
     def array_of(self, X: Any) -> Array:
@@ -165,7 +165,8 @@ def _complaint(values: Array, feature: Feature, passed: bool) -> str:
     Codes that are not in the category map may be those of a column that is `passed`.
     """
     numbers = pd.to_numeric(pd.Series(values), errors="coerce").astype(float)
-    valid, expected, hint = feature.either(_finite, _coded, numbers, feature, passed)
+    check = _finite if feature.has_order else _coded
+    valid, expected, hint = check(numbers, feature, passed)
     at = np.flatnonzero(~valid)[:3].tolist()
     got = f"got {values[at].tolist()} in rows {at}{hint}"
     return f"column {feature.name!r} must hold {expected}; {got}" if at else ""

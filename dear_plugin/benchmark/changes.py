@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -185,14 +184,14 @@ def _codes(column: pd.Series) -> pd.Series:
 def _other(column: pd.Series, schema: Schema, step: float) -> pd.Series:
     """What is acted to: the observed value nearest to a step more, or the first level."""
     feature = schema.features[schema.index([str(column.name)])[0]]
-    return feature.either(_farther, _first, column, step, feature.categories)
+    return (
+        _farther(column, step)
+        if feature.has_order
+        else column.where(column.isna(), feature.categories[0])
+    )
 
 
-def _first(column: pd.Series, _: float, levels: Sequence[Any]) -> pd.Series:
-    return column.where(column.isna(), levels[0])
-
-
-def _farther(column: pd.Series, step: float, _: Sequence[Any]) -> pd.Series:
+def _farther(column: pd.Series, step: float) -> pd.Series:
     values = np.unique(column)
     wanted = column + step * column.std()
     if step == TAIL:  # the order of the rows stays

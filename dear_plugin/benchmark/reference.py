@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -99,8 +99,9 @@ class ReferenceRows:
         columns, shares = [], torch.arange(1, TENTHS, dtype=torch.float64) / TENTHS
         for j, feature in enumerate(self.encoder.schema):
             edges = np.unique(np.quantile(self.rows[:, j].double().numpy(), shares.numpy()))
-            tenth = partial(torch.bucketize, boundaries=torch.from_numpy(edges), right=True)
-            columns.append(feature.coarser(rows[:, j].double().contiguous(), tenth))
+            column, cuts = rows[:, j].double().contiguous(), torch.from_numpy(edges)
+            tenths = torch.bucketize(column, cuts, right=True) if feature.has_order else column
+            columns.append(tenths)
         return torch.stack(columns, 1).round().long().numpy()
 
 

@@ -148,7 +148,7 @@ def bins_of(encoder: Encoder, rows: Tensor, members: Members, *how: int) -> Tens
     codes, limits = torch.zeros(len(rows), dtype=torch.int64), how or (METRIC_BINS,)
     for j in members:
         feature, column = encoder.schema.features[j], rows[:, j]
-        bins = feature.coarser(column, lambda amounts: cut(amounts, *limits)[0]).long()
+        bins = (cut(column, *limits)[0] if feature.has_order else column).long()
         codes = codes * (int(bins.max()) + 1) + bins
     return torch.as_tensor(codes.unique(return_inverse=True)[1])
 

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.data import dummies
+from dear_plugin.data.cells import as_stored, kind_of, stated_order, stored_in, with_central
 from dear_plugin.data.feature import (
     Argument,
     Feature,
@@ -27,8 +28,6 @@ from dear_plugin.data.feature import (
     with_infinity,
 )
 from dear_plugin.data.forms import relations_of
-from dear_plugin.data.labels import Labels, Levels, as_stored, stated_order, stored_in
-from dear_plugin.data.numbers import Number
 from dear_plugin.data.relations import Lookup, Relation, without_computed
 from dear_plugin.errors import SchemaError, argument, check_arguments, shown, unknown
 
@@ -92,7 +91,7 @@ def inferred(
         found.tell()
         stated = found.beside(stated)
         columns = found.columns(frame, columns, stated)
-    columns = {n: each.with_central(frame[n], central) for n, each in columns.items()}
+    columns = {n: with_central(each, frame[n], central) for n, each in columns.items()}
     features = features_of(columns, stated, stated["exactly_one"] or ())
     relations = relations_of(
         dummies.labelled(frame, features),
@@ -261,10 +260,6 @@ def says_what(stated: Stated, name: str) -> bool:
     return any(name in stated[what] for what, each in arguments().items() if each.says_what)
 
 
-# In the order in which they are tried for a training column.
-KINDS: tuple[type[Feature], ...] = (Levels, Labels, Number)
-
-
 def _infer(column: pd.Series, name: str, stated: Stated) -> Feature:
     """The feature of a column, (n,), without the user's constraints on changes.
 
@@ -279,8 +274,7 @@ def _infer(column: pd.Series, name: str, stated: Stated) -> Feature:
     if order is not None and stored_in(column) == ((*order,), True):
         order = None
     ranked = stated_order(column, name, order)
-    every = (kind.infer(ranked, codes, as_category) for kind in KINDS)
-    feature = next(each for each in every if each is not None)
+    feature = kind_of(ranked, codes, as_category)
     if is_amount and feature.categories:
         fix = line(name, as_numbers(column))
         raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories: {fix}")

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dear_plugin.data.feature import DAYS, Array, with_digits
-from dear_plugin.data.numbers import WHOLE, decimals
+from dear_plugin.data.feature import DAYS, with_digits
+from dear_plugin.data.numbers import WHOLE, Array, decimals
 
 # A number takes observed values only if these are at most so many, and if between two of them,
 # with so many rows each, a value of their common grid has none: of amounts, some would have it.
@@ -210,7 +210,7 @@ SCALES = [
     for each in WORDS.split(";")
 ]
 # A level before all others, and the words that may stand in a range.
-NONE = re.compile(r"(none|no|non|never|not|zero|nothing|do not)( .*)?$")
+NOTHING = re.compile(r"(none|no|non|never|not|zero|nothing|do not)( .*)?$")
 NUMBER = r"\$?(\d[\d,]*(?:\.\d+)?)((?:[kKmM](?![a-zA-Z]))?)"
 SAID = re.compile(
     r"less|than|under|over|above|below|to|and|or|more|up|[lg][te]|years|months|days|hours|k[mg]|h|t"
@@ -250,7 +250,7 @@ def _in_order(text: Sequence[Hashable], key: Key) -> tuple[str, ...]:
     levels = [level for level in text if isinstance(level, str)]
     if not 3 <= len(levels) <= MOST_IN_ORDER or len(levels) < len(text):
         return ()
-    none = [level for level in levels if NONE.match(_plain(level))]
+    none = [level for level in levels if NOTHING.match(_plain(level))]
     keys = {level: key(level) for level in levels if level not in none}
     different = len(set(keys.values())) == len(keys) and None not in keys.values()
     if not (different and len(none) < 2 <= len(keys)):

@@ -14,10 +14,10 @@ import pandas as pd
 
 from dear_plugin._threads import one_thread
 from dear_plugin.data import dummies, infer
-from dear_plugin.data.feature import Array, Feature, arguments, as_numbers, line
+from dear_plugin.data.feature import Feature, arguments, as_numbers, line
 from dear_plugin.data.forms import Numbers, relation_of, relations_of
 from dear_plugin.data.names import NAMES, SENSITIVE, says
-from dear_plugin.data.numbers import gross, on_grid, ordinary_values
+from dear_plugin.data.numbers import Array, gross, on_grid, ordinary_values
 from dear_plugin.data.relations import Lookup, Relation, in_words
 from dear_plugin.errors import argument
 from dear_plugin.look import columns as seen

@@ -13,9 +13,11 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
+from dear_plugin.data.cells import is_one
 from dear_plugin.data.dummies import shared
-from dear_plugin.data.feature import Array, Feature, Mask
+from dear_plugin.data.feature import Feature, Mask
 from dear_plugin.data.forms import MOST_LEVELS, ROWS, Numbers, determined
+from dear_plugin.data.numbers import Array
 from dear_plugin.data.relations import Relation
 
 Pair = tuple[str, str]
@@ -189,7 +191,7 @@ def groups(frame: pd.DataFrame, features: Iterable[Feature]) -> list[tuple[str, 
     names = [feature.name for feature in own]
     if len(names) < 2 or len(frame) < FEWEST_ROWS:
         return []
-    flags = np.stack([each.is_one(frame[each.name]) for each in own], 1)
+    flags = np.stack([is_one(each, frame[each.name]) for each in own], 1)
     counts = flags.astype(np.float32)
     apart, left, out = counts.T @ counts == 0, set(range(len(names))), list[tuple[str, ...]]()
     for first in range(len(names)):

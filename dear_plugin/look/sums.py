@@ -12,8 +12,9 @@ from itertools import chain
 import numpy as np
 
 from dear_plugin.data import forms
-from dear_plugin.data.feature import Array, Mask
+from dear_plugin.data.feature import Mask
 from dear_plugin.data.forms import Fit, Indices, Numbers, Scale
+from dear_plugin.data.numbers import Array
 from dear_plugin.data.relations import Relation, expression
 
 # The least share of known values.

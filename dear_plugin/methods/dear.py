@@ -20,6 +20,7 @@ from torch import Tensor
 from dear_plugin._threads import one_thread
 from dear_plugin._threads import progress as showing
 from dear_plugin._validation import require_instance
+from dear_plugin.data.cells import cells_of, read_column
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.infer import misfit
 from dear_plugin.data.relations import Condition, Rule
@@ -357,8 +358,6 @@ class DEAR(RecourseMethod):
 
 Actions: TypeAlias = Mapping[str, Any] | pd.DataFrame
 ROWS_AT_ONCE = 1024
-# What an action sets that leaves none, or several, of the columns of a feature at 1.
-NONE = -1.0
 
 
 def outcomes(
@@ -404,7 +403,7 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
     for name, values in read.items():
         where = acted[name].to_numpy()
         # The dtype of an object column is inferred once missing cells are left out.
-        reading = columns[name].read(table[name][where].infer_objects())
+        reading = read_column(columns[name], table[name][where].infer_objects())
         if reading.complaint:
             complaints.append(reading.complaint)
         else:
@@ -425,12 +424,12 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
 def _level(flags: npt.NDArray[np.float64], own: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
     """(n,) the categories that new values of columns, (n, m), NaN for the same, make of own ones.
 
-    `NONE` where not exactly one column is 1 then; NaN where none has a new value.
+    None of them, m, where not exactly one column is 1 then; NaN where none has a new value.
     """
     before = np.arange(flags.shape[1]) == own[:, None]
     enters = (flags == 1.0).any(1, keepdims=True)
     after = np.where(np.isnan(flags), before & ~enters, flags) == 1.0
-    level = np.where(after.sum(1) == 1, after.argmax(1), NONE)
+    level = np.where(after.sum(1) == 1, after.argmax(1), flags.shape[1])
     return np.where(np.isnan(flags).all(1), np.nan, level)
 
 
@@ -506,10 +505,10 @@ def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) ->
     limits, acted = case.feasible.limits, ~values.isnan()
     for j in acted.any(0).nonzero()[:, 0].tolist():
         rows, feature = acted[:, j].nonzero()[:, 0], encoder.schema.features[j]
-        wanted = values[rows, j]
-        refused = ~limits.admits(wanted[:, None], torch.full((len(rows),), j), rows)[:, 0]
+        wanted, none = values[rows, j], encoder.is_new(values[rows])[:, j]
+        known = wanted.masked_fill(none, 0.0)[:, None]
+        refused = ~limits.admits(known, torch.full((len(rows),), j), rows)[:, 0] | none
         refused = (refused & (wanted != case.x[rows, j])) | limits.not_actionable[rows, j]
-        refused |= (wanted == NONE) & bool(feature.dummies)
         for row, value in zip(rows[refused].tolist(), wanted[refused].tolist(), strict=True):
             reasons[row].append(_refusal(limits, feature, row, j, value))
     return [", ".join(parts) for parts in reasons]
@@ -517,11 +516,11 @@ def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) ->
 
 def _refusal(limits: Limits, feature: Feature, row: int, j: int, wanted: float) -> str:
     """Why a row may not take a value of the feature at position j."""
-    if feature.dummies and wanted == NONE:
+    if wanted >= len(feature.dummies) > 0:
         return Reason.NOT_ONE.format(feature.called)
     if bool(limits.not_actionable[row, j]):
         return Reason.NOT_ACTIONABLE.format(feature.called)
-    (cell,) = feature.cells(np.array([wanted]))
+    (cell,) = cells_of(feature, np.array([wanted]))
     if not feature.is_amount(cell):
         return Reason.NOT_THIS_VALUE.format(feature.called, one(feature, cell))
     ends = float(limits.low[row, j]), float(limits.high[row, j])

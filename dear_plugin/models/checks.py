@@ -7,6 +7,7 @@ import logging
 import pandas as pd
 from torch import Tensor
 
+from dear_plugin.data.cells import cells_of
 from dear_plugin.errors import ModelError
 from dear_plugin.models.classifier import Classifier
 
@@ -56,7 +57,7 @@ def check_estimator(classifier: Classifier, rows: Tensor) -> None:
     used = getattr(model, "feature_names_in_", schema.column_names)
     unused = [name for name in schema.column_names if name not in used]
     for j in schema.index(unused):
-        values = schema.features[j].cells(rows[:, j].unique().numpy())
+        values = cells_of(schema.features[j], rows[:, j].unique().numpy())
         if {*values.tolist()} == {*(classifier.classes or ())}:
             raise ModelError(DECISION.format(schema.names[j]))
     if unused:

@@ -103,7 +103,7 @@ def _features(session: Session, choices: Choices) -> list[Values]:
 
 def _reach(feature: Feature, reach: Any, low: Any, high: Any) -> Values:
     """How far a feature is within reach, between the ends that the schema leaves an action."""
-    return feature.either(_ends, _levels, feature, reach, low, high)
+    return (_ends if feature.has_order else _levels)(feature, reach, low, high)
 
 
 def _levels(feature: Feature, reach: Any, low: Any, high: Any) -> Values:

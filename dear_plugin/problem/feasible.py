@@ -17,9 +17,7 @@ from torch import Tensor
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.feature import Array
-from dear_plugin.data.labels import NEW
-from dear_plugin.data.numbers import Grid, nearest
+from dear_plugin.data.numbers import Array, Grid, nearest
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.goals import Goal
 from dear_plugin.problem.rules import Rules
@@ -322,7 +320,7 @@ class Limits:
         """(m, c, p) bool, whether rows, (m, c, p), have categories that may be taken."""
         if self.allowed is None:
             return torch.ones(moved.shape, dtype=torch.bool)
-        level = torch.where(self.encoder.blocks & (moved < NEW), moved, 0.0)
+        level = torch.where(self.encoder.blocks & (moved < self.encoder.count), moved, 0.0)
         column = self._starts + level.long()
         return self.allowed[idx].gather(1, column.flatten(1)).view(moved.shape)
 

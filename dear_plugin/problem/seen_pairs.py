@@ -18,7 +18,6 @@ import numpy as np
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.labels import NEW
 from dear_plugin.data.numbers import known, padded
 from dear_plugin.data.relations import Array
 
@@ -118,7 +117,7 @@ class SeenPairs:
         codes[..., numbers] = (values[..., numbers, None] > cuts).sum(-1)
         same = values[..., self.levels, None] == levels
         codes[..., self.levels] = (same * np.arange(1, same.shape[-1] + 1)).max(-1, initial=0)
-        new = (values >= NEW) & labels
+        new = (values >= self.sizes) & labels
         return np.where(new, len(self.column), codes + self.starts)
 
     def created(self, x: Array, reached: Array, *, unseen: bool = False) -> Array:

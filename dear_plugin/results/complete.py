@@ -12,6 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin.data.cells import cells_of
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.schema import Schema
 from dear_plugin.results.changes import KINDS as CHANGES
@@ -198,7 +199,7 @@ def _cells(
     """A function from row values, (m,), to cells: those of known ones as they are in a frame."""
 
     def cells(values: Tensor) -> list[Any]:
-        own: list[Any] = feature.cells(values.numpy()).tolist()
+        own: list[Any] = cells_of(feature, values.numpy()).tolist()
         for rows, frame in known[::-1]:
             pairs = zip(own, frame, (values == rows).tolist(), strict=True)
             own = [there if same else here for here, there, same in pairs]

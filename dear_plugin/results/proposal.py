@@ -15,7 +15,9 @@ import torch
 from torch import Tensor
 
 from dear_plugin._threads import lazy
+from dear_plugin._validation import completed
 from dear_plugin.data.encoder import Encoder, patch
+from dear_plugin.data.numbers import Array
 from dear_plugin.errors import InputError, shown
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.feasible import Case, Status
@@ -26,7 +28,6 @@ ANOTHER, SEVERAL, SAME = 1, 2, 3
 KINDS = ("", "another set", "pair of features", "same features")
 
 Texts: TypeAlias = Sequence[str] | npt.NDArray[Any]
-Column = npt.NDArray[Any]
 R = TypeVar("R")
 
 
@@ -65,7 +66,7 @@ def merged(record: R, part: R, idx: Tensor) -> R:
     return _changed(record, lambda column, new: _put(column.copy(), idx, new), part)
 
 
-def _changed(record: R, change: Callable[..., Column], *others: R) -> R:
+def _changed(record: R, change: Callable[..., Array], *others: R) -> R:
     """A record with each column changed, given those of other records."""
     out: dict[str, Any] = {}
     for name in (each.name for each in fields(record)):  # type: ignore[arg-type]
@@ -92,6 +93,21 @@ def _part(value: Any, idx: Tensor) -> Any:
     return value.select(idx) if isinstance(value, Case) else value
 
 
+def _filled(_: type, given: dict[str, Any]) -> None:
+    """Fill in what is not given; texts become arrays."""
+    m, device = len(given["rows"]), given["rows"].device
+    columns = {
+        **{"status": (m,), "kind": (m,), "tried": (m, 3)},
+        **{"measured": (m, len(CRITERIA)), "least": (m,)},
+    }
+    for name, shape in columns.items():
+        if given[name] is None:
+            blank = torch.nan if name in ("measured", "least") else 0
+            given[name] = torch.full(shape, blank, device=device)
+    given["reasons"] = _texts(given["reasons"])
+
+
+@completed(_filled)
 @dataclass(frozen=True)
 class Proposal:
     """What a method proposes for m rows, in user units.
@@ -130,22 +146,6 @@ class Proposal:
     tried: Any = None
     measured: Any = None
     least: Any = None
-
-    def __post_init__(self) -> None:
-        """Fill in what is not given; texts become arrays."""
-        m, device = len(self.rows), self.rows.device
-        columns = {
-            "status": (m,),
-            "kind": (m,),
-            "tried": (m, 3),
-            "measured": (m, len(CRITERIA)),
-            "least": (m,),
-        }
-        for name, shape in columns.items():
-            if getattr(self, name) is None:
-                blank = torch.nan if name in ("measured", "least") else 0
-                object.__setattr__(self, name, torch.full(shape, blank, device=device))
-        object.__setattr__(self, "reasons", _texts(self.reasons))
 
     @lazy
     def failed(self) -> Tensor:
@@ -202,15 +202,15 @@ def _texts(texts: Iterable[str]) -> npt.NDArray[Any]:
     return np.array(made, dtype=object)
 
 
-def _put(column: Column, idx: Tensor, new: Column) -> Column:
+def _put(column: Array, idx: Tensor, new: Array) -> Array:
     """A column, some rows of which are replaced in place."""
     column[idx.numpy()] = new
     return column
 
 
-def _array(column: Tensor) -> Column:
+def _array(column: Tensor) -> Array:
     """A tensor as an array; a method may propose rows on a GPU, or with a gradient."""
-    array: Column = column.detach().cpu().numpy()
+    array: Array = column.detach().cpu().numpy()
     return array
 
 

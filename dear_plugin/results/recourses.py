@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, overload
@@ -129,11 +129,11 @@ class Recourses:
     actions: pd.DataFrame
     asked: int
     search: Any
-    changes: pd.DataFrame = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Make the frame of the lines."""
-        object.__setattr__(self, "changes", frame(line for own in self.lines for line in own))
+    @lazy
+    def changes(self) -> pd.DataFrame:
+        """The lines of all answers, as a frame."""
+        return frame(line for own in self.lines for line in own)
 
     @property
     def factuals(self) -> pd.DataFrame:

@@ -17,6 +17,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin.data.cells import cells_of, read_column
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.names import may_be_said
 from dear_plugin.data.numbers import in_steps
@@ -582,7 +583,7 @@ def _forced(schema: Schema, draft: Lines, rows: tuple[Tensor, Tensor, Tensor]) -
     for j in (before != alone).nonzero()[:, 0].tolist():
         feature = schema.features[j]
         if feature.name not in acted:
-            old, cell = feature.cells(torch.stack([before[j], alone[j]]).numpy())
+            old, cell = cells_of(feature, torch.stack([before[j], alone[j]]).numpy())
             line = lines.get(feature.name) or _unmoved(feature, old, draft[0])
             cell = _as_its_column(feature, cell) if exact[j] else cell
             stated = line._replace(stated_forced=cell, exact=bool(exact[j]))
@@ -615,7 +616,7 @@ def _written(
         (j,), new = schema.index([line.feature]), getattr(line, end)
         rows[i, j] = reached[i, j]
         if is_amount(line.of, line.old, new):
-            rows[i, j] = float(line.of.read(pd.Series([new], dtype=float)).values[0])
+            rows[i, j] = float(read_column(line.of, pd.Series([new], dtype=float)).values[0])
         elif new in line.of.ranked:
             # What is needed may be a level on the way to that of the answer.
             rows[i, j] = line.of.place(new)

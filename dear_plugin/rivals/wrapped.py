@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin.data.cells import cells_of
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.feasible import Case, Reason
 from dear_plugin.results.proposal import Proposal
@@ -69,7 +70,7 @@ class Wrapped(RecourseMethod):
         out: list[dict[str, list[Any]]] = [{} for _ in rows]
         for column, j in zip(self.schema.columns, self.schema.owner, strict=True):
             name, several = column.name, bool(self.schema.features[j].dummies)
-            levels = column.cells(np.arange(2.0)).tolist() if several else column.choices
+            levels = cells_of(column, np.arange(2.0)).tolist() if several else column.choices
             codes = torch.arange(len(levels), dtype=case.x.dtype).expand(len(case), -1)
             may = limits.admits(codes, rows.new_full((len(case),), j), rows) | several
             for i, values in enumerate(out):

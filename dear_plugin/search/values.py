@@ -12,7 +12,6 @@ grid. Places and ranks need no scale.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import torch
@@ -59,7 +58,7 @@ class FeatureValues:
         for j, feature in enumerate(encoder.schema):
             values = feature.values(rows[:, j])
             known.append(_multiples(values, j, encoder) if steps and encoder.step[j] else values)
-            tried.append(feature.coarser(known[j], partial(places_of, count=many)))
+            tried.append(places_of(known[j], many) if feature.has_order else known[j])
         return cls(tuple(known), tuple(tried))
 
     def near(self, j: int, x: Tensor) -> Tensor:
@@ -138,7 +137,8 @@ def _values_of(
     own = problem.x[rows, j][:, None]
     low, high = feasible.low[rows, j][:, None], feasible.high[rows, j][:, None]
     tried, feature = known.tried[j], feasible.encoder.features[j]
-    parts = [feature.coarser(tried, partial(places_of, count=FEW_PLACES)).expand(len(rows), -1)]
+    few = places_of(tried, FEW_PLACES) if feature.has_order else tried
+    parts = [few.expand(len(rows), -1)]
     if len(known.known[j]):
         # A bound at the factual comes from a direction, one at the end from the observed values.
         least, most = feasible.encoder.low[j], feasible.encoder.high[j]

@@ -317,7 +317,7 @@ def in_the_way(hindrance: Hindrance, template: LetterTemplate) -> str:
 def without_label(schema: Schema) -> list[tuple[str, str]]:
     """The features that a letter may name and that have no label, each with a guess of it."""
     absent = [f for f in schema if not (f.label or f.immutable or f.identifier)]
-    return [(f.name, f.either(_noun, _flag, f)) for f in absent]
+    return [(f.name, (_noun if f.has_order else _flag)(f)) for f in absent]
 
 
 @lru_cache

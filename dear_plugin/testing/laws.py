@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from dear_plugin.data.cells import read_column
 from dear_plugin.data.schema import Feature
 from dear_plugin.models.foreign import isolated
 from dear_plugin.problem.constraints import Constraints
@@ -253,7 +254,7 @@ def obeys(feature: Feature, old: pd.Series, new: pd.Series) -> None:
     """
     if feature.immutable:
         pd.testing.assert_series_equal(old, new, check_exact=True)
-    _require(not feature.read(new).complaint, f"{feature.name} has an unknown value")
+    _require(not read_column(feature, new).complaint, f"{feature.name} has an unknown value")
     amounts = [all(map(feature.is_amount, pair)) for pair in zip(old, new, strict=True)]
     old, new = old[amounts], new[amounts]
     before, after = old.astype(float), new.astype(float)

@@ -42,7 +42,6 @@ from torch.nn.functional import one_hot
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.labels import NEW
 from dear_plugin.data.numbers import amounts_of, known
 from dear_plugin.decoders.protocol import Members, Sample
 from dear_plugin.decoders.transport.values import Leaves, sorted_values, value_counts
@@ -178,8 +177,8 @@ def _has_quintiles(cut: Cut) -> bool:
 def _by_feature(sample: Sample, j: int) -> Cut:
     """Cut feature j; of many categories the eleven most frequent are kept apart."""
     feature = sample.encoder.schema.features[j]
-    labels = partial(_of_labels, count=len(feature.categories))
-    return feature.either(_of_amounts, labels, sample.rows[:, j], j)
+    column, count = sample.rows[:, j], len(feature.categories)
+    return _of_amounts(column, j) if feature.has_order else _of_labels(column, j, count)
 
 
 def _of_labels(column: Tensor, j: int, count: int) -> Cut:
@@ -480,19 +479,19 @@ class Term(NamedTuple):
     def of(cls, sample: Sample, j: int) -> Term:
         """That of feature j; a category has an indicator for each label."""
         feature = sample.encoder.schema.features[j]
-        return feature.either(
-            cls._of_amounts, cls._of_labels, sample.scaled(j), feature.label_values
-        )
+        if feature.has_order:
+            return cls._of_amounts(sample.scaled(j))
+        return cls._of_labels(feature.label_values)
 
     @classmethod
-    def _of_labels(cls, _: Tensor, labels: Tensor) -> Term:
+    def _of_labels(cls, labels: Tensor) -> Term:
         none = torch.tensor([math.nan]).double()
         ends = torch.tensor([[-math.inf], [math.inf]]).double()
         least = none.expand(len(labels))
         return cls(labels.double(), least, torch.zeros_like(labels).bool(), ends, none)
 
     @classmethod
-    def _of_amounts(cls, column: Tensor, _: Tensor) -> Term:
+    def _of_amounts(cls, column: Tensor) -> Term:
         """That of a number, of which training rows have scaled values, (n,).
 
         The kinks of a number are the six values that cut its sorted training values, without
@@ -543,7 +542,7 @@ class Terms:
         self._shift, self._least, self.outer, self.ends, self._mean = joined
         self.straight, self._special = ~self._least.isfinite(), ~self._mean.isnan()
         self._labels = self._least.isnan().nonzero()[:, 0]
-        self._share = (1.0 / counts.double())[self.of[self._labels]]
+        self._count = counts.double()[self.of[self._labels]]
         more = BEYOND * (self.ends[1] - self.ends[0])
         self._most = self.ends[0] - more, self.ends[1] + more
 
@@ -568,7 +567,7 @@ class Terms:
         """(..., l) the columns of categories; one that no training row has is like their mean."""
         own = own.index_select(-1, self.of[self._labels])
         is_own = (own == self._shift[self._labels]).to(own)
-        return torch.where(own < NEW, is_own, self._share)
+        return torch.where(own < self._count, is_own, 1.0 / self._count)
 
     def _ordinary(self, values: Tensor) -> Tensor:
         if bool(self._special.any()):

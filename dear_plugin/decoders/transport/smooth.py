@@ -717,7 +717,8 @@ def _crossed(one: Tensor, other: Tensor) -> Tensor:
 def _atoms(sample: Sample, j: int) -> Tensor:
     """The heaviest values of a number; empty for a category, which has indicators."""
     feature = sample.encoder.schema.features[j]
-    return feature.either(_heaviest, lambda column: column[:0], sample.scaled(j))
+    column = sample.scaled(j)
+    return _heaviest(column) if feature.has_order else column[:0]
 
 
 def _heaviest(column: Tensor) -> Tensor:

@@ -76,8 +76,8 @@ class Values(NamedTuple):
     def of(cls, sample: Sample, j: int) -> Values:
         """Those of feature j; categories without an order are ordered by frequency."""
         feature, column = sample.encoder.schema.features[j], sample.rows[:, j].contiguous()
-        labels = feature.label_values
-        levels = feature.either(representatives, lambda *_: labels, column, MAX_VALUES)
+        is_cut = feature.has_order
+        levels = representatives(column, MAX_VALUES) if is_cut else feature.label_values
         codes = torch.searchsorted((levels[1:] + levels[:-1]) / 2.0, column)
         size = torch.bincount(codes, minlength=len(levels)).double()
         order = torch.arange(len(levels))
@@ -360,9 +360,9 @@ def axis_of(sample: Sample, acted: Members) -> Axis:
 def _of_one(sample: Sample, j: int) -> Axis:
     """Heavy values and quantile bins of a number; each category is a bin and a node."""
     column, feature = sample.rows[:, j].contiguous(), sample.encoder.schema.features[j]
-    nodes, bins, mix, ordered = feature.either(
-        _of_amounts, _of_labels, column, feature.label_values
-    )
+    labels = feature.label_values
+    own = _of_amounts(column) if feature.has_order else _of_labels(column, labels)
+    nodes, bins, mix, ordered = own
     places = _places(column, bins, (nodes, mix.shape[1]), ordered)
     node = partial(_nearest, (nodes[1:] + nodes[:-1]) / 2.0)
     return Axis(levels_of(mix.shape[1], ordered), bins, mix, *places, node)
@@ -373,7 +373,7 @@ def _of_labels(column: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor, 
     return labels, column.long(), torch.eye(len(labels)).double(), False
 
 
-def _of_amounts(column: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, bool]:
+def _of_amounts(column: Tensor) -> tuple[Tensor, Tensor, Tensor, bool]:
     """The nodes, the bin of each row of a column, (n,), the mix, and that there is an order."""
     few, nodes = len(value_counts(column)[0]) <= MAX_BINS, _nodes(column)
     part = len(column) // (FEW_PARTS if few else PARTS)

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from dear_plugin import Encoder, Schema, Transport
-from dear_plugin.data.labels import NEW
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.decoders.transport.held import Terms
 from dear_plugin.decoders.transport.smooth import Columns, LeastSquares
@@ -493,7 +492,7 @@ def test_a_category_that_no_training_row_has_is_like_the_mean_of_those_that_they
     frame = pd.DataFrame({"town": list("abbc") * 100, "x": np.arange(400.0)})
     encoder = Encoder(Schema.infer(frame))
     terms = Terms(Sample(encoder.rows(frame), encoder), (0,))
-    columns = terms(torch.tensor([[1.0], [NEW]]).double())
+    columns = terms(torch.tensor([[1.0], [3.0]]).double())
     torch.testing.assert_close(columns, torch.tensor([[0, 1, 0], [1 / 3] * 3]).double())
 
 
