@@ -29,6 +29,9 @@ from dear_plugin.data.numbers import Array, Grid, in_steps, known
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError, near
 
+logger = logging.getLogger(__name__)
+Held = tuple[list[str], tuple[Tensor, Tensor, Grid]]
+
 
 class Encoder:
     """Convert frames to tensors and back.
@@ -376,6 +379,27 @@ class Encoder:
         ]
         return with_cells(out, {f.name: f.cast(out[f.name]) for f in wrong})
 
+    def held(self, frame: pd.DataFrame) -> tuple[Tensor, Tensor, Grid]:
+        """(p,) the least and greatest value of each feature that the columns of a frame can hold.
+
+        With the decimals of these columns. A dtype that cannot hold all observed values is logged.
+        """
+        dtypes = frame.dtypes[[*self.schema.column_names]]
+        key = (*map(str, dtypes),)
+        narrow, out = self._held.get(key) or self._held.setdefault(key, _held(self.schema, dtypes))
+        if narrow:
+            logger.warning(
+                "columns %s have dtypes too narrow for all observed values: candidates are limited"
+                " to values that they can hold",
+                narrow,
+            )
+        return out
+
+    @lazy
+    def _held(self) -> dict[tuple[str, ...], Held]:
+        """What columns can hold, by their dtypes."""
+        return {}
+
     def check_columns(self, frame: pd.DataFrame) -> None:
         """Check that a frame has every feature once.
 
@@ -388,28 +412,16 @@ class Encoder:
             raise InputError(f"missing columns: {near(absent, frame.columns)}")
 
 
-logger = logging.getLogger(__name__)
-
-
-def column_limits(schema: Schema, frame: pd.DataFrame) -> tuple[Tensor, Tensor, Grid]:
-    """(p,) the least and greatest value of each feature that the columns of a frame can hold.
-
-    With the decimals of these columns. A dtype that cannot hold all observed values is logged.
-    """
-    held = [ends_of(plain_dtype(frame[f.name].dtype)) for f in schema.columns]
-    both = zip(schema.columns, held, strict=True)
-    if narrow := [f.name for f, (a, b) in both if f.bounds[0] < a or b < f.bounds[1]]:
-        logger.warning(
-            "columns %s have dtypes too narrow for all observed values: candidates are limited to"
-            " values that they can hold",
-            narrow,
-        )
-    own = [f.range_in(frame[f.members[0].name].dtype) for f in schema]
+def _held(schema: Schema, dtypes: pd.Series) -> Held:
+    """See `Encoder.held`; the columns that cannot hold all observed values come first."""
+    ends = {name: ends_of(plain_dtype(dtype)) for name, dtype in dtypes.items()}
+    both = ((f.name, f.bounds, ends[f.name]) for f in schema.columns)
+    narrow = [name for name, (low, high), (a, b) in both if low < a or b < high]
+    own = [f.range_in(dtypes[f.members[0].name]) for f in schema]
     low, high, places = zip(*own, strict=True)
-    codes, steps = [f.codes for f in schema], [f.action_step for f in schema]
-    grid, ends = Grid.of(places, codes, steps), np.array([low, high], dtype=np.float64)
-    least, most = map(torch.from_numpy, grid.inward(*ends))
-    return least, most, grid
+    grid = Grid.of(places, [f.codes for f in schema], [f.action_step for f in schema])
+    least, most = grid.inward(np.array(low, dtype=np.float64), np.array(high, dtype=np.float64))
+    return narrow, (torch.from_numpy(least), torch.from_numpy(most), grid)
 
 
 def patch(

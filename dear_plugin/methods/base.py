@@ -25,7 +25,7 @@ from dear_plugin import _html
 from dear_plugin._threads import fitting, one_thread
 from dear_plugin._threads import progress as showing
 from dear_plugin._validation import Named, jobs, one_of, require_instance, suggesting
-from dear_plugin.data.encoder import Encoder, column_limits
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.errors import NotFittedError, SettingError, shown
@@ -37,7 +37,6 @@ from dear_plugin.problem.constraints import Constraints, admissible, held_cells
 from dear_plugin.problem.feasible import Case
 from dear_plugin.problem.goals import Label, Target, goal_of
 from dear_plugin.problem.rules import Rules
-from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.results.proposal import Proposal, Question, asked_for
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import Search
@@ -313,7 +312,7 @@ def question_of(
     _warn_of_new(encoder, x[at])
     x[list(bad)] = 0.0
     rules = None if trained.decoders is None else trained.decoders.sample.shared(_rules)
-    feasible = admissible(within, x, encoder, column_limits(encoder.schema, frame), rules)
+    feasible = admissible(within, x, encoder, encoder.held(frame), rules)
     goal = goal_of(target, len(x), classifier.classes, classifier.output)
     # A copy: the caller may change the frame later.
     frame = frame.copy()
@@ -336,7 +335,7 @@ def question_of(
 
 
 def _rules(sample: Sample) -> Rules:
-    return Rules.of(sample.encoder, SeenPairs.of(sample.rows.numpy(), sample.encoder))
+    return Rules.of(sample.encoder, sample.rows.numpy())
 
 
 def _scores_new(

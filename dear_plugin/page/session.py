@@ -11,7 +11,6 @@ import pandas as pd
 import torch
 
 from dear_plugin._threads import one_thread
-from dear_plugin.data.encoder import column_limits
 from dear_plugin.data.feature import Feature
 from dear_plugin.errors import ConstraintError, InputError, shown
 from dear_plugin.methods.dear import DEAR, outcomes
@@ -130,7 +129,7 @@ class Session:
         """What an action may set in a frame of one row."""
         encoder = self.dear.encoder
         x = encoder.readable_rows(row)[0].nan_to_num()
-        return admissible(within, x, encoder, column_limits(encoder.schema, row)).limits
+        return admissible(within, x, encoder, encoder.held(row)).limits
 
     def opened(self, case: str) -> Choices:
         """The choices of a case as JSON.

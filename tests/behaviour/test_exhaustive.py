@@ -8,7 +8,6 @@ import torch
 from sklearn.ensemble import RandomForestRegressor
 
 from dear_plugin import DEAR, ActionSets, Encoder, Schema, Target
-from dear_plugin.data.encoder import column_limits
 from dear_plugin.datasets import load_adult, load_loan
 from dear_plugin.demo.classifiers import Recipe, trained
 from dear_plugin.methods.answering import PAST
@@ -24,7 +23,7 @@ SINGLE, PAIR = 300, 24
 def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.Tensor:
     """(n,) bool: whether any value of any set reaches the target."""
     x = dear.encoder.rows(frame)
-    feasible = admissible(None, x, dear.encoder, column_limits(dear.schema, frame))
+    feasible = admissible(None, x, dear.encoder, dear.encoder.held(frame))
     goal = goal_of(target, len(x), dear.classifier.classes, dear.classifier.output)
     goal = goal.bind(dear.classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
     case = Case(x, goal, feasible, goal.aim(PAST[0]))

@@ -21,7 +21,6 @@ from dear_plugin import (
     Target,
     Training,
 )
-from dear_plugin.data.encoder import column_limits
 from dear_plugin.decoders import Decoders, DifferentiableDecoder, Sample
 from dear_plugin.errors import DearError, ModelError
 from dear_plugin.models.classifier import Classifier
@@ -94,7 +93,7 @@ class World:
             model.weight.copy_(WEIGHT[None])
             model.bias.fill_(bias)
         decoders = Decoders(Linear(), Sample(encoder.rows(frame), encoder), self.sets.members)
-        can_hold = column_limits(encoder.schema, frame)
+        can_hold = encoder.held(frame)
         feasible = admissible(Constraints(), FACTUAL, encoder, can_hold)
         self.problem = SearchProblem(
             FACTUAL,

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from dear_plugin import ActionSets, Constraints, Encoder, Schema
-from dear_plugin.data.encoder import column_limits
 from dear_plugin.errors import ConstraintError
 from dear_plugin.problem.constraints import admissible
 
@@ -27,7 +26,7 @@ AGE, PAY, OWNER, JOB, SEX = range(5)
 
 def limits(within=None, factuals=FACTUALS, schema=SCHEMA):
     encoder = Encoder(schema)
-    rows, held = encoder.rows(factuals), column_limits(encoder.schema, factuals)
+    rows, held = encoder.rows(factuals), encoder.held(factuals)
     return admissible(within, rows, encoder, held).limits
 
 
@@ -38,7 +37,7 @@ def project(moved, within=None):
     moved_rows = x.clone()
     for j, value in moved.items():
         moved_rows[:, j] = torch.as_tensor(value)
-    held = column_limits(SCHEMA, FACTUALS)
+    held = encoder.held(FACTUALS)
     every = torch.arange(len(x))
     found = admissible(within, x, encoder, held).project(x, moved_rows[:, None], every)
     return found[:, 0], x
