@@ -185,15 +185,22 @@ def require_instance(name: str, value: Any, kind: type) -> None:
 Call = TypeVar("Call", bound=Callable[..., Any])
 
 
-def suggesting(call: Call) -> Call:
-    """A function that names the closest argument for one that it does not take."""
-    known = [name for name in inspect.signature(call).parameters if name not in ("self", "cls")]
+def suggesting(call: Call, signature: inspect.Signature | None = None) -> Call:
+    """A function that names the closest argument for one that it does not take.
+
+    Args:
+        call: the function.
+        signature: with the arguments that it takes by name; None for its own.
+    """
+    signature = signature or inspect.signature(call)
+    known = [name for name in signature.parameters if name not in ("self", "cls")]
 
     @wraps(call)
     def _checked(*args: Any, **options: Any) -> Any:
         check_arguments(options, known)
         return call(*args, **options)
 
+    vars(_checked)["__signature__"] = signature
     return cast(Call, _checked)
 
 

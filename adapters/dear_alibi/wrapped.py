@@ -111,12 +111,8 @@ def _schema(params: Mapping[str, Any], table: Table) -> Schema:
     # By Alibi's convention the numeric columns come first.
     ends[:, : len(stats)] = [[pair[end] for pair in stats] for end in ("min", "max")]
     features = zip(table.declared, *decode(ends), strict=True)
-    return Schema(
-        tuple(
-            (_number if f.has_order else _category)(f, f.name in fixed, *ends)
-            for f, *ends in features
-        )
-    )
+    made = {True: _number, False: _category}
+    return Schema(tuple(made[f.has_order](f, f.name in fixed, *ends) for f, *ends in features))
 
 
 def _with_costs(own: Schema, stated: Schema) -> Schema:

@@ -149,9 +149,8 @@ class OheMinMax:
         }
         order = [*continuous, *(name for name in names if name not in continuous)]
         each = (columns[name] for name in order)
-        sources = [
-            s for f, start in each for s in (_number if f.has_order else _category)(f, start)
-        ]
+        made = {True: _number, False: _category}
+        sources = [s for f, start in each for s in made[f.has_order](f, start)]
         column, factor, offset = zip(*sources, strict=True)
         self.column, self.factor, self.offset = map(torch.tensor, (column, factor, offset))
 

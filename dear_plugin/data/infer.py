@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import wraps
 from numbers import Real
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from dear_plugin._validation import suggesting
 from dear_plugin.data import dummies
 from dear_plugin.data.cells import as_stored, kind_of, stated_order, stored_in, with_central
 from dear_plugin.data.feature import (
@@ -29,7 +29,7 @@ from dear_plugin.data.feature import (
 )
 from dear_plugin.data.forms import relations_of
 from dear_plugin.data.relations import Lookup, Relation, without_computed
-from dear_plugin.errors import SchemaError, argument, check_arguments, shown, unknown
+from dear_plugin.errors import SchemaError, argument, shown, unknown
 
 # What is stated of features, by argument: the names of some, or {feature: value}.
 Stated = dict[str, Any]
@@ -45,15 +45,7 @@ def stating(call: Call) -> Call:
     signature = inspect.signature(call)
     *own, _ = signature.parameters.values()
     every = [_parameter(each) for each in arguments().values()]
-    known = [each.name for each in (*own, *every) if each.name not in ("cls", "self")]
-
-    @wraps(call)
-    def _checked(*args: Any, **options: Any) -> Any:
-        check_arguments(options, known)
-        return call(*args, **options)
-
-    vars(_checked)["__signature__"] = signature.replace(parameters=[*own, *every])
-    return cast(Call, _checked)
+    return suggesting(call, signature.replace(parameters=[*own, *every]))
 
 
 def _parameter(each: Argument) -> inspect.Parameter:

@@ -543,6 +543,7 @@ class Terms:
         self.straight, self._special = ~self._least.isfinite(), ~self._mean.isnan()
         self._labels = self._least.isnan().nonzero()[:, 0]
         self._count = counts.double()[self.of[self._labels]]
+        self._share = 1.0 / self._count
         more = BEYOND * (self.ends[1] - self.ends[0])
         self._most = self.ends[0] - more, self.ends[1] + more
 
@@ -567,7 +568,7 @@ class Terms:
         """(..., l) the columns of categories; one that no training row has is like their mean."""
         own = own.index_select(-1, self.of[self._labels])
         is_own = (own == self._shift[self._labels]).to(own)
-        return torch.where(own < self._count, is_own, 1.0 / self._count)
+        return torch.where(own < self._count, is_own, self._share)
 
     def _ordinary(self, values: Tensor) -> Tensor:
         if bool(self._special.any()):
