@@ -206,13 +206,15 @@ def cells_of(feature: Feature, values: Array, labels: Positions | None = None) -
     Args:
         feature: of the column.
         values: its row values.
-        labels: those that the feature has; None for those of training rows.
+        labels: those that the feature has, where training rows have not all of these.
     """
     if feature.choices:
-        every = [*(feature.known if labels is None else labels)]
+        every, at = [*(feature.known if labels is None else labels)], _at(feature, values)
         if feature.missing == "nan":
             every[every.index(None)] = np.nan
-        return np.fromiter(every, object, len(every))[_at(feature, values)]
+        if labels is not None:  # of any number of labels few are here
+            return np.fromiter(map(every.__getitem__, at.flat), object, at.size).reshape(at.shape)
+        return np.fromiter(every, object, len(every))[at]
     out = values + 0.0  # no negative zeros
     if feature.special_levels:
         amounts = known(values)
@@ -239,21 +241,17 @@ def column_of(
     Numbers are floats where an integer dtype cannot hold them, and a label that is no level of a
     category column is missing.
     """
+    if labels and bool((values >= len(feature.known)).any()):
+        return feature.cast(pd.Series(cells_of(feature, values, labels), dtype=object))
     if feature.choices and feature.dtype == "category":
         levels = {**labels_of(own := feature.dtype_levels), None: -1}
-        every = feature.known if labels is None else [*labels]
-        codes = np.array([levels.get(label, -1) for label in every])[_at(feature, values)]
+        codes = np.array([levels[label] for label in feature.known])[_at(feature, values)]
         return pd.Series(pd.Categorical.from_codes(codes, list(own), ordered=feature.ordered))
-    out = cells_of(feature, values, labels)
-    if feature.choices:
-        is_new = bool((values >= len(feature.known)).any())
-        return feature.cast(pd.Series(out, dtype=object)) if is_new else feature.typed(out)
-    whole = np.isnan(out) | (out == np.round(out))
-    return (
-        pd.Series(out)
-        if "int" in feature.dtype.lower() and not whole.all()
-        else feature.typed(out)
-    )
+    out = cells_of(feature, values)
+    if not feature.choices and "int" in feature.dtype.lower():
+        whole = np.isnan(out) | (out == np.round(out))
+        return feature.typed(out) if whole.all() else pd.Series(out)
+    return feature.typed(out)
 
 
 def is_one(feature: Feature, column: pd.Series) -> Array:
