@@ -126,7 +126,7 @@ def _add_explore(add: Add) -> None:
 
 def _add_demo(add: Add) -> None:
     add("--dataset", choices=DATASETS, default="loan")
-    add("--decoder", default="transport", help="transport, autoencoder or paper")
+    add("--decoder", default="transport", help="transport or autoencoder")
     add("--rows", type=int, default=50, help="number of rejected rows to explain")
     add("--seed", type=int, default=0, help="seed of the split and the classifier")
     add("--figure", type=Path, default=None, help="path of the figure")

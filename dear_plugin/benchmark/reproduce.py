@@ -23,7 +23,6 @@ from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.paper import PAPER_LAYERS, Autoencoder, Training
-from dear_plugin.paper.descent import differentiable
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.rivals.metrics import neighbours
 from dear_plugin.search import DescentSchedule, Search
@@ -116,11 +115,12 @@ def _autoencoder(
     dear = DEAR(reject_all, data.schema, decoder=decoder).fit(data.parts[0])
     seconds = time.process_time() - start
     report = dear.diagnose(data.parts[1].iloc[:ROWS])
-    losses = [epoch["held_out"] for epoch in decoder.history.epochs]
+    trained: Any = dear.decoder
+    losses = [epoch["held_out"] for epoch in trained.history.epochs]
     found = (
         "500 steps" if training else "the preset",
         len(losses),
-        decoder.history.stopped,
+        trained.history.stopped,
         min(losses),
         report.round_trip,
         report.fidelity,
@@ -135,8 +135,7 @@ def _entanglement(dear: DEAR, record: Mapping[str, Any]) -> pd.DataFrame:
     rows = dear.trained.rows[:ROWS]
     sets = zip(dear.sets.labels, dear.sets.members, strict=True)
     found = {
-        label: differentiable(dear.decoders.of(members)).entanglement(rows).numpy()
-        for label, members in sets
+        label: dear.decoders.of(members).entanglement(rows).numpy() for label, members in sets
     }
     wide = pd.DataFrame(found).melt(var_name="set", value_name="entanglement")
     return wide.assign(dependence=record["dependence"])

@@ -29,7 +29,7 @@ from dear_plugin.check import fidelity
 from dear_plugin.check.fidelity import bins_of
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.numbers import known
-from dear_plugin.decoders import Decoder, Decoders, DifferentiableDecoder
+from dear_plugin.decoders import Decoders
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.problem.action_sets import ActionSets
 
@@ -214,20 +214,15 @@ def diagnose(decoders: Decoders, sets: ActionSets, rows: Tensor, seed: int) -> R
         joint=fidelity.joint(random, seed),
         joint_independent=fidelity.joint(random, seed, independent=True),
         entanglement=pd.Series(
-            [_entanglement(decoder, rows) for decoder in fitted], sets.labels, name="entanglement"
+            [float(decoder.entanglement(rows).nanmean()) for decoder in fitted],
+            sets.labels,
+            name="entanglement",
         ),
         per_set=pd.DataFrame({"set": sets.labels, **per_set}),
         misfits=found,
         visible=visible,
         rows=len(random.real),
     )
-
-
-def _entanglement(decoder: Decoder, rows: Tensor) -> float:
-    """The mean mixed derivative over rows; NaN for a decoder without derivatives."""
-    if not isinstance(decoder, DifferentiableDecoder):
-        return float("nan")
-    return float(decoder.entanglement(rows).nanmean())
 
 
 def readable_rows(frame: pd.DataFrame, encoder: Encoder) -> Tensor:

@@ -55,7 +55,7 @@ class Demo:
 
     Attributes:
         dataset: a name of `EXAMPLES`.
-        decoder: "transport", "autoencoder" or "paper".
+        decoder: "transport" or "autoencoder".
         rows: the largest number of rejected rows.
         seed: of the split and the first classifier.
         figure: the path of the figure; None is `dear-demo-<dataset>.png`.

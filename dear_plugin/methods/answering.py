@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from pkgutil import resolve_name
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -37,7 +36,9 @@ from dear_plugin.results.proposal import (
 from dear_plugin.results.recourses import Recourses, table_of
 from dear_plugin.search import Search, SearchProblem, SearchRun
 from dear_plugin.search.criteria import accepted_beyond, margins
+from dear_plugin.search.sums import Solver
 from dear_plugin.search.table import Table
+from dear_plugin.search.values import Line
 
 # How far past the decision boundary a proposal aims; each retry aims farther, see `Goal.aim`.
 PAST = (1e-4, 1e-3, 1e-1)
@@ -47,8 +48,6 @@ FEWEST_ROWS = 8
 ROWS_WRITTEN = 1024
 # Rows per search; cells of their tried actions, 128 MiB to 256, about as many of each set.
 ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 25, 128
-# Solvers, which are imported at their first use.
-SOLVERS = {"line": "dear_plugin.search.values:Line", "paper": "dear_plugin.paper.descent:Descent"}
 # A search of the rows of a case: the first k answers of each, one proposal per rank.
 Run: TypeAlias = Callable[[int], Sequence[Proposal]]
 
@@ -324,7 +323,7 @@ def searching(problem: SearchProblem, case: Case, *, search: Search, trained: Tr
         indirect_weight=search.indirect_weight,
     )
     evidence, enough = trained if search.has_criteria else None, margins(case, search, trained)
-    solver = resolve_name(SOLVERS[search.solver])
+    solver = _paper_s() if search.solver == "paper" else Line
     # Without derivatives, small operations are faster.
     with torch.inference_mode(not solver.derives):
         run = SearchRun(problem, search, evidence, case.aim, enough, solver)
@@ -336,6 +335,13 @@ def searching(problem: SearchProblem, case: Case, *, search: Search, trained: Tr
         return [proposal.clone() for proposal in found]
 
     return more
+
+
+def _paper_s() -> type[Solver]:
+    """The paper's solver, which is imported when it is asked for."""
+    from dear_plugin.paper.descent import Descent
+
+    return Descent
 
 
 def decoded(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Proposal:

@@ -79,7 +79,8 @@ class DEAR(RecourseMethod):
         schema: the features.
         act_on: feature names, or groups of them; None means `schema.actionable`, one at a time.
         decoder: "transport" (rows keep their conditional rank), "autoencoder" (the paper's), or
-            a decoder: `Transport(given=())` does not condition on immutable features.
+            a class or an instance of `Decoder`: `Transport(given=())` does not condition on
+            immutable features.
         output: "logits" (default for modules), "probabilities" (default for black boxes) or
             "values" (regression).
         encode: for modules on a host's encoding, a differentiable map from ours, (m, d).
@@ -103,7 +104,7 @@ class DEAR(RecourseMethod):
         schema: Schema,
         *,
         act_on: ActOn | None = None,
-        decoder: str | Decoder = "transport",
+        decoder: str | type[Decoder] | Decoder = "transport",
         output: Output | None = None,
         encode: Callable[[Tensor], Tensor] | None = None,
         search: Search | None = None,
@@ -127,7 +128,7 @@ class DEAR(RecourseMethod):
         return cast(Decoders, self.trained.decoders)
 
     def _learn(self, rows: Tensor) -> Decoders:
-        # A copy: the decoder passed may be in use elsewhere, and an interrupt changes nothing.
+        # A copy: the decoder passed may be in use elsewhere, and stays as it is.
         decoder, sample = self.decoder.clone_unfitted(), Sample(rows, self.encoder)
         decoders, start = Decoders(decoder, sample, self.sets.members), time.perf_counter()
         decoders.fit(self.sets.members)
@@ -135,9 +136,6 @@ class DEAR(RecourseMethod):
             seconds = time.perf_counter() - start, decoders.seconds(self.sets.members)
             logger.info(TIMES, len(self.sets), len(rows), *seconds)
         self.decoder = decoder
-        passed = self._params["decoder"]
-        if isinstance(passed, Decoder) and hasattr(decoder, "history"):
-            vars(passed)["history"] = decoder.history
         return decoders
 
     def _propose(self, case: Case) -> Proposal:
@@ -288,6 +286,7 @@ class DEAR(RecourseMethod):
         encode: Callable[[Tensor], Tensor] | None = None,
         rules: Sequence[Rule | Condition] = (),
         copies: Sequence[Any] = (),
+        decoder: type[Decoder] | None = None,
     ) -> DEAR:
         """Read what `save` wrote; no code from the folder is run.
 
@@ -297,12 +296,14 @@ class DEAR(RecourseMethod):
             encode: as in the constructor.
             rules: those of the schema, which are not saved as they are code.
             copies: those of the model, of which only the number is saved.
+            decoder: the class of a decoder of your own; the package's are known.
 
         Raises:
-            FileFormatError: a damaged, incomplete or newer save, or another number of rules or
-                copies.
+            FileFormatError: a damaged, incomplete or newer save, another number of rules or
+                copies, or another decoder.
         """
-        dear: DEAR = saving.load(cls, Path(folder), model, encode, rules, copies)
+        own: Any = {"encode": encode, "rules": rules, "copies": copies}
+        dear: DEAR = saving.load(cls, Path(folder), model, decoder, **own)
         return dear
 
     def with_model(

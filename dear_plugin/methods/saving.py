@@ -19,7 +19,7 @@ from dear_plugin._version import __version__
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.relations import Condition, Rule
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders import Decoders, Sample, decoder_class
+from dear_plugin.decoders import Decoder, Decoders, Sample, decoder_class
 from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingError
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.search import DescentSchedule, Search
@@ -67,6 +67,8 @@ def load(
     cls: Callable[..., Any],
     folder: Path,
     model: Any,
+    decoder: type[Decoder] | None,
+    *,
     encode: Callable[[Tensor], Tensor] | None,
     rules: Sequence[Rule | Condition],
     copies: Sequence[Any],
@@ -89,7 +91,7 @@ def load(
             model,
             Schema.from_dict(settings["schema"], rules),
             act_on=[tuple(names) for names in settings["sets"]],
-            decoder=decoder_class(settings["decoder"]).with_settings(settings["decoder_settings"]),
+            decoder=_class_of(settings, decoder).with_settings(settings["decoder_settings"]),
             output=settings["output"],
             encode=encode,
             search=Search(**search),
@@ -104,6 +106,20 @@ def load(
         what = f"{type(error).__name__}: {error}"
         raise FileFormatError(f"{folder} does not hold a whole DEAR ({what})") from error
     return dear
+
+
+def _class_of(settings: Mapping[str, Any], own: type[Decoder] | None) -> type[Decoder]:
+    """The class of the decoder of a save."""
+    name = settings["decoder"]
+    try:
+        kind = decoder_class(name) if own is None else own
+    except SettingError as error:
+        raise FileFormatError(
+            f"the decoder {name} is no part of a save: give its class as decoder={name}"
+        ) from error
+    if kind.__name__ != name:
+        raise FileFormatError(f"the decoder of the save is {name}, got decoder={kind.__name__}")
+    return kind
 
 
 def sealed(settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> bytes:

@@ -19,8 +19,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from dear_plugin.decoders import Decoder, DifferentiableDecoder
-from dear_plugin.errors import DearError
 from dear_plugin.search.problem import SearchProblem, evaluate
 from dear_plugin.search.settings import DescentSchedule, Search
 from dear_plugin.search.table import Actions, Table, part_of
@@ -182,7 +180,7 @@ class Objective:
 
     def _reached(self, action: Tensor) -> Tensor:
         a, problem = self.x + action * self.mask, self.problem
-        decoders = [differentiable(problem.decoders.of(m)) for m in problem.sets.members]
+        decoders = [problem.decoders.of(members) for members in problem.sets.members]
         each = zip(decoders, self.x, self.v, a, strict=True)
         return torch.stack([decoder.follow(*rows) for decoder, *rows in each])
 
@@ -204,17 +202,3 @@ class Objective:
         cost = ((inside - self.x).abs() * encoder.weights).sum(2)
         hinge = (reached - inside).abs().sum(2)
         return error + weight * cost + hinge
-
-
-def differentiable(decoder: Decoder) -> DifferentiableDecoder:
-    """A decoder that has derivatives.
-
-    Raises:
-        DearError: it has none.
-    """
-    if not isinstance(decoder, DifferentiableDecoder):
-        raise DearError(
-            f"{type(decoder).__name__} has no derivatives, which solver='paper' needs: use"
-            " decoder='autoencoder'"
-        )
-    return decoder

@@ -27,7 +27,7 @@ from torch import Tensor
 from dear_plugin._threads import Once, lazy
 from dear_plugin.data.numbers import known
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders.protocol import Decoder, Members, Sample, register
+from dear_plugin.decoders.protocol import Decoder, Members, Sample
 from dear_plugin.decoders.transport.counted import (
     WHOLE,
     Counts,
@@ -59,7 +59,6 @@ ENTRIES = 1 << 22
 logger = logging.getLogger(__name__)
 
 
-@register
 class Transport(Decoder):
     """Conditional ranks of counted features, conditional locations of smooth ones.
 
