@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from alibi.api.interfaces import Explainer, Explanation, FitMixin
+from torch import Tensor
 
 from dear_alibi.arguments import (
     Condition,
@@ -22,7 +23,7 @@ from dear_alibi.arguments import (
     ranges_of,
     targets_of,
 )
-from dear_alibi.explanation import data_of, metadata_of, predicted, type_of
+from dear_alibi.explanation import data_of, metadata_of, type_of
 from dear_alibi.predictor import Output, checked, model_of
 from dear_alibi.table import OF_FEATURES, Array, Table
 from dear_plugin import DEAR as Engine
@@ -178,11 +179,9 @@ class DEAR(Explainer, FitMixin):
                 "diversity=True takes one row of X, and num_samples from 1; got"
                 f" {len(array)} rows and num_samples={num_samples!r}"
             )
-        found, before, target = self._answered(
-            X, Y_t, C, target_proba, num_samples if diversity else 1
-        )
-        after = predicted(self.engine, found.counterfactuals, found.scores)
-        data = data_of(self._table, array, found, before, after, target)
+        k = num_samples if diversity else 1
+        found, orig, target = self._answered(X, Y_t, C, target_proba, k)
+        data = data_of(self._table, self.engine, found, orig | {"X": array.copy()}, target)
         data |= {"condition": copy.deepcopy(C), "target_proba": target_proba}
         if not self._copies:
             data["agreement"] = None
@@ -266,20 +265,24 @@ class DEAR(Explainer, FitMixin):
     def _answered(
         self, X: Any, Y_t: Any, C: Any, target_proba: float | None, k: int = 1
     ) -> tuple[Recourses, dict[str, Array], Array]:
-        """The engine's answers for n rows, or k for one; the predictions before them, targets."""
-        engine, frame = self.engine, self.frame(X)
+        """The engine's answers for n rows, or k for one; the predictions before, and targets."""
+        engine, frame, said = self.engine, self.frame(X), {}
         for name, given in (("Y_t", Y_t), ("C", C)):
             check_index(given, X, name)
         limits: Any = {"ranges": self._ranges, "C": C}
         within = constraints_of(self._table.declared, engine.schema, frame, **limits)
-        before = predicted(engine, frame, engine.classifier.frame_scores(frame))
-        count = before["proba"].shape[1]
-        target = targets_of(Y_t, before["class"], count)
-        wanted = np.asarray(engine.classifier.classes or range(count))[target[:, 0]]
+
+        def target(scores: Tensor, classes: Tensor) -> Target:
+            said["proba"] = engine.classifier.in_units(scores).numpy()
+            said["class"], count = classes[:, None].numpy(), said["proba"].shape[1]
+            said["target"] = targets_of(Y_t, said["class"], count)
+            wanted = np.asarray(engine.classifier.classes or range(count))[said["target"][:, 0]]
+            return Target.of_class(wanted, target_proba)
+
         how: Any = {"within": within, "on_error": "raise", "n_jobs": self._n_jobs}
         with errors.naming(**NAMES):
-            request = frame, Target.of_class(wanted, target_proba)
-            return engine.generate(*request, k=k, **how), before, target
+            found = engine.generate(frame, target, k=k, **how)
+        return found, said, said.pop("target")
 
 
 def _no_predictor(frame: pd.DataFrame) -> Array:

@@ -76,6 +76,10 @@ class Interface:
         every = [self.frame.drop_duplicates(name) for name in self.levels]
         return pd.concat([self.frame.head(SAMPLE), *every])
 
+    def form(self, rows: pd.DataFrame) -> tuple[list[Any], ...]:
+        """How rows are written: the dtypes of columns, and the types of their objects."""
+        return [*rows.dtypes], [{*map(type, c)} for _, c in rows.select_dtypes(object).items()]
+
     def written(self, rows: pd.DataFrame) -> Iterator[Schema]:
         """The schemas by which a query may be passed to the model, the query's own dtypes first.
 

@@ -13,7 +13,6 @@ from dice_ml.counterfactual_explanations import CounterfactualExplanations
 from dice_ml.diverse_counterfactuals import CounterfactualExamples
 
 from dear_dice.model import Host
-from dear_dice.options import logger
 from dear_dice.query import Query, Request
 from dear_plugin import Recourses
 
@@ -23,6 +22,9 @@ FIRST = "first"
 KEY = "dear_examples"
 # How the reason of an answer that is not credible begins.
 LACKING = "no credible action was found; the nearest has "
+# What a picture calls the kinds of changes, and the columns of what it tells of each.
+KINDS = {"direct": "action", "forced": "implied by a rule", "indirect": "what follows"}
+TOLD = ("what", "feature", "old", "new", "how sure")
 
 
 class Examples(CounterfactualExamples):
@@ -37,9 +39,14 @@ class Examples(CounterfactualExamples):
             a changed category, or a change of a number by the range of its central training
             values (98 %): .07 is 7 % of it.
         acted: the same rows, with a bool per feature: whether it is acted on.
+        changes: what changes in these rows, a line for each feature, as in `Recourses.changes`:
+            `kind` is "direct" for the action, "forced" for what a rule sets with it and "indirect"
+            for what follows; `at` is the row of `final_cfs_df`.
         reason: why the row has no counterfactual; "" if it has one.
         origin: the engine's result, and the positions in it of the rows of `final_cfs_df`; None
             when read back from JSON or a pickle.
+        told: what pictures show below these rows, a line for each change: whether it is the
+            action, implied by a rule or what follows, its values, and how sure that is.
 
     Example:
         >>> from dear_dice import Examples
@@ -49,8 +56,9 @@ class Examples(CounterfactualExamples):
 
     actions: pd.DataFrame
     acted: pd.DataFrame
+    changes: pd.DataFrame
     reason: str = ""
-    origin: tuple[Recourses, range] | None = None
+    origin: tuple[Recourses, Sequence[int]] | None = None
     _texts: Sequence[str] = ()
     _supports: Sequence[float] = ()
 
@@ -82,11 +90,22 @@ class Examples(CounterfactualExamples):
         found, at = self.origin
         return [found.describe_row(i) for i in at]
 
+    @property
+    def told(self) -> pd.DataFrame:
+        """A line for each change, with the row of `final_cfs_df` as the index."""
+        told: list[tuple[Any, ...]] = []
+        for at, action in self.actions.iterrows():
+            lines = self.changes[self.changes["at"] == at].itertuples()
+            whole = _sure(action)
+            told += [(at, *_told(line, whole)) for line in lines] or [(at, "", "", "", "", whole)]
+        return pd.DataFrame(told, columns=["counterfactual", *TOLD]).set_index("counterfactual")
+
     def _visualize_internal(self, *args: Any, **kwargs: Any) -> None:
-        """As in DiCE; the log says what each counterfactual acts on, or why there is none."""
+        """As in DiCE; below it what each counterfactual acts on, or why there is none."""
         super()._visualize_internal(*args, **kwargs)
-        acts = [_acted_on(str(at), row) for at, row in self.actions.iterrows()]
-        logger.warning("\n".join(acts) or f"no counterfactual: {self.reason}")
+        told = self.told if len(self.actions) else pd.DataFrame({"reason": [self.reason]})
+        with pd.option_context("display.max_colwidth", None):
+            self._dump_output(told, is_notebook_console=kwargs.get("is_notebook_console", False))
 
 
 class Explanations(CounterfactualExplanations):
@@ -108,6 +127,7 @@ class Explanations(CounterfactualExplanations):
             {
                 "actions": json.loads(e.actions.to_json(orient="records", double_precision=15)),
                 "acted": e.acted.to_numpy().tolist(),
+                "changes": json.loads(e.changes.to_json(orient="split", double_precision=15)),
                 "reason": e.reason,
                 "texts": e.describe(),
                 "supports": e.support.tolist(),
@@ -140,16 +160,18 @@ def examples_of(
         host: the model.
         data: DiCE's data interface.
     """
-    rows = (every.starts.cumsum() - 1)[every.success.numpy()]  # of the query
-    found = every.select(every.success.nonzero()[:, 0])
-    outcomes = found.scores[:, 0].numpy() if host.regression else query.wanted[rows]
-    before, after = query.rows.copy(), query.written(found.counterfactuals).copy()
+    at = np.flatnonzero(every.success.numpy())
+    rows = (every.starts.cumsum() - 1)[at]  # of the query
+    outcomes = every.scores[at, 0].numpy() if host.regression else query.wanted[rows]
+    before, after = query.rows.copy(), query.written(every.counterfactuals.iloc[at]).copy()
     before[data.outcome_name] = host.labels(query.outcomes)
     after[data.outcome_name] = host.labels(outcomes)
-    actions = found.actions.drop(columns=["success", "rank"], errors="ignore")
-    actions["kind"] = np.where(found.rank == 0, FIRST, found.proposal.kinds)
+    actions = every.actions.iloc[at].drop(columns=["success", "rank"], errors="ignore")
+    actions["kind"] = np.where(every.rank == 0, FIRST, every.proposal.kinds)[at]
     wanted = host.labels(query.wanted).tolist() or [request.desired_class] * len(before)
-    frames = after, actions, _acted(found, list(query.rows))
+    frames = after, actions, _acted(every, list(query.rows)).iloc[at]
+    owner = np.repeat(np.arange(len(every)), [*map(len, every.lines)])
+    lines = every.changes.drop(columns=["row", "rank"]).assign(at=owner)
     reasons, examples = every.reasons[every.starts].tolist(), []
     ends = np.searchsorted(rows, np.arange(len(before) + 1)).tolist()
     for row, (start, end) in enumerate(pairwise(ends)):
@@ -167,7 +189,10 @@ def examples_of(
         )
         example.actions, example.acted = more
         example.reason = "" if len(own) else reasons[row]
-        example.origin = found, range(start, end)
+        own_at = at[start:end]
+        example.changes = lines[lines["at"].isin(own_at)].reset_index(drop=True)
+        example.changes["at"] = np.searchsorted(own_at, example.changes["at"])
+        example.origin = every, own_at.tolist()
         examples.append(example)
     return examples
 
@@ -180,14 +205,22 @@ def _acted(found: Recourses, names: list[str]) -> pd.DataFrame:
     return pd.DataFrame(acted, columns=names)
 
 
-def _acted_on(at: str, action: pd.Series) -> str:
-    """What a counterfactual acts on: "0 acts on savings"."""
-    names, reason = action["acted_on"], action["reason"]
-    text = f"{at} acts on {names}" if names else f"{at}: {reason}"
-    return text if action["credible"] else f"{text}; weak answer: {reason.removeprefix(LACKING)}"
+def _told(line: Any, whole: str) -> tuple[Any, ...]:
+    """What is told of a line of changes, and how sure the whole counterfactual is."""
+    often = f"in {line.agree} of {line.redraws} resamples" if line.link and line.redraws else ""
+    sure = whole if line.kind == "direct" else ", ".join(filter(None, [line.link, often]))
+    return KINDS[line.kind], line.feature, line.old, line.new, sure
 
 
-def _restore(example: Any, actions: Any, acted: Any, **own: Any) -> None:
+def _sure(action: pd.Series) -> str:
+    """How sure a counterfactual is, or why there is no action."""
+    if not action["acted_on"]:
+        return str(action["reason"])
+    weak = "" if action["credible"] else f"; weak answer: {action['reason'].removeprefix(LACKING)}"
+    return f"confidence {action['confidence']:.2f}{weak}"
+
+
+def _restore(example: Any, actions: Any, acted: Any, changes: Any = None, **own: Any) -> None:
     """Make what DiCE read of JSON one of DEAR's examples."""
     known = pd.DataFrame(actions)
     # JSON has null for NaN, which without copies is the whole column.
@@ -195,5 +228,7 @@ def _restore(example: Any, actions: Any, acted: Any, **own: Any) -> None:
     features = example.test_instance_df.columns[:-1]
     example.__class__ = Examples
     example.actions, example.acted = known, pd.DataFrame(acted, columns=features, dtype=bool)
+    # What 0.5 wrote has no lines.
+    example.changes = pd.DataFrame(**(changes or {"columns": ["at"]}))
     example.reason = own["reason"]
     example._texts, example._supports = own["texts"], own["supports"]
