@@ -13,10 +13,8 @@ import pandas as pd
 from raiutils.exceptions import UserConfigValidationException
 from torch import Tensor
 
-from dear_dice.importances import Importances
-from dear_dice.interface import Interface, as_numbers
+from dear_dice.interface import Interface, as_numbers, check_ignored, logger
 from dear_dice.model import Host, as_configuration_error, engine_of
-from dear_dice.options import check_ignored, logger
 from dear_dice.query import (
     Query,
     Request,
@@ -27,7 +25,7 @@ from dear_dice.query import (
     least_probability,
     number_of,
 )
-from dear_dice.results import Examples, Explanations, examples_of
+from dear_dice.results import Examples, Explanations, Importances, examples_of
 from dear_plugin import DEAR, Encoder, Search, Target, errors
 
 # What is no argument of DEAR's own, and DiCE's defaults of what it ignores.
@@ -35,8 +33,6 @@ _OTHERS = ("self", "query_instances", "of_others")
 _SPARSITY = {"posthoc_sparsity_param": 0.1, "posthoc_sparsity_algorithm": "linear"}
 # What DiCE calls arguments of the engine.
 NAMES = {"ranges": "permitted_range", "categories": "permitted_range", "costs": "feature_weights"}
-# The reasons in the error of a query without any counterfactual.
-MOST_REASONS = 5
 
 
 class DiceDEAR(Importances):
@@ -54,15 +50,13 @@ class DiceDEAR(Importances):
         decoder: "transport" (ranks are kept), "autoencoder" (the paper's), or a decoder.
         search: how to search; None asks for credible counterfactuals, `Search.cheapest()` for the
             cheapest, `Search(min_support=0.6)` for those that resemble accepted training rows.
-        immutable: features that never change.
-        increasing: numeric or two-valued features that may only grow.
-        tiers: features in tiers, the earliest causes first: an action changes no feature of an
-            earlier tier; features that are not named form one more tier at the end.
         copies: `dice_ml.Model(...)` of the same kind, trained again, that should accept an answer.
         n_jobs: the number of threads that fit and search; -1 for all cores.
-        **of_features: what else `dear_plugin.Schema.infer` takes, with DiCE's names of features:
-            `decreasing`, `ranges` (in every call and whatever `permitted_range` allows), `causes`,
-            `ordered`, `labels`, `units`, `costs`, `steps` and others.
+        **of_features: what `dear_plugin.Schema.infer` takes, with DiCE's names of features:
+            `immutable` (they never change), `increasing` and `decreasing`, `tiers` (the earliest
+            causes first: an action changes no feature of an earlier tier) or `causes`, `ranges`
+            (in every call and whatever `permitted_range` allows), `ordered`, `labels`, `units`,
+            `costs`, `steps` and others.
 
     Attributes:
         dear: the fitted engine; its features hold categories as text, as DiCE's data do.
@@ -97,17 +91,13 @@ class DiceDEAR(Importances):
         act_on: Sequence[str | Sequence[str]] | None = None,
         decoder: Any = "transport",
         search: Search | None = None,
-        immutable: Sequence[str] = (),
-        increasing: Sequence[str] = (),
-        tiers: Sequence[Sequence[str]] = (),
         copies: Sequence[Any] = (),
         n_jobs: int = 1,
         **of_features: Any,
     ) -> None:
         super().__init__(data_interface)
         self._n_jobs = n_jobs
-        marks = {"immutable": immutable, "increasing": increasing, "tiers": tiers, **of_features}
-        self._interface = Interface(data_interface, **marks)
+        self._interface = Interface(data_interface, **of_features)
         self._host = Host(model_interface, data_interface)
         self.model = self._host.interface
         hosts = [self._host, *(Host(each, data_interface) for each in copies)]
@@ -183,7 +173,7 @@ class DiceDEAR(Importances):
         try:
             self._check_any_counterfactuals_computed(cf_examples_arr=examples)
         except UserConfigValidationException as error:
-            reasons = [*dict.fromkeys(example.reason for example in examples)][:MOST_REASONS]
+            reasons = [*dict.fromkeys(example.reason for example in examples)][:5]
             raise UserConfigValidationException("\n".join([str(error), *reasons])) from None
         return Explanations(examples)
 
@@ -254,10 +244,10 @@ class DiceDEAR(Importances):
         number, outcomes = number_of(request.desired_class, self._host), query.outcomes
         # DiCE infers the present class from scores: these encode the model's decision.
         each: Any = np.eye(columns)[outcomes] if columns > 1 else outcomes.astype(float).tolist()
-        wanted = np.array([int(self.infer_target_cfs_class(number, i, columns)) for i in each])
-        query.wanted = wanted
+        wanted = [int(self.infer_target_cfs_class(number, i, columns)) for i in each]
+        query.wanted = np.array(wanted)
         least = least_probability(wanted, request.stopping_threshold, columns)
-        return Target.of_class(self._host.labels(wanted), least)
+        return Target.of_class(self._host.labels(query.wanted), least)
 
     def _reading(self, rows: pd.DataFrame) -> DEAR:
         """The engine for rows as they are written, in the first way that the model takes."""

@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from dear_dice.interface import Interface
 from dear_plugin import DEAR, Encoder, Feature, errors, evaluating
 
-Scores = npt.NDArray[np.float64]
 Outcomes = npt.NDArray[Any]
 # The engine's column, a factor and an offset that make one of DiCE's columns of it.
 Source = tuple[int, float, float]
@@ -66,11 +65,11 @@ class Host:
         module = isinstance(self.interface.model, nn.Module)
         return module and isinstance(self.interface, PyTorchModel)
 
-    def encode(self, frame: pd.DataFrame) -> Scores:
+    def encode(self, frame: pd.DataFrame) -> Outcomes:
         """The vectors, (m, D), that DiCE hands to the model."""
         return np.asarray(self.interface.transformer.transform(frame.copy()), dtype=np.float64)
 
-    def scores(self, frame: pd.DataFrame) -> Scores:
+    def scores(self, frame: pd.DataFrame) -> Outcomes:
         """(m, c) the model's output as DiCE reads it, for rows in the user's own format."""
         return np.asarray(self._output(frame, True), dtype=np.float64).reshape(len(frame), -1)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from numbers import Integral
 from types import SimpleNamespace
 from typing import Any
@@ -41,7 +40,7 @@ class Query:
     numeric: pd.DataFrame
     dear: DEAR
     outcomes: Outcomes = field(init=False)
-    wanted: Outcomes = field(default_factory=partial(np.empty, 0))
+    wanted: Outcomes = field(default_factory=lambda: np.empty(0))
 
     def written(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Counterfactuals with the dtypes of the rows."""
@@ -96,8 +95,7 @@ def as_frame(query: Any, data: Any) -> pd.DataFrame:
     rows = query if isinstance(query, pd.DataFrame | dict) else list(query)
     if isinstance(rows, list) and (not rows or isinstance(rows[0], pd.DataFrame)):
         return pd.concat(rows) if rows else pd.DataFrame()
-    frame: pd.DataFrame = data.query_instance_to_df(rows)
-    return frame
+    return pd.DataFrame(data.query_instance_to_df(rows))
 
 
 def _is_list(value: Any) -> bool:

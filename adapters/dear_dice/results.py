@@ -11,15 +11,16 @@ import numpy as np
 import pandas as pd
 from dice_ml.counterfactual_explanations import CounterfactualExplanations
 from dice_ml.diverse_counterfactuals import CounterfactualExamples
+from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
 
 from dear_dice.model import Host
 from dear_dice.query import Query, Request
 from dear_plugin import Recourses
 
-# `kind` of the best counterfactual of a row, and of alternatives that act on a set of their own.
-FIRST = "first"
 # The key of what DEAR adds to DiCE's JSON, in the metadata, which its schema leaves open.
 KEY = "dear_examples"
+# The least number of rows of global importances, as in DiCE.
+FEWEST_ROWS = 10
 # How the reason of an answer that is not credible begins.
 LACKING = "no credible action was found; the nearest has "
 # What a picture calls the kinds of changes, and the columns of what it tells of each.
@@ -148,6 +149,61 @@ class Explanations(CounterfactualExplanations):
         return read
 
 
+class Importances(ExplainerBase):
+    """DiCE's importances, of which DEAR's examples count what is acted on.
+
+    What follows from an action is no way to the outcome: a feature that is never acted on would
+    lead the importances if it follows from many actions.
+    """
+
+    def feature_importance(self, *args: Any, **kwargs: Any) -> Any:
+        """As in DiCE, but only what is acted on counts, if all examples are DEAR's.
+
+        Args:
+            *args: as in DiCE.
+            **kwargs: as in DiCE.
+        """
+        plain = super().feature_importance(*args, **kwargs)
+        examples = plain.cf_examples_list
+        if not _are_own(examples):
+            return plain
+        tables, local = [example.acted for example in examples], plain.local_importance
+        summary = None if plain.summary_importance is None else _shares(pd.concat(tables))
+        return Explanations(examples, local and [*map(_shares, tables)], summary)
+
+    def local_feature_importance(
+        self, query_instances: Any, cf_examples_list: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """As in DiCE; rows of DEAR's examples may have fewer than ten counterfactuals, or none.
+
+        Args:
+            query_instances: as in DiCE.
+            cf_examples_list: as in DiCE.
+            *args: as in DiCE.
+            **kwargs: as in DiCE.
+        """
+        given = query_instances, cf_examples_list
+        if _are_own(cf_examples_list):
+            return self.feature_importance(*given, global_importance=False)
+        return super().local_feature_importance(*given, *args, **kwargs)
+
+    def global_feature_importance(
+        self, query_instances: Any, cf_examples_list: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """As `local_feature_importance`, of ten rows or more.
+
+        Args:
+            query_instances: as in DiCE.
+            cf_examples_list: as in DiCE.
+            *args: as in DiCE.
+            **kwargs: as in DiCE.
+        """
+        given = query_instances, cf_examples_list
+        if _are_own(cf_examples_list) and len(cf_examples_list) >= FEWEST_ROWS:
+            return self.feature_importance(*given)
+        return super().global_feature_importance(*given, *args, **kwargs)
+
+
 def examples_of(
     every: Recourses, query: Query, request: Request, host: Host, data: Any
 ) -> list[Examples]:
@@ -160,19 +216,20 @@ def examples_of(
         host: the model.
         data: DiCE's data interface.
     """
-    at = np.flatnonzero(every.success.numpy())
+    done, sizes = every.success.numpy(), np.array([*map(len, every.lines)], dtype=int)
+    at, lines = np.flatnonzero(done), every.changes[np.repeat(done, sizes)]
     rows = (every.starts.cumsum() - 1)[at]  # of the query
     outcomes = every.scores[at, 0].numpy() if host.regression else query.wanted[rows]
     before, after = query.rows.copy(), query.written(every.counterfactuals.iloc[at]).copy()
     before[data.outcome_name] = host.labels(query.outcomes)
     after[data.outcome_name] = host.labels(outcomes)
     actions = every.actions.iloc[at].drop(columns=["success", "rank"], errors="ignore")
-    actions["kind"] = np.where(every.rank == 0, FIRST, every.proposal.kinds)[at]
+    actions["kind"] = np.where(every.rank == 0, "first", every.proposal.kinds)[at]
     wanted = host.labels(query.wanted).tolist() or [request.desired_class] * len(before)
     frames = after, actions, _acted(every, list(query.rows)).iloc[at]
-    owner = np.repeat(np.arange(len(every)), [*map(len, every.lines)])
-    lines = every.changes.drop(columns=["row", "rank"]).assign(at=owner)
     reasons, examples = every.reasons[every.starts].tolist(), []
+    sizes, lines = sizes[at], lines.drop(columns=["row", "rank"])
+    places = np.concatenate([[0], sizes.cumsum()])
     ends = np.searchsorted(rows, np.arange(len(before) + 1)).tolist()
     for row, (start, end) in enumerate(pairwise(ends)):
         own, *more = (each.iloc[start:end].reset_index(drop=True) for each in frames)
@@ -189,10 +246,10 @@ def examples_of(
         )
         example.actions, example.acted = more
         example.reason = "" if len(own) else reasons[row]
-        own_at = at[start:end]
-        example.changes = lines[lines["at"].isin(own_at)].reset_index(drop=True)
-        example.changes["at"] = np.searchsorted(own_at, example.changes["at"])
-        example.origin = every, own_at.tolist()
+        owner = np.repeat(np.arange(end - start), sizes[start:end])
+        own_lines = lines.iloc[places[start] : places[end]].assign(at=owner)
+        example.changes = own_lines.reset_index(drop=True)
+        example.origin = every, at[start:end].tolist()
         examples.append(example)
     return examples
 
@@ -222,8 +279,8 @@ def _sure(action: pd.Series) -> str:
 
 def _restore(example: Any, actions: Any, acted: Any, changes: Any = None, **own: Any) -> None:
     """Make what DiCE read of JSON one of DEAR's examples."""
-    known = pd.DataFrame(actions)
     # JSON has null for NaN, which without copies is the whole column.
+    known = pd.DataFrame(actions)
     known = known.astype({name: float for name in ("agreement",) if name in known})
     features = example.test_instance_df.columns[:-1]
     example.__class__ = Examples
@@ -232,3 +289,14 @@ def _restore(example: Any, actions: Any, acted: Any, changes: Any = None, **own:
     example.changes = pd.DataFrame(**(changes or {"columns": ["at"]}))
     example.reason = own["reason"]
     example._texts, example._supports = own["texts"], own["supports"]
+
+
+def _are_own(examples: Any) -> bool:
+    """Whether there are examples, and all are DEAR's."""
+    return bool(examples) and all(isinstance(example, Examples) for example in examples)
+
+
+def _shares(acted: pd.DataFrame) -> dict[str, float]:
+    """The share of counterfactuals, rows of a frame of bool, that act on each feature."""
+    shares: dict[str, float] = acted.astype(float).mean().fillna(0.0).to_dict()
+    return shares

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dear_plugin.decoders.collection import Decoders
 from dear_plugin.decoders.protocol import Decoder, Fit, Sample
 from dear_plugin.decoders.protocol import Members as Members  # the type of positions of features
@@ -11,19 +13,20 @@ from dear_plugin.errors import SettingError, unknown
 __all__ = ["Decoder", "Decoders", "Fit", "Sample", "Transport", "decoder_class", "make_decoder"]
 
 
-def decoder_class(name: str) -> type[Decoder]:
+def decoder_class(name: Any) -> type[Decoder]:
     """The class that "transport" or "autoencoder" stands for, in any case.
 
     Raises:
-        SettingError: another name.
+        SettingError: anything else.
 
     Example:
         >>> decoder_class("transport") is Transport
         True
     """
-    if name.lower() == "transport":
+    called = name.lower() if isinstance(name, str) else ""
+    if called == "transport":
         return Transport
-    if name.lower() == "autoencoder":
+    if called == "autoencoder":
         from dear_plugin.paper import Autoencoder
 
         return Autoencoder
@@ -45,4 +48,4 @@ def make_decoder(decoder: str | type[Decoder] | Decoder) -> Decoder:
         return decoder
     if isinstance(decoder, type) and issubclass(decoder, Decoder):
         return decoder()
-    return decoder_class(str(decoder))()
+    return decoder_class(decoder)()

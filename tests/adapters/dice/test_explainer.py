@@ -19,7 +19,7 @@ from dice_ml.explainer_interfaces.dice_random import DiceRandom
 from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice import DiceDEAR
-from dear_dice.options import IGNORED
+from dear_dice.interface import IGNORED
 from dear_plugin import DEAR, Search
 from dear_plugin.errors import InputError
 from tests.adapters.dice.asked import answers, examples, logged, same_frames
