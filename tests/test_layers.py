@@ -433,6 +433,8 @@ GONE |= {"_flip_probabilities", "Neighbourhood", "Store"}
 GONE |= {"DecoderMethod", "Estimator"}
 # Decoders and solvers are passed as classes; what a decoder has no derivatives for it says itself.
 GONE |= {"DifferentiableDecoder", "LATER", "SOLVERS", "REGISTRY", "maker"}
+# An adapter scores no rows itself, and what is given by row is read by `per_row`.
+GONE |= {"remembering", "check_index"}
 # A category, or a number, does as well.
 GONE |= {"Cyclic", "cyclic"}
 # Rules are one kind of object, and are applied to all rows at once.
