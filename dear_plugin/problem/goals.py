@@ -615,6 +615,8 @@ def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | lis
     Raises:
         ConstraintError: a list of another length or of other values.
     """
+    if value is None or (isinstance(value, tuple) and not value):
+        return
     fits, what = (_is_names, "a list of names") if one is str else (_is_mapping, "a mapping")
     value = list(value) if is_plural(value) and not _is_mapping(value) else value
     items = per_row(value, pd.RangeIndex(n), name, fits, what)
