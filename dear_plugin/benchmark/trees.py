@@ -39,7 +39,7 @@ from dear_plugin.problem.feasible import Case
 from dear_plugin.search import Search, SearchProblem
 from dear_plugin.search import table as tried
 from dear_plugin.search.criteria import criteria, margins
-from dear_plugin.search.problem import answered, direct_cost, places
+from dear_plugin.search.problem import answered, arrays, direct_cost, places
 from dear_plugin.search.table import Actions
 from dear_plugin.search.values import FeatureValues, admitted, singles
 
@@ -144,12 +144,12 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     table = tried.Table(
         problem,
         lambda _: (wanted, wanted),
-        aim=case.aim,
-        enough=enough,
+        aim=case.aim.numpy(),
+        enough=enough.numpy(),
         discount=search.prefer_alone,
     )
     # An upper bound of the cost of cheaper answers, for those without an indirect change too.
-    limit = torch.from_numpy(known * (1.0 + search.prefer_alone)).float()
+    limit = (known * (1.0 + search.prefer_alone)).astype(np.float32)
     others, _ = singles(problem, values)
     for row, sets, new in chain(_numbers(problem, dear.trained.rows), [others]):
         some = direct_cost(problem, row, sets, new[:, None])[:, 0] < limit[row]
@@ -165,7 +165,7 @@ def _least_price(table: tried.Table) -> Floats:
         row = table.row[at]
         at = at[(table.margin[at] >= table.enough[row]) & (table.price[at] < bound[row])]
         if not len(at):
-            return bound.double().numpy()
+            return bound.astype(float)
         at = table.sorted(at, table.price[at])
         some = at[places(table.row[at]) < AT_ONCE]
         answered(table.problem.scores, table.vetting(some, table.wanted))
@@ -185,7 +185,8 @@ def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Actions]:
         )
         step = float(problem.feasible.limits.grid.step[feature]) / width
         values = low + width * _values(own[:, None], column, step)
-        yield admitted(problem, rows, torch.full_like(rows, at), values[..., None])[0]
+        each = arrays(rows, torch.full_like(rows, at), values[..., None])
+        yield admitted(problem, *each)[0]
 
 
 def _values(own: Tensor, column: Tensor, step: float) -> Tensor:

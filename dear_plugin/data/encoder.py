@@ -106,11 +106,12 @@ class Layout:
     def central(self) -> tuple[Tensor, Tensor]:
         """(p,) double each, the ends of what actions set, multiples of steps if there are any."""
         ends = [f.central or f.ends for f in self.features]
-        low, high = torch.tensor(ends, dtype=torch.float64).T
-        steps = in_steps(low, self.step, up=True), in_steps(high, self.step, up=False)
-        least, most = map(torch.from_numpy, self.grid.inward(*(end.numpy() for end in steps)))
+        (low, high), step = np.array(ends, dtype=np.float64).T, self.step.numpy()
+        steps = in_steps(low, step, up=True), in_steps(high, step, up=False)
+        least, most = self.grid.inward(*steps)
         none = least > most
-        return torch.where(none, low, least), torch.where(none, high, most)
+        inner = np.where(none, low, least), np.where(none, high, most)
+        return torch.from_numpy(inner[0]), torch.from_numpy(inner[1])
 
     def amounts(self, *rows: Tensor, at: Any = slice(None)) -> Tensor:
         """(...) bool, the cells that are amounts in all of some rows: no label, missing or code.

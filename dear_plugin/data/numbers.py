@@ -475,7 +475,8 @@ def on_grid(values: Array, places: int | None) -> Array:
         return np.where(np.abs(near - numbers) <= error * np.abs(numbers), near, numbers)
 
 
-def in_steps(values: Tensor, step: Tensor, *, up: bool | None = None) -> Tensor:
+@np.errstate(all="ignore")
+def in_steps(values: Array, step: Array, *, up: bool | None = None) -> Array:
     """The nearest multiples of steps, of the shape of values; where a step is 0, the values.
 
     Args:
@@ -485,11 +486,11 @@ def in_steps(values: Tensor, step: Tensor, *, up: bool | None = None) -> Tensor:
     """
     per, error = 1.0 / step, {None: 0.0, True: -NEAR, False: NEAR}[up]
     count = values / step + error
-    count = count.round() if up is None else count.ceil() if up else count.floor()
+    count = np.round(count) if up is None else np.ceil(count) if up else np.floor(count)
     # The quotient of whole numbers is rounded once: 3 / 10, not 3 * 0.1.
-    whole = (per - per.round()).abs() < NEAR
-    out = torch.where(whole & (per >= 1.0), count / per.round(), count * step)
-    return torch.where(step > 0.0, out, values)
+    whole = np.abs(per - np.round(per)) < NEAR
+    out = np.where(whole & (per >= 1.0), count / np.round(per), count * step)
+    return np.where(step > 0.0, out, values)
 
 
 def nearest(values: Tensor, known: Tensor) -> Tensor:

@@ -49,6 +49,7 @@ from dear_plugin.results.complete import completed
 from dear_plugin.results.proposal import Proposal, Question, identity_proposal, merged
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import Search, SearchProblem
+from dear_plugin.search.problem import arrays, tensors
 
 TIMES = (
     "%d action sets are fitted on %d rows in %.1f s; a row alone will take about %.2g s and six"
@@ -495,7 +496,8 @@ def _on_grid(problem: SearchProblem, sets: Tensor, wanted: Tensor) -> Tensor:
     inside = [admits(own[:, [i]], where[:, i], rows) for i in range(where.shape[1])]
     # A row without a change keeps its values, as does a feature whose own value no action reaches.
     kept = unchanged & (unchanged.all(1, keepdim=True) | ~torch.cat(inside, 1))
-    return torch.where(kept, own, problem.snapped(rows, sets, wanted[:, None])[:, 0])
+    (snapped,) = tensors(problem.snapped(*arrays(rows, sets, wanted[:, None]))[:, 0])
+    return torch.where(kept, own, snapped)
 
 
 def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) -> list[str]:

@@ -14,7 +14,7 @@ from dear_plugin.datasets import load_loan
 from dear_plugin.errors import ConstraintError, SchemaError
 from dear_plugin.rivals import NearestAccepted
 from dear_plugin.search import SearchProblem
-from dear_plugin.search.problem import direct_cost, evaluate
+from dear_plugin.search.problem import direct_cost, evaluate, tensors
 
 ACT_ON = ["loan_amount", "duration", "savings", "income"]
 # The share by which a search leaves a dearer answer as it is.
@@ -162,12 +162,12 @@ class TestWhatItDoes:
         within = Constraints(costs=costs)
         question = dear.generate(REFUSED.head(10), within=within).question
         problem = SearchProblem.of(question.case, dear.sets, dear.trained)
-        rows = torch.arange(10).repeat_interleave(len(ACT_ON))
-        sets = torch.arange(len(ACT_ON)).repeat(10)
-        values = problem.own(rows, sets) * torch.linspace(0.8, 1.2, 40)[:, None]
+        rows = np.arange(10).repeat(len(ACT_ON))
+        sets = np.tile(np.arange(len(ACT_ON)), 10)
+        values = problem.own(rows, sets) * np.linspace(0.8, 1.2, 40)[:, None]
         values = problem.snapped(rows, sets, values[:, None])
         bound = direct_cost(problem, rows, sets, values)[:, 0]
-        cost, _ = evaluate(problem, rows, sets, values[:, 0])
+        cost = evaluate(problem, *tensors(rows, sets, values[:, 0]))[0].numpy()
         assert isinstance(question.case.feasible.limits.costs, torch.Tensor)
         assert (bound > 0.0).sum() > 20
         assert (bound <= cost * (1.0 + 1e-6)).all()

@@ -16,7 +16,7 @@ from dear_plugin.methods.base import Case
 from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.goals import goal_of
 from dear_plugin.search import SearchProblem
-from dear_plugin.search.problem import evaluate
+from dear_plugin.search.problem import arrays, evaluate, tensors
 
 SINGLE, PAIR = 300, 24
 
@@ -37,7 +37,7 @@ def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.
             rows = (problem.actionable[:, i] & ~solved).nonzero()[:, 0]
             sets = torch.full((len(rows),), i)
             values = _all_values(dear, members).expand(len(rows), -1, -1)
-            values = problem.snapped(rows, sets, values)
+            (values,) = tensors(problem.snapped(*arrays(rows, sets, values)))
             every = (each.repeat_interleave(values.shape[1]) for each in (rows, sets))
             margin = evaluate(problem, *every, values.flatten(0, 1))[1].view(values.shape[:2])
             solved[rows] |= (margin >= case.aim[rows, None]).any(1)

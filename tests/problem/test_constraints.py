@@ -115,9 +115,10 @@ class TestActions:
         assert admitted[1].all()
 
     def test_values_are_snapped_to_whole_steps_inside_the_bounds(self):
-        rows, feature = torch.arange(4), torch.full((4,), AGE)
-        snapped = limits().snap(torch.full((4, 1), 40.52).double(), feature, rows)
-        assert snapped[:, 0].tolist() == [41.0, 41.0, 60.0, 41.0]
+        rows = limits().low[:, None].clone()
+        rows[..., AGE] = 40.52
+        snapped = limits().snap_rows(rows, torch.arange(4))
+        assert snapped[:, 0, AGE].tolist() == [41.0, 41.0, 60.0, 41.0]
 
     @pytest.mark.parametrize("empty", [(60.2, 60.8), (1e6, 1e7), (-9.0, -8.0)])
     def test_a_range_without_a_value_freezes_the_feature(self, empty):
