@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, Self, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -45,28 +45,20 @@ def arrays(*each: Tensor) -> tuple[Array, ...]:
     return tuple(map(Tensor.numpy, each))
 
 
-@dataclass(frozen=True)
 class Features:
-    """What a search reads of p features; for attributes see `Layout`."""
+    """What a search reads of p features, as arrays; for attributes see `Layout`.
 
-    labelled: Array
-    blocks: Array
-    low: Array
-    high: Array
-    unit: Array
-    step: Array
-    shares: Array
-    starts: Array
-    observed: dict[int, Array]
+    Args:
+        sample: training rows.
+    """
 
-    @classmethod
-    def of(cls, sample: Sample) -> Self:
-        """Those of training rows."""
-        encoder = sample.encoder
-        observed = {j: values.numpy() for j, values in encoder.observed.items()}
-        names = "labelled", "blocks", "low", "high", "unit", "step", "shares"
-        each: dict[str, Any] = {name: getattr(encoder, name).numpy() for name in names}
-        return cls(**each, starts=np.array(encoder.starts), observed=observed)
+    def __init__(self, sample: Sample) -> None:
+        own = sample.encoder
+        self.labelled, self.blocks = arrays(own.labelled, own.blocks)
+        self.low, self.high, self.unit = arrays(own.low, own.high, own.unit)
+        self.step, self.shares = arrays(own.step, own.shares)
+        self.starts = np.array(own.starts)
+        self.observed = {j: values.numpy() for j, values in own.observed.items()}
 
     def amounts(self, *values: Array, at: Any = slice(None)) -> Array:
         """(...) bool, the values that are amounts in all of some arrays; see `Layout.amounts`."""
@@ -127,7 +119,7 @@ class SearchProblem:
         """The number of rows (n)."""
         return len(self.x)
 
-    @property
+    @lazy
     def has_order(self) -> bool:
         """Whether the schema states an order of causes."""
         return self.classifier.encoder.schema.causal_order.is_stated
@@ -135,7 +127,7 @@ class SearchProblem:
     @lazy
     def features(self) -> Features:
         """What is known of the features."""
-        return self.decoders.sample.shared(Features.of)
+        return self.decoders.sample.shared(Features)
 
     @lazy
     def cells(self) -> Array:
@@ -154,12 +146,6 @@ class SearchProblem:
     def may_act(self) -> Array:
         """(n, s) bool, `actionable`."""
         return self.actionable.numpy()
-
-    @lazy
-    def may_take(self) -> Array | None:
-        """(n, d) bool, the categories that may be taken; None where all may."""
-        allowed = self.feasible.limits.allowed
-        return None if allowed is None else allowed.numpy()
 
     @lazy
     def weights(self) -> Array:
@@ -294,7 +280,7 @@ class SearchProblem:
             values: (m, c, w) the wanted values.
         """
         features, at, row = self.features, self.positions[sets, : values.shape[2]], rows[:, None]
-        own, low, high = (each[row, at][:, None] for each in (self.cells, *self.ends))
+        own, low, high = [each[row, at][:, None] for each in (self.cells, *self.ends)]
         step, round_ = (
             (features.step * self.in_steps)[at][:, None],
             self.feasible.limits.grid.round,
@@ -306,9 +292,9 @@ class SearchProblem:
         # Rounding errors of a step are far below a thousandth of it.
         good = (near >= low) & (near <= high) & (np.abs(near - own) >= 0.999 * step)
         good &= near == features.observed_near(near, at)
-        if self.may_take is not None:
+        if (allowed := self.feasible.limits.allowed) is not None:
             level = np.where(features.blocks[at][:, None], near, 0.0).astype(np.int64)
-            good &= self.may_take[row[..., None], features.starts[at][:, None] + level]
+            good &= allowed.numpy()[row[..., None], features.starts[at][:, None] + level]
         out = np.where(good, near, own)
         # The first feature, which shorter sets repeat, has one value.
         return np.where((at == at[:, :1])[:, None], out[..., :1], out)
@@ -316,8 +302,9 @@ class SearchProblem:
 
 def by_set(sets: Tensor) -> Iterator[tuple[int, Tensor]]:
     """Each set among those of m actions, (m,), and (q,) the positions of its actions."""
-    for i in sets.unique().tolist():
-        yield i, (sets == i).nonzero()[:, 0]
+    own = sets.numpy()
+    for i in np.unique(own).tolist():
+        yield i, torch.from_numpy(np.flatnonzero(own == i))
 
 
 # Actions of which the margin without indirect changes is evaluated at once.

@@ -24,8 +24,7 @@ the action alone at least `aim`, unless vetting shows that a part of what follow
 k-th is of sets of which no subset is cheaper. In a round a row
 
     vets      good open lines, the cheapest first, up to `VETTED` times k. Of a set those at places
-              0, 1, 3, 7, ... by price; if it has an answer, at such places counted down from it,
-              and the last of each quarter
+              0, 1, 3, 7, ... by price; if it has an answer, at such places counted down from it
     tries     numbers between a tried one and the next one outwards, if that is open or an answer,
               and a lower price is expected; and, from the cheapest good line of each of the four
               cheapest sets of several features, points on the way to the factual (`line`); none
@@ -41,11 +40,10 @@ and still vets what it has. Stages are
     2 features  three stages, of rows with fewer than k answers: sums on sets that promise an
                 answer, or are the best: the model first scores what both parts together should
                 lead to, then decoders are fitted; for k = 1 more sums, of rows with nothing
-                accepted also on six sets, of more than six features only where one of 256
-                combinations is expected to be nearly accepted; and these combinations, of rows
-                with nothing accepted
-    3, 4, 5     the same with one feature more, of rows with nothing accepted; where there are more
-                than six features only sums that promise an answer
+                accepted also on sets where one of 256 combinations is expected to be nearly
+                accepted; and these combinations, of rows with nothing accepted
+    3, 4, 5     the same with one feature more, of rows with nothing accepted; only sums that
+                promise an answer
 
 Of an answer on several features, and at last of the best misses, each feature is left out in turn
 (`rounds`). If the rest has the margin and meets as many criteria as reported (by
@@ -88,8 +86,6 @@ VETTED, TURNS, PATIENCE = 128, 4, 1
 FURTHER = 1
 # Actions that are accepted by too small a margin: of a row without an answer.
 NEARER = 16
-# Of the cheaper actions of a set with an answer, so many evenly spread ones are vetted.
-PARTS = 4
 
 
 @dataclass
@@ -195,19 +191,14 @@ class SearchRun:
         """(q,) the lines to vet, of some: at most so many of a row, the cheapest first.
 
         Of a set, those at places 0, 1, 3, 7, ... in the order of price: neighbouring values
-        mostly meet the same criteria. Of a set with an answer, those after each quarter,
-        and those at such places below the answer.
+        mostly meet the same criteria. Of a set with an answer, those at such places below it.
         """
         table = self.table
         at = table.sorted(at, table.set[at])
         pair = table.pair[at]
-        place = places(pair)
-        _, which, count = np.unique(pair, return_inverse=True, return_counts=True)
-        count = count[which]
-        part = (place + 1) * PARTS // count > place * PARTS // count
         solved = (table.prices(table.passed) < np.inf).reshape(-1)[pair]
-        below = count - 1 - place
-        at = at[np.where(solved, part | ((below + 1) & below == 0), (place + 1) & place == 0)]
+        place = np.where(solved, places(pair[::-1])[::-1], places(pair))
+        at = at[(place + 1) & place == 0]
         at = table.sorted(at, table.price[at])
         return at[places(table.row[at]) < most * self.k]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import combinations as pairs_of
 from typing import ClassVar, Protocol
 
@@ -60,7 +60,7 @@ class Sums:
 
     def part(self, at: Array) -> Sums:
         """Those at positions (q,), or where a mask, (m,) bool, is true."""
-        return Sums(*(getattr(self, field.name)[at] for field in fields(self)))
+        return Sums(*[column[at] for column in vars(self).values()])
 
     def values(self, table: Table) -> Array:
         """(m, p) the new values of what is acted on; else 0."""
@@ -122,23 +122,22 @@ def _predicted(table: Table, sums: Sums) -> Asking[tuple[Array, Array]]:
     return np.where(enough, cost / (1.0 + table.discount), cost), margin
 
 
-def nearly_accepted(table: Table, actions: Actions, size: int) -> Asking[Array]:
-    """(n, s) bool, the rows and sets of which an action is expected to be nearly accepted.
+def nearly_accepted(table: Table, actions: Actions) -> Asking[Array]:
+    """(n, s) bool, the rows and pairs of which an action is expected to be nearly accepted.
 
     Args:
         table: what was tried.
-        actions: on sets of a size.
-        size: the number of their features, each of which is a set, too.
+        actions: on pairs of features, each of which is a set, too.
     """
     problem, (row, sets, values) = table.problem, actions
-    features, values = problem.positions[sets, :size], values[:, :size]
+    features, values = problem.positions[sets, :2], values[:, :2]
     place = {members: i for i, members in enumerate(problem.sets.members)}
     single = np.array([place.get((j,), -1) for j in range(problem.cells.shape[1])])
     members, wanted = single[features].T, np.zeros((len(row), len(single)))
     np.put_along_axis(wanted, features, values, 1)
-    each = tensors(np.tile(row, size), members.reshape(-1), values.T.reshape(-1, 1, 1))
+    each = tensors(np.tile(row, 2), members.reshape(-1), values.T.reshape(-1, 1, 1))
     (parts,) = arrays(problem.decode_actions(*each)[:, 0])
-    parts = parts.reshape(size, len(row), -1)
+    parts = parts.reshape(2, len(row), -1)
     _, margin, _ = yield from _expected(table, row, members, parts, wanted)
     least = table.aim - (table.aim - table.before) * (1.0 - NEAR)
     out, at = np.zeros(table.need.shape, dtype=bool), margin >= least[row]
@@ -255,14 +254,8 @@ logger = logging.getLogger(__name__)
 
 # The sets and places of sums that are tried first and next: of pairs, and of larger sets.
 TRIED = ((6, 8), (32, 32)), ((2, 16), (6, 32))
-# Of the sets of a row that promise no answer, those that are tried all the same; and of few
-# features those where nothing is accepted: of more, all pairs of which another action is expected
-# to be nearly accepted.
-BEST, NEXT = 2, 6
-# Of so few features all of those are tried, and sets of three and more: what follows from a sum
-# may differ from what is expected, and decoders of more features take longer than asking the model
-# first.
-FEW = 6
+# Of the pairs of a row that promise no answer, those that are tried all the same.
+BEST = 2
 
 
 class Solver(Protocol):
@@ -348,36 +341,33 @@ class Stages:
     def _wanted(self, sums: Sums, rows: Array, size: int, step: int, k: int) -> Array:
         """(m,) bool, the sums that rows, (n,) bool, try in a step."""
         row, ((sets, most), *later) = self.table.row[sums.first], TRIED[size > 2]
-        few = len(self._single) <= FEW
-        hopes = size == 2 or few
-        tried: Array = (sums.rank < sets * k) & (sums.place < most)
-        tried &= sums.promises | (hopes & (sums.rank < BEST * k))
-        tried &= rows[row]
+        best = (size == 2) & (sums.rank < BEST * k)
+        tried: Array = rows[row] & (sums.rank < sets * k) & (sums.place < most)
+        tried &= sums.promises | best
         if not step:
             return tried
         ((sets, most),) = later
-        nothing = ~self.table.has(self.table.hits)[row] & (sums.rank < (NEXT if few else sets))
-        more = (sums.rank < sets) & (sums.place < most)
-        others = hopes & ((sums.rank < BEST) | nothing)
-        wanted: Array = rows[row] & ~tried & more & (sums.promises | others)
-        unsure = wanted & ~sums.promises & (sums.rank >= BEST)
-        if not few and unsure.any():
-            wanted[unsure] = self._nearly_accepted(sums.part(unsure), size)
+        wanted: Array = rows[row] & ~tried & (sums.rank < sets) & (sums.place < most)
+        unsure = wanted & ~sums.promises & ~best
+        wanted &= sums.promises | best
+        unsure &= (size == 2) & ~self.table.has(self.table.hits)[row]
+        if unsure.any():
+            wanted[unsure] = self._nearly_accepted(sums.part(unsure))
         return wanted
 
-    def _nearly_accepted(self, sums: Sums, size: int) -> Array:
+    def _nearly_accepted(self, sums: Sums) -> Array:
         """(m,) bool, the sums on sets with an action that is expected to be nearly accepted."""
         table, row = self.table, self.table.row[sums.first]
         members, which = sums.members(table)
-        sets = table.sets_of(members, size)[which]
+        sets = table.sets_of(members, 2)[which]
         if not (others := self._others_on(row, sets)):
             return np.ones_like(row, dtype=bool)
         actions = table.joined(others)
-        most = max(1, CELLS // (size * table.problem.cells.shape[1]))
+        most = max(1, CELLS // (2 * table.problem.cells.shape[1]))
         found = np.zeros(table.need.shape, dtype=bool)
         for start in range(0, len(actions[0]), most):
             part = part_of(actions, slice(start, start + most))
-            found |= answered(table.problem.scores, nearly_accepted(table, part, size))
+            found |= answered(table.problem.scores, nearly_accepted(table, part))
         nearly: Array = found[row, sets]
         return nearly
 

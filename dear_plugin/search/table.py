@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
-import torch
 
 from dear_plugin.search.criteria import Decoded, Wanted, by_share, scoring
 from dear_plugin.search.problem import (
@@ -133,8 +132,8 @@ class Table:
         if len(self):
             return
         scores = yield self.problem.x
-        every = torch.arange(len(self.problem))
-        self.before = self.problem.goal.margin(scores, every).float().numpy()
+        (every,) = tensors(np.arange(len(self.problem)))
+        (self.before,) = arrays(self.problem.goal.margin(scores, every).float())
 
     def trying(self, new: Actions) -> Asking[None]:
         """Evaluate new actions, which are further lines."""

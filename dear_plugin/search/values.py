@@ -149,12 +149,12 @@ def _values_of(
     Also the number of those to try at first, which precede the others.
     """
     (j,), features = problem.sets.members[i], problem.features
-    own, low, high = (each[rows, j, None] for each in (problem.cells, *problem.ends))
+    own, low, high = [each[rows, j, None] for each in (problem.cells, *problem.ends)]
     parts, tried = [np.tile(known.few[j], (len(rows), 1))], known.tried[j]
     if len(known.known[j]):
         # A bound at the factual comes from a direction, one at the end from the observed values.
         ends = (low > features.low[j], low), (high < features.high[j], high)
-        parts += [known.near(j, own[:, 0]), *(np.where(inner, end, own) for inner, end in ends)]
+        parts += [known.near(j, own[:, 0]), *[np.where(inner, end, own) for inner, end in ends]]
     # A value outside of the range is no candidate: the end is.
     values = np.concatenate([*parts, np.tile(tried, (len(rows), 1))], 1)
     values = np.where((values >= low) & (values <= high), values, own)

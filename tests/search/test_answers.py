@@ -1,6 +1,7 @@
 """Answers: the cheapest action that meets the criteria, and nothing is evaluated twice."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -167,3 +168,9 @@ def test_pairs_are_fitted_only_where_they_are_tried():
     found = dear.generate(frame[(frame["a"] < 0.5) & (frame["b"] < 0.5)].head(3))
     assert (found.actions["acted_on"] == "a + b").all()
     assert len(dear.decoders._fitted) > singles
+
+
+@pytest.mark.parametrize("name", ["table", "search", "sums"])
+def test_what_a_search_knows_is_in_arrays(name):
+    """Tensors are rows that are decoded and scored: what torch does for a sum takes longer."""
+    assert "torch" not in vars(import_module(f"dear_plugin.search.{name}"))
