@@ -26,9 +26,10 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot, pad
+from torch.nn.functional import pad
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.causes import ranks
@@ -39,6 +40,7 @@ from dear_plugin.decoders.transport.held import (
     Balance,
     Modifiers,
     Terms,
+    indicators,
     plain_columns,
     winsorised,
 )
@@ -46,9 +48,11 @@ from dear_plugin.decoders.transport.values import (
     BLOCKS,
     DRAWS,
     HEAVY,
+    Array,
     alike,
     complete,
     resampled,
+    scaled,
     smooth_features,
     value_counts,
 )
@@ -87,7 +91,7 @@ class Held:
     """
 
     def __init__(self, sample: Sample, held: Members, like: int) -> None:
-        self._terms, self._at = sample.shared(Terms, held), list(held)
+        self._terms, self._at = sample.shared(Terms, held), np.array(held, int)
         self.rows, self._latest = sample.shared(winsorised), sample.shared(_latest)
         some = sample.known[:, sample.shared(alike)[like]].all(1) & sample.shared(complete, held)
         self._some = None if bool(some.all()) else some[:, None].double()
@@ -131,7 +135,8 @@ class Held:
         return self.there(part, self._plain(part))
 
     def _plain(self, part: slice) -> Tensor:
-        return plain_columns(self._terms, self.rows[part][:, self._at]).sub_(self.centre)
+        values = self.rows[part].take(self._at, 1)
+        return torch.from_numpy(plain_columns(self._terms, values)).sub_(self.centre)
 
 
 def _latest(sample: Sample) -> Callable[..., Any]:
@@ -230,8 +235,8 @@ class LeastSquares:
         found = self._estimated(group, kept, scaled)
         fit, some = found.split([int(kept.sum()), int(scaled.sum())], 2)
         lines = self._lines(fit, torch.zeros_like(fit), kept)
-        lines.slope.mul_(self._sloped[kept])
-        lines.scale[..., scaled[kept]] = some[:, self._always :]
+        lines.slope[...] *= self._sloped[kept].numpy()
+        lines.scale[..., scaled[kept].numpy()] = some[:, self._always :].numpy()
         return lines
 
     def _lines(self, fit: Tensor, scale: Tensor, kept: Tensor) -> Lines:
@@ -239,7 +244,8 @@ class LeastSquares:
         held, slope = fit.clone().split([self._always, fit.shape[1] - self._always], 1)
         centre = torch.cat([self._held.centre, self._middle])
         held[:, 0] += self._means[kept] - (centre[:, None] * fit).sum(1)
-        return Lines(self._features[kept], self._columns, held, slope, scale[:, self._always :])
+        weights = (each.numpy() for each in (held, slope, scale[:, self._always :]))
+        return Lines(self._features[kept].numpy(), self._columns, *weights)
 
     def _leave_out(self, honest: int) -> None:
         """Resamples need no columns of groups that no target may take."""
@@ -270,7 +276,7 @@ class LeastSquares:
         """(m, q) the columns that are of this set alone in some rows."""
         columns, rows = self._columns, self._held.rows[part]
         own = columns.own(rows, rows[:, None, columns.acted], self._blocks.shape[1], part)
-        return torch.cat([columns.more(rows, part), own[:, 0]], 1)
+        return torch.from_numpy(np.concatenate([columns.more(rows, part), own[:, 0]], 1))
 
     def _parts(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
         """Parts of the rows, and the columns there, held and of this set."""
@@ -456,7 +462,8 @@ class Stepwise:
 
 def _targets(sample: Sample) -> tuple[Tensor, Tensor]:
     """(n, f) the winsorised values of smooth features, centred, 0 if special; (f,) their means."""
-    values = or_nan(sample.shared(winsorised)[:, sample.shared(smooth_features)])
+    smooth = sample.shared(smooth_features)
+    values = or_nan(torch.from_numpy(sample.shared(winsorised))[:, smooth])
     mean = values.nanmean(0)
     return values.sub_(mean).nan_to_num_(), mean
 
@@ -489,27 +496,28 @@ class Lines:
         scale: (r, u, f) double, gamma.
     """
 
-    features: Tensor
+    features: Array
     columns: Columns
-    held: Tensor
-    slope: Tensor
-    scale: Tensor
+    held: Array
+    slope: Array
+    scale: Array
 
     @classmethod
     def joined(cls, parts: Sequence[Lines]) -> Lines:
         """Those of several regressions on the same columns as one."""
         each = zip(*((part.held, part.slope, part.scale) for part in parts), strict=True)
-        weights = (torch.cat(some, 2) for some in each)
-        return cls(torch.cat([part.features for part in parts]), parts[0].columns, *weights)
+        weights = (np.concatenate(some, 2) for some in each)
+        return cls(np.concatenate([part.features for part in parts]), parts[0].columns, *weights)
 
-    def residual(self, x: Tensor, draws: Tensor) -> Tensor:
+    def residual(self, x: Array, draws: Array) -> Array:
         """(r, m, f) what the locations of r samples, (r,), leave of scaled rows, given (m, p)."""
-        rows = self.columns.encoder.scaled(x)
+        rows = self.columns.scaled(x)
         own = self.columns.own(rows, rows[:, None, self.columns.acted], self._most)[:, 0]
         location = self.columns.always(rows) @ self.held[draws] + own @ self._slope[draws]
-        return rows.index_select(1, self.features) - location
+        left: Array = rows.take(self.features, 1) - location
+        return left
 
-    def move(self, x: Tensor, v: Tensor, values: Tensor, draws: Tensor) -> Tensor:
+    def move(self, x: Array, v: Array, values: Array, draws: Array) -> Array:
         """(r, m, c, f) the values of the features when x_S changes.
 
         Args:
@@ -518,18 +526,19 @@ class Lines:
             values: (m, c, w) the new values of x_S.
             draws: (r,) the samples.
         """
-        encoder, acted = self.columns.encoder, self.columns.acted
-        rows = encoder.scaled(x)
-        both = torch.cat([encoder.scaled(values, acted), rows[:, None, acted]], 1)
-        own = self.columns.own(rows, both, self._most)
+        columns, rows = self.columns, self.columns.scaled(x)
+        new, own = columns.scaled(values, columns.acted), rows[:, None, columns.acted]
+        own = columns.own(rows, np.concatenate([new, own], 1), self._most)
         change = own[:, :-1] - own[:, -1:]
-        out = change @ self._slope[draws, None]
+        out: Array = change @ self._slope[draws, None]
         if self.scales:
             scale = change @ self.scale[draws, None, : self._most]
-            out += v[:, :, None] * scale.clamp_(-MOST_SCALE, MOST_SCALE).expm1_()
-        return out.mul_(encoder.width[self.features]).add_(x[:, None, self.features])
+            out += v[:, :, None] * np.expm1(scale.clip(-MOST_SCALE, MOST_SCALE, out=scale))
+        out *= columns.width[self.features]
+        out += x[:, None, self.features]
+        return out
 
-    def follow(self, x: Tensor, reached: Tensor, values: Tensor, draws: Tensor) -> Tensor:
+    def follow(self, x: Array, reached: Array, values: Array, draws: Array) -> Array:
         """(r, m, f) the values of the features when x_S and the earlier features change.
 
         Args:
@@ -538,21 +547,21 @@ class Lines:
             values: (m, w) the new values of x_S.
             draws: (r,) the samples.
         """
-        scaled, between = self.columns.encoder.scaled, self.columns.between
+        columns, (r, m, p) = self.columns, reached.shape
         moved = self.move(x, self.residual(x, draws), values[:, None], draws)[:, :, 0]
-        there = between(scaled(reached.flatten(0, 1))).view(*reached.shape[:2], -1)
-        change = (there - between(scaled(x))) @ self.held[draws, -there.shape[2] :]
-        out: Tensor = moved + change * self.columns.encoder.width[self.features]
+        there = columns.between(columns.scaled(reached.reshape(r * m, p))).reshape(r, m, -1)
+        change = (there - columns.between(columns.scaled(x))) @ self.held[draws, -there.shape[2] :]
+        out: Array = moved + change * columns.width[self.features]
         return out
 
     @lazy
     def _most(self) -> int:
         """How many columns of x_S are used, from the first on."""
-        used = ((self.slope != 0.0) | (self.scale != 0.0)).any(2).any(0)
-        return int(used.nonzero().max()) + 1 if bool(used.any()) else 1
+        used = ((self.slope != 0.0) | (self.scale != 0.0)).any((0, 2))
+        return int(used.nonzero()[0].max(initial=0)) + 1
 
     @lazy
-    def _slope(self) -> Tensor:
+    def _slope(self) -> Array:
         return self.slope[:, : self._most]
 
     @lazy
@@ -582,7 +591,8 @@ class Columns:
         groups: by which effects of each of S may differ; none without held features.
 
     Attributes:
-        encoder: scales rows.
+        scaled: scales rows, or values of features.
+        width: (p,) the units of scaled values.
         acted: (w,) the features of S.
         held: the held features.
         earlier: counted features that others follow, too; in every model.
@@ -595,27 +605,29 @@ class Columns:
     def __init__(
         self, sample: Sample, acted: Members, held: Members, groups: Sequence[Modifiers]
     ) -> None:
-        self.encoder, self.acted, self.held = sample.encoder, torch.tensor(acted), held
-        self._sample, self._between = sample, Terms(sample, ())
+        self.scaled, self.width = partial(scaled, sample), sample.encoder.width.numpy()
+        self.acted, self.held, self._at = np.array(acted), held, np.array(held, int)
+        self._sample, self._between = sample, sample.shared(Terms, ())
         self.earlier: Members = ()
         self._balance = [sample.shared(Balance, j, held) for j in acted] if held else []
         self._terms, self._plain = (sample.shared(Terms, each) for each in (acted, held))
         atoms = [sample.shared(_atoms, j) for j in acted]
-        self._atoms = torch.cat(atoms)
-        self._atom_of = torch.cat([torch.full((len(e),), i) for i, e in enumerate(atoms)]).long()
+        self._atoms = np.concatenate(atoms)
+        self._atom_of = np.arange(len(acted)).repeat([len(each) for each in atoms])
         self._by, self._groups = sample.shared(_modifiers, held), [g for g in groups if len(g) > 1]
         self._straight = sample.shared(_straight, held)
         self.honest = 2 if self._groups else 0
         self._products, self.blocks = self._made([i for i, g in enumerate(groups) if len(g) > 1])
 
-    def _made(self, differ: Sequence[int]) -> tuple[Tensor, Tensor]:
+    def _made(self, differ: Sequence[int]) -> tuple[Array, Tensor]:
         """(2, q) the places of the factors of products, and the blocks.
 
         Args:
             differ: the places in S of features whose effects may differ by group.
         """
-        straight, of = self._terms.straight, self._terms.of
-        inner, line = ~straight & ~self._terms.outer, straight.nonzero()[:, 0]
+        terms = self._terms
+        straight, of, outer = map(torch.from_numpy, (terms.straight, terms.of, terms.outer))
+        inner, line = ~straight & ~outer, straight.nonzero()[:, 0]
         # Factors are the bends, the straight columns of held features, and those of groups.
         sizes = [len(of), *self._by[2], *(len(groups) - 1 for groups in self._groups)]
         _, *by = torch.arange(sum(sizes)).split(sizes)
@@ -637,7 +649,7 @@ class Columns:
             groups = others[last]
             blocks += [lines | groups, inner | lines | groups | others[last + 1]]
         empty = torch.empty(2, 0).long()
-        return torch.cat([empty, *products], 1), torch.stack(blocks)
+        return torch.cat([empty, *products], 1).numpy(), torch.stack(blocks)
 
     def after(self, earlier: Members) -> Columns:
         """The same with some earlier features."""
@@ -645,11 +657,12 @@ class Columns:
         other.earlier, other._between = earlier, Terms(self._sample, earlier)
         return other
 
-    def always(self, rows: Tensor) -> Tensor:
+    def always(self, rows: Array) -> Array:
         """(m, q) a constant, the held features' columns of scaled rows, (m, p), and `more`."""
-        return torch.cat([plain_columns(self._plain, rows[:, self.held]), self.more(rows)], 1)
+        plain = plain_columns(self._plain, rows.take(self._at, 1))
+        return np.concatenate([plain, self.more(rows)], 1)
 
-    def more(self, rows: Tensor, part: slice | None = None) -> Tensor:
+    def more(self, rows: Array, part: slice | None = None) -> Array:
         """(m, q) columns in every model that are of this set alone, of held and earlier features.
 
         Of several features what their columns let expect of each: one by one they are many. Those
@@ -665,15 +678,15 @@ class Columns:
             found = [each.columns(rows) @ each.summed for each in self._balance]
         else:
             found = [each.of_rows[part] for each in self._balance]
-        return torch.cat([*found, self.between(rows)], 1)
+        return np.concatenate([*found, self.between(rows)], 1)
 
-    def between(self, rows: Tensor) -> Tensor:
+    def between(self, rows: Array) -> Array:
         """(m, e) the columns of the earlier features in scaled rows."""
-        return self._between(rows[:, self.earlier])
+        return self._between(rows.take(np.array(self.earlier, int), 1))
 
     def own(
-        self, rows: Tensor, values: Tensor, most: int | None = None, part: slice | None = None
-    ) -> Tensor:
+        self, rows: Array, values: Array, most: int | None = None, part: slice | None = None
+    ) -> Array:
         """(m, c, u) the columns of x_S.
 
         Args:
@@ -683,8 +696,8 @@ class Columns:
             part: the places of the rows, where they are training rows.
         """
         found = self._terms(values)
-        is_atom = values.index_select(-1, self._atom_of) == self._atoms
-        first = torch.cat([found, is_atom.to(found)], -1)
+        is_atom = values.take(self._atom_of, -1) == self._atoms
+        first: Array = np.concatenate([found, is_atom], -1)
         if most is not None and most <= first.shape[-1]:
             return first[..., :most]
         one, other = self._products[:, : None if most is None else most - first.shape[-1]]
@@ -693,20 +706,21 @@ class Columns:
         if self._groups and int(other[-1]) >= found.shape[-1] + by.shape[1]:
             for each in self._groups:
                 group = each(rows) if part is None else each.of_rows[part]
-                factors.append(one_hot(group, len(each))[:, 1:].to(found))
-        held = torch.cat(factors, 1)[:, None].expand(-1, found.shape[1], -1)
-        every = torch.cat([found, held], -1)
-        return torch.cat([first, every[..., one] * every[..., other]], -1)
+                factors.append(indicators(group, len(each), 1))
+        held = np.concatenate(factors, 1)[:, None]
+        every = np.concatenate([found, held.repeat(found.shape[1], 1)], -1)
+        return np.concatenate([first, every.take(one, -1) * every.take(other, -1)], -1)
 
 
-def _straight(sample: Sample, held: Members) -> Tensor:
+def _straight(sample: Sample, held: Members) -> Array:
     """(n, l) the columns of held features by which effects may differ, in the training rows."""
     return _by_number(sample.shared(_modifiers, held), sample.shared(winsorised))
 
 
-def _by_number(of: tuple[Members, Terms, list[int]], rows: Tensor) -> Tensor:
+def _by_number(of: tuple[Members, Terms, list[int]], rows: Array) -> Array:
     by, terms, _ = of
-    return terms(rows[:, by])[:, terms.straight]
+    found: Array = terms(rows.take(np.array(by, int), 1))[:, terms.straight]
+    return found
 
 
 def _crossed(one: Tensor, other: Tensor) -> Tensor:
@@ -714,10 +728,11 @@ def _crossed(one: Tensor, other: Tensor) -> Tensor:
     return torch.stack([one.repeat_interleave(len(other)), other.repeat(len(one))])
 
 
-def _atoms(sample: Sample, j: int) -> Tensor:
+def _atoms(sample: Sample, j: int) -> Array:
     """The heaviest values of a number; empty for a category, which has indicators."""
     feature = sample.encoder.schema.features[j]
-    return feature.either(_heaviest, lambda column: column[:0], sample.scaled(j))
+    atoms: Tensor = feature.either(_heaviest, lambda column: column[:0], sample.scaled(j))
+    return atoms.numpy()
 
 
 def _heaviest(column: Tensor) -> Tensor:

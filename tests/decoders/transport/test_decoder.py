@@ -120,9 +120,9 @@ class TestLaws:
         frame = pd.DataFrame({"age": age, "sex": sex, "pay": pay, "home": pay + age})
         case = Case(frame, immutable=["age", "sex"])
         groups = case.of("pay")._fitted.cells._cuts[0]
-        score = groups.of(case.rows)
+        score = groups.of(case.rows.numpy())
         assert len(groups.at) > 5
-        assert float((score[:, None] - groups.at).abs().min()) > 1e-6
+        assert abs(score[:, None] - groups.at).min() > 1e-6
 
     def test_decoded_values_of_counted_features_are_observed_ones(self, odd):
         reached, _ = odd.moved(["a"], 0.2, 2000)
@@ -493,8 +493,8 @@ def test_a_category_that_no_training_row_has_is_like_the_mean_of_those_that_they
     frame = pd.DataFrame({"town": list("abbc") * 100, "x": np.arange(400.0)})
     encoder = Encoder(Schema.infer(frame))
     terms = Terms(Sample(encoder.rows(frame), encoder), (0,))
-    columns = terms(torch.tensor([[1.0], [NEW]]).double())
-    torch.testing.assert_close(columns, torch.tensor([[0, 1, 0], [1 / 3] * 3]).double())
+    columns = terms(np.array([[1.0], [NEW]]))
+    np.testing.assert_allclose(columns, [[0, 1, 0], [1 / 3] * 3])
 
 
 def test_what_cannot_follow_has_no_part_in_the_groups_of_what_does():
