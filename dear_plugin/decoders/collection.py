@@ -59,7 +59,8 @@ class Decoders:
     def __init__(self, decoder: Decoder, sample: Sample, given: Sequence[Members]) -> None:
         self.decoder, self.sample = decoder, sample
         self.given = self._parts_of(given)
-        self._most, self._fewer = sample.at_most(MOST_ROWS), sample.at_most(FEWER_ROWS)
+        self._most = sample.at_most(MOST_ROWS)
+        self._fewer = self._most.at_most(FEWER_ROWS, shares=True)
         self._fitted: dict[tuple[Members, int], Decoder] = {}
         # The sets that each was trained with; a joint decoder's resamples have the same.
         self._together = dict.fromkeys(self.given, self.given)

@@ -309,10 +309,12 @@ class Sample:
     Args:
         rows: (n, p) the rows.
         encoder: the encoder of the rows.
+        whole: the sample that these are some rows of; None for itself.
 
     Attributes:
         rows: (n, p) float64 in user units, on the CPU.
         encoder: the encoder of the rows.
+        whole: the sample that these are some rows of, which shares what it was asked for.
 
     Example:
         >>> import torch
@@ -325,8 +327,8 @@ class Sample:
         200
     """
 
-    def __init__(self, rows: Tensor, encoder: Encoder) -> None:
-        self.rows, self.encoder = rows.double().cpu(), encoder
+    def __init__(self, rows: Tensor, encoder: Encoder, whole: Sample | None = None) -> None:
+        self.rows, self.encoder, self.whole = rows.double().cpu(), encoder, whole or self
         self._shared = Once()
 
     def __len__(self) -> int:
@@ -355,10 +357,16 @@ class Sample:
         n, generator = len(self), torch.Generator().manual_seed(draw)
         return Sample(self.rows[torch.randint(n, (n,), generator=generator)], self.encoder)
 
-    def at_most(self, count: int) -> Sample:
-        """At most so many of the rows, the same in every call."""
+    def at_most(self, count: int, *, shares: bool = False) -> Sample:
+        """At most so many of the rows, the same in every call.
+
+        Args:
+            count: how many.
+            shares: whether this is their `whole`. Odd rows of it are odd ones of them.
+        """
         if len(self) <= count:
             return self
         generator = torch.Generator().manual_seed(0)
-        some = torch.randperm(len(self), generator=generator)[:count]
-        return Sample(self.rows[some], self.encoder)
+        pairs = torch.randperm(len(self) // 2, generator=generator)[: -(-count // 2)]
+        some = (2 * pairs[:, None] + torch.arange(2)).flatten()[:count]
+        return Sample(self.rows[some], self.encoder, self if shares else None)

@@ -239,7 +239,7 @@ class Estimate:
         self._counted = counted[sample.encoder.blocks[counted].long().argsort(stable=True)]
         # What belongs to one feature is the same in all sets that hold the same.
         groups = [
-            sample.shared(Modifiers, i, held, tuple(j for j in moving if j != i))
+            sample.whole.shared(Modifiers, i, held, tuple(j for j in moving if j != i))
             for i in (acted if held else ())
         ]
         differ = [i for i, each in zip(acted, groups, strict=False) if len(each) > 1]
@@ -439,7 +439,7 @@ def _by_group(
         moving: those that may follow, with it.
     """
     followers = tuple(j for j in moving if j != i)
-    modifiers = sample.shared(Modifiers, i, held, followers)
+    modifiers = sample.whole.shared(Modifiers, i, held, followers)
     own = torch.from_numpy(modifiers(scaled(sample, sample.rows.numpy())))
     copies = {j for k, j, _ in sample.shared(linear_copies) if k == i}
     counted = sample.shared(counted_features)

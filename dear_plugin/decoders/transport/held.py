@@ -40,7 +40,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin._threads import lazy
 from dear_plugin.data.labels import NEW
 from dear_plugin.data.numbers import amounts_of, known
 from dear_plugin.decoders.protocol import Members, Sample
@@ -208,7 +207,7 @@ def _ranked(rank: Array, j: int, rows: Array) -> Array:
 
 def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut, Array]:
     """Up to ten groups of equal size by E[x_S | held], which is (n,)."""
-    each = [sample.shared(Balance, j, held) for j in acted]
+    each = [sample.whole.shared(Balance, j, held) for j in acted]
     columns = np.concatenate([sample.shared(_expected, j, held) for j in acted], 1)
     some = torch.from_numpy(columns[:: -(-len(sample) // ROWS)])
     weights = _leading(torch.eye(some.shape[1]).double(), some, some).numpy()
@@ -225,7 +224,7 @@ def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut,
 
 def _expected(sample: Sample, j: int, held: Members) -> Array:
     """(n, t) what a feature's straight columns are expected to be in the training rows."""
-    expected = sample.shared(Balance, j, held).expected
+    expected = sample.whole.shared(Balance, j, held).expected
     return in_parts(lambda rows: expected(scaled(sample, rows)), sample.rows.numpy())
 
 
@@ -260,8 +259,7 @@ class Modifiers:
 
     def __init__(self, sample: Sample, acted: int, held: Members, followers: Members) -> None:
         self._at, self._terms = np.array(held, int), sample.shared(Terms, held)
-        self._rows = sample.shared(winsorised)
-        rows = self._rows[grows(len(sample))]
+        rows = sample.shared(winsorised)[grows(len(sample))]
         rows = rows[:: -(-len(rows) // MODIFIER_ROWS)]
         more = sample.shared(Balance, acted, held).columns(rows)
         regression = Regression(
@@ -287,11 +285,6 @@ class Modifiers:
     def __call__(self, rows: Array) -> Array:
         """(m,) int64, the group of scaled rows, (m, p)."""
         return in_parts(lambda part: self._leaves(self._inputs(part)), rows)
-
-    @lazy
-    def of_rows(self) -> Array:
-        """(n,) int64, the group of each training row."""
-        return self(self._rows)
 
     def _columns(self, rows: Array) -> Array:
         return self._terms(rows.take(self._at, 1))[:, self._terms.straight]
@@ -327,8 +320,7 @@ class Balance:
 
     def __init__(self, sample: Sample, acted: int, held: Members) -> None:
         self._at, self._terms = np.array(held, int), sample.shared(Terms, held)
-        self._rows = sample.shared(winsorised)
-        rows = self._rows[:: -(-len(sample) // ROWS)]
+        rows = sample.shared(winsorised)[:: -(-len(sample) // ROWS)]
         wanted = standardised(sample, (acted,), rows)
         regression = sample.shared(plain, held, 1, ROWS)
         weights, left = regression(wanted)
@@ -359,10 +351,9 @@ class Balance:
         products = _product(factors, self._pairs)
         return np.concatenate([products, self._in_leaves(factors), means], 1)
 
-    @lazy
-    def of_rows(self) -> Array:
-        """(n, t) its columns in the training rows, as a set of several has them."""
-        return in_parts(lambda part: self.columns(part) @ self.summed, self._rows)
+    def means(self, rows: Array) -> Array:
+        """(m, t) its columns as a set of several has them, of scaled rows, (m, p)."""
+        return in_parts(lambda part: self.columns(part) @ self.summed, rows)
 
     def expected(self, rows: Array) -> Array:
         """(m, t) what its straight columns are expected to be in scaled rows, (m, p)."""
@@ -613,6 +604,11 @@ def winsorised(sample: Sample) -> Array:
     for part in _parts(rows):
         part[:] = np.where(known(part), np.minimum(np.maximum(part, low), high), part)
     return rows
+
+
+def of_rows(sample: Sample, call: Callable[[Array], Array]) -> Array:
+    """What a call returns for the winsorised training rows."""
+    return call(sample.shared(winsorised))
 
 
 # Rows whose columns are in memory at a time.

@@ -41,6 +41,7 @@ from dear_plugin.decoders.transport.held import (
     Modifiers,
     Terms,
     indicators,
+    of_rows,
     plain_columns,
     winsorised,
 )
@@ -609,7 +610,7 @@ class Columns:
         self.acted, self.held, self._at = np.array(acted), held, np.array(held, int)
         self._sample, self._between = sample, sample.shared(Terms, ())
         self.earlier: Members = ()
-        self._balance = [sample.shared(Balance, j, held) for j in acted] if held else []
+        self._balance = [sample.whole.shared(Balance, j, held) for j in acted] if held else []
         self._terms, self._plain = (sample.shared(Terms, each) for each in (acted, held))
         atoms = [sample.shared(_atoms, j) for j in acted]
         self._atoms = np.concatenate(atoms)
@@ -675,9 +676,9 @@ class Columns:
         if len(self._balance) == 1:
             found = [self._balance[0].columns(rows)]
         elif part is None:
-            found = [each.columns(rows) @ each.summed for each in self._balance]
+            found = [each.means(rows) for each in self._balance]
         else:
-            found = [each.of_rows[part] for each in self._balance]
+            found = [self._sample.shared(of_rows, each.means)[part] for each in self._balance]
         return np.concatenate([*found, self.between(rows)], 1)
 
     def between(self, rows: Array) -> Array:
@@ -705,7 +706,8 @@ class Columns:
         factors = [by]
         if self._groups and int(other[-1]) >= found.shape[-1] + by.shape[1]:
             for each in self._groups:
-                group = each(rows) if part is None else each.of_rows[part]
+                known = None if part is None else self._sample.shared(of_rows, each)[part]
+                group = each(rows) if known is None else known
                 factors.append(indicators(group, len(each), 1))
         held = np.concatenate(factors, 1)[:, None]
         every = np.concatenate([found, held.repeat(found.shape[1], 1)], -1)

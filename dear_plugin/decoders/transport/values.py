@@ -317,16 +317,20 @@ MIN_LEAF = 100
 OUTER, OUTER_ROWS = 0.02, 60
 
 
-class Level(NamedTuple):
-    """A division of the bins into parts.
+class Levels(NamedTuple):
+    """Divisions of the bins into parts, from coarse to fine.
 
     Attributes:
-        parts: (q, b) 1 where a bin belongs to a part.
-        above: (q, q') the weights of the parts of the level above at each part.
+        parts: (b, l q) 1 where a bin belongs to a part, of l levels with q parts each.
+        above: (q', q) the weights of the parts of the level above at each part, of each level.
     """
 
     parts: Tensor
-    above: Tensor
+    above: list[Tensor]
+
+    def of(self, rows: Tensor) -> tuple[Tensor, ...]:
+        """(..., q) the rows in the parts of each level, given those in bins, (..., b)."""
+        return (rows @ self.parts).split([each.shape[1] for each in self.above], -1)
 
 
 @dataclass(frozen=True)
@@ -334,7 +338,7 @@ class Axis:
     """The bins and nodes of one set.
 
     Attributes:
-        levels: the divisions of the bins into parts, from coarse to fine.
+        levels: the divisions of the bins.
         bins: (n,) int64, the bin of each training row.
         mix: (g, b) double, the weight of each bin at each node.
         place: (b, w) the mean normal quantiles of the rows of each bin; 0 without an order.
@@ -344,7 +348,7 @@ class Axis:
             and the own nodes, as digits of one number.
     """
 
-    levels: list[Level]
+    levels: Levels
     bins: Tensor
     mix: Tensor
     place: Tensor
@@ -506,19 +510,20 @@ def _nodes(column: Tensor) -> Tensor:
     return nodes
 
 
-def levels_of(bins: int, ordered: bool) -> list[Level]:
+def levels_of(bins: int, ordered: bool) -> Levels:
     """The levels of b bins: halves, quarters, ... of ordered ones; otherwise only the bins."""
     if not ordered or bins < 2:
-        return [Level(torch.eye(bins).double(), torch.ones(bins, 1).double())]
-    levels: list[Level] = []
+        return Levels(torch.eye(bins).double(), [torch.ones(1, bins).double()])
+    levels, above = list[Tensor](), list[Tensor]()
     centres, count = torch.tensor([(bins - 1) / 2.0]).double(), 1
     while count < bins:
         count = min(2 * count, bins)
-        parts = one_hot(torch.arange(bins) * count // bins, count).T.double()
-        own = parts @ torch.arange(bins).double() / parts.sum(1)
-        levels.append(Level(parts, interpolation(own, centres, beyond=0.5)))
+        parts = one_hot(torch.arange(bins) * count // bins, count).double()
+        own = torch.arange(bins).double() @ parts / parts.sum(0)
+        levels.append(parts)
+        above.append(interpolation(own, centres, beyond=0.5).T.contiguous())
         centres = own
-    return levels
+    return Levels(torch.cat(levels, 1), above)
 
 
 def interpolation(at: Tensor, knots: Tensor, beyond: float = 0.0) -> Tensor:
