@@ -325,8 +325,10 @@ def _fitted(counts: Counts, batch: Stack) -> Ratios:
         if_equal = trends * torch.bmm(_weights(rows, base, ratio).mT, base)
         expected = splits @ if_equal.mT
         # The rows that reach a split are as they are: only the share of each side is estimated.
-        expected = axis.levels.of(expected * (total / expected.sum(0).clamp_min(LEAST)))
-        found = shrunk(seen, expected, axis.levels.above, drawn=counts.drawn, weights=weights)
+        expected = expected * (total / expected.sum(0).clamp_min(LEAST))
+        found = shrunk(
+            seen, axis.levels.of(expected), axis.levels.above, drawn=counts.drawn, weights=weights
+        )
         weights = found.weights
         # The products of the ratios of sides along splits.
         beyond = (found.ratio.clamp_min(LEAST).log().mT @ splits).sum(0).exp()

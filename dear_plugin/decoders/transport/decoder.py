@@ -16,7 +16,7 @@ sample differs in the weights of blocks of rows.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
 from zlib import crc32
@@ -44,6 +44,7 @@ from dear_plugin.decoders.transport.tables import Tables
 from dear_plugin.decoders.transport.values import (
     DRAWS,
     Array,
+    Scaled,
     Values,
     alike,
     axis_of,
@@ -51,7 +52,6 @@ from dear_plugin.decoders.transport.values import (
     linear_copies,
     resampled,
     rounding,
-    scaled,
     smooth_features,
 )
 from dear_plugin.errors import ConstraintError, NotFittedError, shown
@@ -170,11 +170,12 @@ class Transport(Decoder):
         return self._estimate
 
 
-def _parts(candidates: int, *arrays: Array) -> Iterator[tuple[Array, ...]]:
+def _parts(candidates: int, *arrays: Array) -> Sequence[tuple[Array, ...]]:
     """Rows of some arrays, (m, ...), in parts, given the number of candidates of each row."""
-    size = max(1, ENTRIES // max(candidates, 1) // 64)
-    for i in range(0, max(len(arrays[0]), 1), size):
-        yield tuple(each[i : i + size] for each in arrays)
+    size, m = max(1, ENTRIES // max(candidates, 1) // 64), len(arrays[0])
+    if m <= size:
+        return [arrays]
+    return [tuple(each[i : i + size] for each in arrays) for i in range(0, m, size)]
 
 
 def _warn_of_few_rows(sample: Sample) -> None:
@@ -401,7 +402,7 @@ class Estimate:
 
     def _cell(self, x: Array, draws: Array) -> Array:
         """(r, m) the cells of rows, (m, p), in the tables of each group and sample, (r,)."""
-        group = self._groups(scaled(self._sample, x)) if self._groups and self._count > 1 else 0
+        group = self._groups(self._columns.scaled(x)) if self._groups and self._count > 1 else 0
         cells: Array = (draws[:, None] * self._count + group) * len(self.cells) + self.cells.at(x)
         return cells
 
@@ -440,7 +441,7 @@ def _by_group(
     """
     followers = tuple(j for j in moving if j != i)
     modifiers = sample.whole.shared(Modifiers, i, held, followers)
-    own = torch.from_numpy(modifiers(scaled(sample, sample.rows.numpy())))
+    own = torch.from_numpy(modifiers(sample.shared(Scaled)(sample.rows.numpy())))
     copies = {j for k, j, _ in sample.shared(linear_copies) if k == i}
     counted = sample.shared(counted_features)
     some = [j for j in followers if counted[j] and j not in copies]

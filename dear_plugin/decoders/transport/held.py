@@ -46,7 +46,7 @@ from dear_plugin.decoders.protocol import Members, Sample
 from dear_plugin.decoders.transport.values import (
     Array,
     Leaves,
-    scaled,
+    Scaled,
     sorted_values,
     value_counts,
 )
@@ -79,10 +79,6 @@ class Cut(NamedTuple):
     at: Array
     feature: int | None
 
-    def digits(self, rows: Array) -> Array:
-        """(n,) the interval between cuts of each of some rows, (n, p)."""
-        return self.at.searchsorted(self.of(rows))
-
 
 class Cells:
     """The cells of some held features; without these there is one.
@@ -108,23 +104,22 @@ class Cells:
 
     def __init__(self, sample: Sample, grouped: Members, held: Members) -> None:
         self._cuts = sorted((sample.shared(_by_feature, j) for j in held), key=_has_quintiles)
-        rows = sample.rows.numpy()
-        digits: Iterable[Array] = (cut.digits(rows) for cut in [*self._cuts])
+        values: Iterable[Array] = (cut.of(sample.rows.numpy()) for cut in [*self._cuts])
         if grouped:
             cut, expected = _by_expectation(sample, grouped, held)
             self._cuts.insert(0, cut)
-            digits = chain([cut.at.searchsorted(expected)], digits)
+            values = chain([expected], values)
         self.uncut_shares = {j: 1.0 for j in held if not grouped}
         least = max(MIN_ROWS, len(sample) // MAX_CELLS)
         # The codes of the cells that may be cut further, and which of them a row is in, or -1.
         codes, places = np.zeros(1, np.int64), np.zeros(len(sample), np.int64)
         finest = places.copy()
-        for i, (cut, digit) in enumerate(zip(self._cuts, digits, strict=True)):
+        for i, (cut, own) in enumerate(zip(self._cuts, values, strict=True)):
             if not len(codes):
                 # No cell has rows enough to be cut further.
                 del self._cuts[i:]
                 break
-            key = np.where(places < 0, 0, places * BASE + digit + 1)
+            key = np.where(places < 0, 0, places * BASE + cut.at.searchsorted(own) + 1)
             counts = np.bincount(key, minlength=len(codes) * BASE)
             counts[0] = 0
             frequent = (counts >= (1 if cut.feature is None else least)).nonzero()[0]
@@ -145,18 +140,13 @@ class Cells:
 
     def at(self, x: Array) -> Array:
         """(m,) the cells of rows, (m, p)."""
-        cell = np.zeros(len(x), np.int64)
-        for codes in self._codes(x) if len(self) > 1 else ():
-            at = np.minimum(self.known.searchsorted(codes), len(self) - 1)
-            cell = np.where(self.known[at] == codes, at, cell)
+        cell, last = np.zeros(len(x), np.int64), len(self.known) - 1
+        code = cell
+        for cut in self._cuts if last else ():
+            code = (code * BASE + cut.at.searchsorted(cut.of(x)) + 1) % MODULUS
+            at = np.minimum(self.known.searchsorted(code), last)
+            cell = np.where(self.known[at] == code, at, cell)
         return cell
-
-    def _codes(self, x: Array) -> Iterator[Array]:
-        """The codes, (m,) each: of rows, (m, p), after the first, second, ... cut."""
-        code = np.zeros(len(x), np.int64)
-        for cut in self._cuts:
-            code = (code * BASE + cut.digits(x) + 1) % MODULUS
-            yield code
 
 
 def cells_of(sample: Sample, acted: Members, held: Members) -> Cells:
@@ -211,7 +201,7 @@ def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut,
     columns = np.concatenate([sample.shared(_expected, j, held) for j in acted], 1)
     some = torch.from_numpy(columns[:: -(-len(sample) // ROWS)])
     weights = _leading(torch.eye(some.shape[1]).double(), some, some).numpy()
-    score, expected = partial(_score, sample, each, weights), columns @ weights
+    score, expected = partial(_score, sample.shared(Scaled), each, weights), columns @ weights
     ordered = np.sort(expected[:: -(-len(sample) // CELL_ROWS)])
     count = max(min(GROUPS, len(sample) // GROUP_ROWS), 1)
     wanted = ordered[np.arange(1, count) * len(ordered) // count]
@@ -224,13 +214,13 @@ def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut,
 
 def _expected(sample: Sample, j: int, held: Members) -> Array:
     """(n, t) what a feature's straight columns are expected to be in the training rows."""
-    expected = sample.whole.shared(Balance, j, held).expected
-    return in_parts(lambda rows: expected(scaled(sample, rows)), sample.rows.numpy())
+    expected, scaled = sample.whole.shared(Balance, j, held).expected, sample.shared(Scaled)
+    return in_parts(lambda rows: expected(scaled(rows)), sample.rows.numpy())
 
 
-def _score(sample: Sample, each: Sequence[Balance], weights: Array, rows: Array) -> Array:
+def _score(scaled: Scaled, each: Sequence[Balance], weights: Array, rows: Array) -> Array:
     """(m,) a weighted sum of what the features of S are expected to be, of rows, (m, p)."""
-    own = scaled(sample, rows)
+    own = scaled(rows)
     score: Array = np.concatenate([one.expected(own) for one in each], 1) @ weights
     return score
 
@@ -333,7 +323,9 @@ class Balance:
             left = regression(wanted)[1]
         inputs, least = torch.from_numpy(factors), max(MIN_LEAF, len(rows) // LEAF_SHARE)
         self._leaves = Leaves(inputs, left, least)
-        regression = Regression(torch.from_numpy(self._in_leaves(factors)), regression)
+        self._own = np.eye(len(self._leaves))
+        own = torch.from_numpy(self._own[self._leaves(factors)])
+        regression = Regression(own, regression)
         weights, left = regression(wanted)
         self._weights, self._fine = weights.numpy(), Leaves(inputs, left, LEAST_FINE, FINE)
         at = torch.from_numpy(self._fine(factors))
@@ -347,9 +339,8 @@ class Balance:
     def columns(self, rows: Array) -> Array:
         """(m, q) its products, leaves, and what the finer tree finds, of scaled rows, (m, p)."""
         factors = self._factors(rows)
-        means = self._mean[self._fine(factors)]
-        products = _product(factors, self._pairs)
-        return np.concatenate([products, self._in_leaves(factors), means], 1)
+        leaves, means = self._own[self._leaves(factors)], self._mean[self._fine(factors)]
+        return np.concatenate([_product(factors, self._pairs), leaves, means], 1)
 
     def means(self, rows: Array) -> Array:
         """(m, t) its columns as a set of several has them, of scaled rows, (m, p)."""
@@ -364,15 +355,6 @@ class Balance:
     def _factors(self, rows: Array) -> Array:
         """(m, h) double, one column of each held feature: of a category, what x_S is expected."""
         return self._terms.factors(rows.take(self._at, 1), self._codes)
-
-    def _in_leaves(self, factors: Array) -> Array:
-        return indicators(self._leaves(factors), len(self._leaves))
-
-
-def indicators(codes: Array, count: int, first: int = 0) -> Array:
-    """(m, count - first) 1 where a code, (m,), is that of the column, from the first one on."""
-    found: Array = (codes[:, None] == np.arange(first, count)).astype(np.float64)
-    return found
 
 
 def plain(sample: Sample, held: Members, step: int, most: int) -> Regression:
@@ -600,7 +582,7 @@ def standardised(sample: Sample, features: Members, rows: Array) -> Tensor:
 def winsorised(sample: Sample) -> Array:
     """(n, p) scaled training rows with the outer 0.5 % of each number on either side clamped."""
     low, high = Terms(sample, tuple(range(sample.encoder.p))).ends
-    rows = scaled(sample, sample.rows.numpy())
+    rows = sample.shared(Scaled)(sample.rows.numpy())
     for part in _parts(rows):
         part[:] = np.where(known(part), np.minimum(np.maximum(part, low), high), part)
     return rows
@@ -617,6 +599,8 @@ PART = 1 << 14
 
 def in_parts(call: Callable[[Array], Array], rows: Array) -> Array:
     """What a call returns for rows, part by part."""
+    if len(rows) <= PART:
+        return call(rows)
     return np.concatenate([call(part) for part in _parts(rows)])
 
 

@@ -40,7 +40,6 @@ from dear_plugin.decoders.transport.held import (
     Balance,
     Modifiers,
     Terms,
-    indicators,
     of_rows,
     plain_columns,
     winsorised,
@@ -50,10 +49,10 @@ from dear_plugin.decoders.transport.values import (
     DRAWS,
     HEAVY,
     Array,
+    Scaled,
     alike,
     complete,
     resampled,
-    scaled,
     smooth_features,
     value_counts,
 )
@@ -535,7 +534,7 @@ class Lines:
         if self.scales:
             scale = change @ self.scale[draws, None, : self._most]
             out += v[:, :, None] * np.expm1(scale.clip(-MOST_SCALE, MOST_SCALE, out=scale))
-        out *= columns.width[self.features]
+        out *= columns.scaled.width[self.features]
         out += x[:, None, self.features]
         return out
 
@@ -552,7 +551,7 @@ class Lines:
         moved = self.move(x, self.residual(x, draws), values[:, None], draws)[:, :, 0]
         there = columns.between(columns.scaled(reached.reshape(r * m, p))).reshape(r, m, -1)
         change = (there - columns.between(columns.scaled(x))) @ self.held[draws, -there.shape[2] :]
-        out: Array = moved + change * columns.width[self.features]
+        out: Array = moved + change * columns.scaled.width[self.features]
         return out
 
     @lazy
@@ -593,7 +592,6 @@ class Columns:
 
     Attributes:
         scaled: scales rows, or values of features.
-        width: (p,) the units of scaled values.
         acted: (w,) the features of S.
         held: the held features.
         earlier: counted features that others follow, too; in every model.
@@ -606,8 +604,8 @@ class Columns:
     def __init__(
         self, sample: Sample, acted: Members, held: Members, groups: Sequence[Modifiers]
     ) -> None:
-        self.scaled, self.width = partial(scaled, sample), sample.encoder.width.numpy()
-        self.acted, self.held, self._at = np.array(acted), held, np.array(held, int)
+        self.scaled, self.acted = sample.shared(Scaled), np.array(acted)
+        self.held, self._at = held, np.array(held, int)
         self._sample, self._between = sample, sample.shared(Terms, ())
         self.earlier: Members = ()
         self._balance = [sample.whole.shared(Balance, j, held) for j in acted] if held else []
@@ -679,7 +677,8 @@ class Columns:
             found = [each.means(rows) for each in self._balance]
         else:
             found = [self._sample.shared(of_rows, each.means)[part] for each in self._balance]
-        return np.concatenate([*found, self.between(rows)], 1)
+        found += [self.between(rows)] if self.earlier else []
+        return np.concatenate(found, 1) if found else np.empty((len(rows), 0))
 
     def between(self, rows: Array) -> Array:
         """(m, e) the columns of the earlier features in scaled rows."""
@@ -708,7 +707,7 @@ class Columns:
             for each in self._groups:
                 known = None if part is None else self._sample.shared(of_rows, each)[part]
                 group = each(rows) if known is None else known
-                factors.append(indicators(group, len(each), 1))
+                factors.append(np.eye(len(each))[group, 1:])
         held = np.concatenate(factors, 1)[:, None]
         every = np.concatenate([found, held.repeat(found.shape[1], 1)], -1)
         return np.concatenate([first, every.take(one, -1) * every.take(other, -1)], -1)

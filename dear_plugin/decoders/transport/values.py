@@ -330,7 +330,9 @@ class Levels(NamedTuple):
 
     def of(self, rows: Tensor) -> tuple[Tensor, ...]:
         """(..., q) the rows in the parts of each level, given those in bins, (..., b)."""
-        return (rows @ self.parts).split([each.shape[1] for each in self.above], -1)
+        sizes = [each.shape[1] for each in self.above]
+        each: tuple[Tensor, ...] = (rows @ self.parts).split(sizes, -1)
+        return each
 
 
 @dataclass(frozen=True)
@@ -578,15 +580,22 @@ class Leaves:
         return leaf
 
 
-def scaled(sample: Sample, rows: Array, at: Any = slice(None)) -> Array:
-    """Values of features as in `Encoder.scaled`: (..., p), or a shape that fits that of `at`."""
-    low, width, coded = sample.shared(_units)
-    out = (rows - low[at]) / width[at]
-    return np.where(known(rows), out, rows) if coded else out
+class Scaled:
+    """Values of features as in `Encoder.scaled`, for arrays: (..., p), or those of some.
 
+    Args:
+        sample: the training rows.
 
-def _units(sample: Sample) -> tuple[Array, Array, bool]:
-    """(p,) what is subtracted from values and what they are divided by; whether any is special."""
-    encoder = sample.encoder
-    coded = any(len(each.special_values) and not each.categories for each in encoder.features)
-    return encoder.low.numpy(), encoder.width.numpy(), coded
+    Attributes:
+        width: (p,) the units of what is scaled.
+    """
+
+    def __init__(self, sample: Sample) -> None:
+        self._low, self.width = sample.encoder.low.numpy(), sample.encoder.width.numpy()
+        each = sample.encoder.features
+        self._coded = any(len(one.special_values) and not one.categories for one in each)
+
+    def __call__(self, rows: Array, at: Any = slice(None)) -> Array:
+        """The scaled values; those of a shape that fits that of the features `at`."""
+        out = (rows - self._low[at]) / self.width[at]
+        return np.where(known(rows), out, rows) if self._coded else out
