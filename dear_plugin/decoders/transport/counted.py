@@ -184,7 +184,7 @@ class Stack(NamedTuple):
         levels: (f, t) the values,
         place: (f, t) and the other attributes of `Values`.
         members: (f, t, g) 1 where a value belongs to a group.
-        splits: (2, f, q, t).
+        splits: (f, 2 q, t).
     """
 
     features: list[int]
@@ -204,7 +204,8 @@ class Stack(NamedTuple):
         members = padded([one_hot(values.groups, GROUPS).double() for values in each])
         t, q = (max(part.shape[i] for part in parts) for i in (2, 1))
         splits = [pad(e, (0, t - e.shape[2], 0, q - e.shape[1])) for e in parts]
-        return cls([*features], sizes, levels, place, members, torch.stack(splits, 1))
+        sides = torch.stack(splits).flatten(1, 2)
+        return cls([*features], sizes, levels, place, members, sides)
 
 
 class Counts:
@@ -318,20 +319,20 @@ def _fitted(counts: Counts, batch: Stack) -> Ratios:
     wanted, bins = counts.of_cells(batch), counts.of_bins(batch)
     tilt, base = trend(counts, batch, bins, wanted)
     ratio = trends = _tilted(tilt, axis.place)
-    splits = batch.splits.repeat_interleave(len(counts.rows), 1)
-    observed, weights = splits @ bins.mT, None
-    seen, total = axis.levels.of(observed), observed.sum(0)
+    splits = batch.splits.repeat_interleave(len(counts.rows), 0)
+    observed, weights = torch.bmm(splits, bins.mT).unflatten(1, (2, -1)), None
+    seen, total = axis.levels.of(observed, 1), observed.sum(1, keepdim=True)
     for _ in range(_rounds(rows)):
         if_equal = trends * torch.bmm(_weights(rows, base, ratio).mT, base)
-        expected = splits @ if_equal.mT
+        expected = torch.bmm(splits, if_equal.mT).unflatten(1, (2, -1))
         # The rows that reach a split are as they are: only the share of each side is estimated.
-        expected = expected * (total / expected.sum(0).clamp_min(LEAST))
-        found = shrunk(
-            seen, axis.levels.of(expected), axis.levels.above, drawn=counts.drawn, weights=weights
-        )
+        expected = expected * (total / expected.sum(1, keepdim=True).clamp_min(LEAST))
+        own = axis.levels.of(expected, 1)
+        found = shrunk(seen, own, axis.levels.above, drawn=counts.drawn, weights=weights)
         weights = found.weights
         # The products of the ratios of sides along splits.
-        beyond = (found.ratio.clamp_min(LEAST).log().mT @ splits).sum(0).exp()
+        logs = found.ratio.clamp_min(LEAST).log().movedim(0, 1).flatten(1, 2)
+        beyond = torch.bmm(logs.mT, splits).exp()
         ratio = trends * beyond
         base = _rescaled(rows, wanted, base, ratio)
     # A cell without rows has the shares of all rows. Others are not shrunk towards these: what is
@@ -499,10 +500,11 @@ def trend(counts: Counts, batch: Stack, seen: Tensor, wanted: Tensor) -> tuple[T
     if not bool(place.any() and value.any()):
         return slope * value, base
     kept, total = torch.ones(()), (seen * value).sum(2)
-    powers, ridge = torch.stack([value**k for k in range(3)]), RIDGE * torch.eye(freedom)
+    powers, ridge = torch.stack([value**k for k in range(3)], 1), RIDGE * torch.eye(freedom)
     for step in range(STEPS):
-        shares = (powers * base) @ _tilted(slope * value, place).mT
-        _, mean, spread = shares / shares[0].clamp_min(LEAST)
+        weighted = (powers * base[:, None]).flatten(1, 2)
+        shares = torch.bmm(weighted, _tilted(slope * value, place).mT).unflatten(1, (3, -1))
+        _, mean, spread = (shares / shares[:, :1].clamp_min(LEAST)).unbind(1)
         size = rows * (spread - mean.square()).clamp_min(0.0)
         # Places are about their means in cells: their bases move with the slope.
         sums = size @ place
@@ -524,4 +526,5 @@ def trend(counts: Counts, batch: Stack, seen: Tensor, wanted: Tensor) -> tuple[T
 
 def _tilted(tilt: Tensor, place: Tensor) -> Tensor:
     """(r, q, t) the ratios of a trend, (r, w, t), at some places, (q, w)."""
-    return (place @ tilt).clamp(-MOST_TILT, MOST_TILT).exp()
+    tilted = place * tilt if place.shape[1] == 1 else place @ tilt
+    return tilted.clamp(-MOST_TILT, MOST_TILT).exp()

@@ -48,6 +48,7 @@ from dear_plugin.decoders.transport.values import (
     Leaves,
     Scaled,
     sorted_values,
+    times,
     value_counts,
 )
 
@@ -201,7 +202,8 @@ def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut,
     columns = np.concatenate([sample.shared(_expected, j, held) for j in acted], 1)
     some = torch.from_numpy(columns[:: -(-len(sample) // ROWS)])
     weights = _leading(torch.eye(some.shape[1]).double(), some, some).numpy()
-    score, expected = partial(_score, sample.shared(Scaled), each, weights), columns @ weights
+    expected = times(columns, weights)
+    score = partial(_score, sample.shared(Scaled), each, weights)
     ordered = np.sort(expected[:: -(-len(sample) // CELL_ROWS)])
     count = max(min(GROUPS, len(sample) // GROUP_ROWS), 1)
     wanted = ordered[np.arange(1, count) * len(ordered) // count]
@@ -221,8 +223,7 @@ def _expected(sample: Sample, j: int, held: Members) -> Array:
 def _score(scaled: Scaled, each: Sequence[Balance], weights: Array, rows: Array) -> Array:
     """(m,) a weighted sum of what the features of S are expected to be, of rows, (m, p)."""
     own = scaled(rows)
-    score: Array = np.concatenate([one.expected(own) for one in each], 1) @ weights
-    return score
+    return times(np.concatenate([one.expected(own) for one in each], 1), weights)
 
 
 # Leaves, their least rows and share, and rows that the tree is grown on.
@@ -344,13 +345,12 @@ class Balance:
 
     def means(self, rows: Array) -> Array:
         """(m, t) its columns as a set of several has them, of scaled rows, (m, p)."""
-        return in_parts(lambda part: self.columns(part) @ self.summed, rows)
+        return in_parts(lambda part: times(self.columns(part), self.summed), rows)
 
     def expected(self, rows: Array) -> Array:
         """(m, t) what its straight columns are expected to be in scaled rows, (m, p)."""
         both = plain_columns(self._terms, rows.take(self._at, 1)), self.columns(rows)
-        found: Array = np.concatenate(both, 1)[:, : len(self._weights)] @ self._weights
-        return found
+        return times(np.concatenate(both, 1)[:, : len(self._weights)], self._weights)
 
     def _factors(self, rows: Array) -> Array:
         """(m, h) double, one column of each held feature: of a category, what x_S is expected."""

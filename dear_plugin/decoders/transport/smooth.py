@@ -54,6 +54,7 @@ from dear_plugin.decoders.transport.values import (
     complete,
     resampled,
     smooth_features,
+    times,
     value_counts,
 )
 
@@ -94,8 +95,8 @@ class Held:
         self._terms, self._at = sample.shared(Terms, held), np.array(held, int)
         self.rows, self._latest = sample.shared(winsorised), sample.shared(_latest)
         some = sample.known[:, sample.shared(alike)[like]].all(1) & sample.shared(complete, held)
-        self._some = None if bool(some.all()) else some[:, None].double()
-        self.centre = torch.zeros(1).double()
+        self._some = None if bool(some.all()) else some[:, None].double().numpy()
+        self.centre = np.zeros(1)
         self.centre = self._plain(slice(None, None, BLOCKS)).mean(0)
         self.centre[0] = 0.0
 
@@ -108,15 +109,17 @@ class Held:
         size = max(ENTRIES // (width + len(self)) // BLOCKS, 1) * BLOCKS
         return [slice(i, i + size) for i in range(0, len(self.rows), size)]
 
-    def there(self, part: slice, columns: Tensor) -> Tensor:
+    def there(self, part: slice, columns: Array) -> Array:
         """Columns of some rows, (m, q), which are changed: 0 where something is not known."""
-        return columns if self._some is None else columns.mul_(self._some[part])
+        if self._some is not None:
+            columns *= self._some[part]
+        return columns
 
-    def columns(self, part: slice) -> Tensor:
+    def columns(self, part: slice) -> Array:
         """(m, q) a constant and the held features' columns of some rows."""
         if len(self.rows) * len(self) > ENTRIES:
             return self._made(part)
-        every: Tensor = self._latest(self._made)
+        every: Array = self._latest(self._made)
         return every[part]
 
     def factor(self, group: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -131,12 +134,13 @@ class Held:
         ridge = torch.diag_embed(RIDGE * gram.diagonal(dim1=1, dim2=2) + SMALLEST**2)
         return gram[:, 0, :1].clone(), torch.linalg.lu_factor(gram + ridge)
 
-    def _made(self, part: slice = slice(None)) -> Tensor:
+    def _made(self, part: slice = slice(None)) -> Array:
         return self.there(part, self._plain(part))
 
-    def _plain(self, part: slice) -> Tensor:
-        values = self.rows[part].take(self._at, 1)
-        return torch.from_numpy(plain_columns(self._terms, values)).sub_(self.centre)
+    def _plain(self, part: slice) -> Array:
+        columns = plain_columns(self._terms, self.rows[part].take(self._at, 1))
+        columns -= self.centre
+        return columns
 
 
 def _latest(sample: Sample) -> Callable[..., Any]:
@@ -153,19 +157,20 @@ def weights_of(group: int) -> Tensor:
     return HALVES if group == ITSELF else resampled(group)
 
 
-def _blocks(x: Tensor, count: int) -> Tensor:
+def _blocks(x: Array, count: int) -> Array:
     """(b, m, q) the rows of each of b blocks, of (n, q); the last ones may be 0."""
     if rest := -len(x) % count:
-        x = pad(x, (0, 0, 0, rest))
-    return x.view(-1, count, x.shape[1]).transpose(0, 1)
+        x = np.pad(x, ((0, rest), (0, 0)))
+    return x.reshape(-1, count, x.shape[1]).swapaxes(0, 1)
 
 
-def products(weights: Tensor, one: Tensor, other: Tensor) -> Tensor:
+def products(weights: Tensor, one: Array, other: Array) -> Tensor:
     """(r, q, f) the weighted sums over b blocks of products of columns, (m, q) and (m, f)."""
-    one, other = (_blocks(each, weights.shape[1]) for each in (one, other))
-    size = max(ENTRIES // len(one) // max(other.shape[2], 1), 1)
-    each = (torch.bmm(some.mT, other) for some in one.split(size, 2))
-    return torch.cat([torch.tensordot(weights, some, 1) for some in each], 1)
+    (r, b), (q, f) = weights.shape, (one.shape[1], other.shape[1])
+    size, right = max(ENTRIES // b // max(f, 1), 1), torch.from_numpy(_blocks(other, b))
+    left = (_blocks(one[:, i : i + size], b).swapaxes(1, 2) for i in range(0, q, size))
+    each = (torch.bmm(torch.from_numpy(some), right) for some in left)
+    return torch.cat([(weights @ some.view(b, -1)).view(r, -1, f) for some in each], 1)
 
 
 class Left(NamedTuple):
@@ -206,7 +211,7 @@ class LeastSquares:
         self._columns, self._features = columns, may_move.nonzero()[:, 0]
         own = may_move[sample.shared(smooth_features)]
         self._values, means = sample.shared(_targets)
-        self._own, self._means = own, means[own]
+        self._own, self._means = own.numpy(), means[own]
         self._held, self._blocks = sample.shared(Held, columns.held, like), columns.blocks
         self._bounds = _bounds(self._blocks.shape[1], tested * max(len(self._blocks) - 2, 1))
         self._middle = self._more(slice(None, None, BLOCKS)).mean(0)
@@ -242,7 +247,7 @@ class LeastSquares:
     def _lines(self, fit: Tensor, scale: Tensor, kept: Tensor) -> Lines:
         """Those of some targets, (t,) bool, by the coefficients of centred columns."""
         held, slope = fit.clone().split([self._always, fit.shape[1] - self._always], 1)
-        centre = torch.cat([self._held.centre, self._middle])
+        centre = torch.from_numpy(np.concatenate([self._held.centre, self._middle]))
         held[:, 0] += self._means[kept] - (centre[:, None] * fit).sum(1)
         weights = (each.numpy() for each in (held, slope, scale[:, self._always :]))
         return Lines(self._features[kept].numpy(), self._columns, *weights)
@@ -253,9 +258,7 @@ class LeastSquares:
         self._blocks, self._allowed = self._blocks[:kept], self._allowed[:kept]
         self._blocks = self._blocks[:, : int(self._blocks.any(0).nonzero().max()) + 1]
 
-    def _targets(
-        self, part: slice, plain: Tensor, more: Tensor, of: tuple[Tensor, Tensor]
-    ) -> Tensor:
+    def _targets(self, part: slice, plain: Array, more: Array, of: tuple[Tensor, Tensor]) -> Array:
         """(m, f) some targets of rows, and the logarithms of what locations leave of others.
 
         Args:
@@ -264,26 +267,27 @@ class LeastSquares:
             more: (m, u) those of the set.
             of: both, (t,) bool.
         """
-        values, (some, scaled) = self._values[part][:, self._own], of
+        values, (some, scaled) = self._values[part][:, self._own], (each.numpy() for each in of)
         found = values[:, some]
-        if bool(scaled.any()):
-            of_plain, of_more = self._fit[:, scaled].split([len(self._held), len(self._middle)])
-            left = values[:, scaled] - more @ of_more[: more.shape[1]] - plain @ of_plain
-            found = torch.cat([found, left.abs_().clamp_min_(SMALLEST).log_()], 1)
+        if scaled.any():
+            fit, q = self._fit.numpy()[:, scaled], len(self._held)
+            left = values[:, scaled] - times(more, fit[q : q + more.shape[1]])
+            left -= times(plain, fit[:q])
+            found = np.concatenate([found, np.log(np.maximum(abs(left), SMALLEST))], 1)
         return self._held.there(part, found)
 
-    def _more(self, part: slice) -> Tensor:
+    def _more(self, part: slice) -> Array:
         """(m, q) the columns that are of this set alone in some rows."""
         columns, rows = self._columns, self._held.rows[part]
         own = columns.own(rows, rows[:, None, columns.acted], self._blocks.shape[1], part)
-        return torch.from_numpy(np.concatenate([columns.more(rows, part), own[:, 0]], 1))
+        return np.concatenate([columns.more(rows, part), own[:, 0]], 1)
 
-    def _parts(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    def _parts(self) -> Iterator[tuple[slice, Array, Array]]:
         """Parts of the rows, and the columns there, held and of this set."""
         for part in self._slices:
             more = self._more(part)
-            more = self._held.there(part, more.sub_(self._middle[: more.shape[1]]))
-            yield part, self._held.columns(part), more
+            more -= self._middle[: more.shape[1]]
+            yield part, self._held.columns(part), self._held.there(part, more)
 
     def _estimated(
         self,
@@ -292,7 +296,7 @@ class LeastSquares:
         scaled: Tensor,
         *,
         honest: int = 0,
-        parts: Iterable[tuple[slice, Tensor, Tensor]] | None = None,
+        parts: Iterable[tuple[slice, Array, Array]] | None = None,
     ) -> Tensor:
         """(r, q, f) the coefficients of centred columns in the samples of a group.
 
@@ -309,12 +313,13 @@ class LeastSquares:
             return torch.zeros(len(weights), self._always + self._width, 0).double()
         for part, plain, more in parts or self._parts():
             values = self._targets(part, plain, more, (some, scaled))
-            both = torch.cat([more, values], 1)
-            squares = weights @ _blocks(values.square(), weights.shape[1]).sum(1)
-            found = (*(products(weights, each, both) for each in (plain, more)), squares)
-            sums = [a.add_(b) for a, b in zip(sums, found, strict=True)] if sums else [*found]
-        plain, more, squares = sums
-        left = self._beside(group, plain, more, squares)
+            both = np.concatenate([more, values], 1)
+            squares = _blocks(np.square(values), weights.shape[1]).sum(1)
+            found = [products(weights, each, both) for each in (plain, more)]
+            found.append(weights @ torch.from_numpy(squares))
+            sums = [a.add_(b) for a, b in zip(sums, found, strict=True)] if sums else found
+        squares = sums[2]
+        left = self._beside(group, *sums)
         own = self._selected(left, squares, of, honest)
         of_own, of_targets = left.others.split([own.shape[1], own.shape[2]], 2)
         wide = torch.cat([of_targets - of_own @ own, own], 1)
@@ -460,12 +465,12 @@ class Stepwise:
         return torch.zeros_like(self._right).index_add_(1, at, found)[:, :-1]
 
 
-def _targets(sample: Sample) -> tuple[Tensor, Tensor]:
+def _targets(sample: Sample) -> tuple[Array, Tensor]:
     """(n, f) the winsorised values of smooth features, centred, 0 if special; (f,) their means."""
     smooth = sample.shared(smooth_features)
     values = or_nan(torch.from_numpy(sample.shared(winsorised))[:, smooth])
     mean = values.nanmean(0)
-    return values.sub_(mean).nan_to_num_(), mean
+    return values.sub_(mean).nan_to_num_().numpy(), mean
 
 
 def _bounds(most: int, tested: int) -> Tensor:
@@ -513,9 +518,8 @@ class Lines:
         """(r, m, f) what the locations of r samples, (r,), leave of scaled rows, given (m, p)."""
         rows = self.columns.scaled(x)
         own = self.columns.own(rows, rows[:, None, self.columns.acted], self._most)[:, 0]
-        location = self.columns.always(rows) @ self.held[draws] + own @ self._slope[draws]
-        left: Array = rows.take(self.features, 1) - location
-        return left
+        left = rows.take(self.features, 1) - times(self.columns.always(rows), self.held[draws])
+        return left - times(own, self._slope[draws])
 
     def move(self, x: Array, v: Array, values: Array, draws: Array) -> Array:
         """(r, m, c, f) the values of the features when x_S changes.
@@ -530,9 +534,9 @@ class Lines:
         new, own = columns.scaled(values, columns.acted), rows[:, None, columns.acted]
         own = columns.own(rows, np.concatenate([new, own], 1), self._most)
         change = own[:, :-1] - own[:, -1:]
-        out: Array = change @ self._slope[draws, None]
+        out = times(change, self._slope[draws, None])
         if self.scales:
-            scale = change @ self.scale[draws, None, : self._most]
+            scale = times(change, self.scale[draws, None, : self._most])
             out += v[:, :, None] * np.expm1(scale.clip(-MOST_SCALE, MOST_SCALE, out=scale))
         out *= columns.scaled.width[self.features]
         out += x[:, None, self.features]
@@ -550,7 +554,8 @@ class Lines:
         columns, (r, m, p) = self.columns, reached.shape
         moved = self.move(x, self.residual(x, draws), values[:, None], draws)[:, :, 0]
         there = columns.between(columns.scaled(reached.reshape(r * m, p))).reshape(r, m, -1)
-        change = (there - columns.between(columns.scaled(x))) @ self.held[draws, -there.shape[2] :]
+        there -= columns.between(columns.scaled(x))
+        change = times(there, self.held[draws, -there.shape[2] :])
         out: Array = moved + change * columns.scaled.width[self.features]
         return out
 

@@ -328,10 +328,15 @@ class Levels(NamedTuple):
     parts: Tensor
     above: list[Tensor]
 
-    def of(self, rows: Tensor) -> tuple[Tensor, ...]:
-        """(..., q) the rows in the parts of each level, given those in bins, (..., b)."""
+    def of(self, rows: Tensor, groups: int = 0) -> tuple[Tensor, ...]:
+        """(g, ..., q) the rows in the parts of each level, given those in bins, (..., b).
+
+        Args:
+            rows: in bins.
+            groups: the dimension of g groups.
+        """
         sizes = [each.shape[1] for each in self.above]
-        each: tuple[Tensor, ...] = (rows @ self.parts).split(sizes, -1)
+        each: tuple[Tensor, ...] = (rows @ self.parts).movedim(groups, 0).split(sizes, -1)
         return each
 
 
@@ -578,6 +583,12 @@ class Leaves:
         """(m,) int64, the leaf of each row, (m, q)."""
         leaf: Array = self._leaf[self._tree.apply(x.astype(np.float32, copy=False))]
         return leaf
+
+
+def times(one: Array, other: Array) -> Array:
+    """The product of matrices, in one thread as torch's others: numpy's has threads of its own."""
+    product: Array = (torch.from_numpy(one) @ torch.from_numpy(other)).numpy()
+    return product
 
 
 class Scaled:
