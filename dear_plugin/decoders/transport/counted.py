@@ -282,8 +282,9 @@ class Counts:
         f, blocks = len(others), self._weights.shape[1]
         keys = (self._block * a + one[self._some]) * b + others[:, self._some]
         keys += torch.arange(f)[:, None] * (blocks * a * b)
-        counts = torch.bincount(keys.flatten(), minlength=f * blocks * a * b)
-        return (self._weights @ counts.view(f, blocks, -1).double()).view(-1, a, b)
+        counts = torch.bincount(keys.flatten(), minlength=f * blocks * a * b).double()
+        weights = self._weights.expand(f, -1, -1)
+        return torch.bmm(weights, counts.view(f, blocks, a * b)).view(-1, a, b)
 
 
 class Ratios(NamedTuple):

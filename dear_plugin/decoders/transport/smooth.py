@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from operator import call
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,11 +146,7 @@ class Held:
 
 def _latest(sample: Sample) -> Callable[..., Any]:
     """What calls a function, and keeps what the latest ones returned: of all held features."""
-    return lru_cache(LATEST)(_called)
-
-
-def _called(make: Callable[..., Any], *args: Any) -> Any:
-    return make(*args)
+    return lru_cache(LATEST)(call)
 
 
 def weights_of(group: int) -> Tensor:
@@ -519,7 +516,7 @@ class Lines:
         rows = self.columns.scaled(x)
         own = self.columns.own(rows, rows[:, None, self.columns.acted], self._most)[:, 0]
         left = rows.take(self.features, 1) - times(self.columns.always(rows), self.held[draws])
-        return left - times(own, self._slope[draws])
+        return left - times(own, self.slope[draws, : self._most])
 
     def move(self, x: Array, v: Array, values: Array, draws: Array) -> Array:
         """(r, m, c, f) the values of the features when x_S changes.
@@ -534,7 +531,7 @@ class Lines:
         new, own = columns.scaled(values, columns.acted), rows[:, None, columns.acted]
         own = columns.own(rows, np.concatenate([new, own], 1), self._most)
         change = own[:, :-1] - own[:, -1:]
-        out = times(change, self._slope[draws, None])
+        out = times(change, self.slope[draws, None, : self._most])
         if self.scales:
             scale = times(change, self.scale[draws, None, : self._most])
             out += v[:, :, None] * np.expm1(scale.clip(-MOST_SCALE, MOST_SCALE, out=scale))
@@ -564,10 +561,6 @@ class Lines:
         """How many columns of x_S are used, from the first on."""
         used = ((self.slope != 0.0) | (self.scale != 0.0)).any((0, 2))
         return int(used.nonzero()[0].max(initial=0)) + 1
-
-    @lazy
-    def _slope(self) -> Array:
-        return self.slope[:, : self._most]
 
     @lazy
     def scales(self) -> bool:

@@ -135,10 +135,6 @@ class Tables:
         slots += self.starts[:-1] + 1
         return slots
 
-    def _segment(self, f: int) -> slice:
-        """The slots of the values of the f-th feature."""
-        return slice(int(self.starts[f]) + 1, int(self.starts[f + 1]))
-
     def ranks(self, x: Array, at: Array, tie: Any) -> Array:
         """(r, m, f) the rank of each feature in a row's own line; without an order, its tie.
 
@@ -181,8 +177,9 @@ class Tables:
         ranks = self._among_known((lines, here, there), chance, slots, ranks)
         self._move_ordered(lines, there, slots, ranks, moved)
         for j in range(self.ordered, f):
-            shares, code = lines[:, self._segment(j)], slots[:, j] - self.starts[j] - 1
-            moved[:, j] = maximal_coupling(shares, here, there, code, ranks[:, j])
+            first, end = self.starts[j] + 1, self.starts[j + 1]
+            own_line, code = lines[:, first:end], slots[:, j] - first
+            moved[:, j] = maximal_coupling(own_line, here, there, code, ranks[:, j])
         out = np.tile(own.repeat(c, 0), (r, 1))
         out[leaves] = moved
         return out.reshape(r, m, c, f)

@@ -470,6 +470,21 @@ class TestOddTables:
         assert len(given.rows[:, 7].unique()) == 2000  # noise: no row is taken twice
         assert sample.at_most(3000) is sample
 
+    def test_sets_on_fewer_rows_have_the_trees_of_those_on_more(self, odd, monkeypatch):
+        monkeypatch.setattr("dear_plugin.decoders.collection.FEWER_ROWS", 500)
+        decoders = Decoders(Transport(), Sample(odd.rows, odd.encoder), [(0,)])
+        one, both = (decoders.of(each)._fitted for each in [(0,), (0, 1)])
+        assert (len(one._sample), len(both._sample)) == (3000, 500)
+        assert both._columns._balance[0] is one._columns._balance[0]
+
+    def test_what_grew_a_tree_of_the_whole_does_not_test_it_on_fewer_rows(self, odd):
+        # Trees grow on the even rows.
+        numbered = odd.rows.clone()
+        numbered[:, 7] = torch.arange(3000)
+        some = Sample(numbered, odd.encoder).at_most(501, shares=True)
+        assert torch.equal(some.rows[:, 7] % 2, torch.arange(501).double() % 2)
+        assert len(some.rows[:, 7].unique()) == 501
+
 
 def test_only_complete_rows_count_where_it_is_tested_whether_spreads_follow():
     rng = np.random.default_rng(0)
