@@ -12,7 +12,8 @@ VENV ?= .venv
 WORKERS ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-INSTALL := @$(BIN)/python .ci/patiently $(PIP) install --progress-bar off --constraint constraints.txt
+# Python compiles what is imported: pip would compile every file of every package.
+INSTALL := @$(BIN)/python .ci/patiently $(PIP) install --no-compile --progress-bar off --constraint constraints.txt
 PINNED = $(shell grep '^$(1)==' constraints.txt)
 
 PYTEST ?= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
@@ -36,7 +37,7 @@ help:
 	@echo "make dist    sdist and wheel, in dist/"
 	@echo "make clean   remove what was built; .venv stays"
 
-demo: $(VENV)/.test
+demo: $(VENV)/.demo
 	$(BIN)/dear-plugin demo $(DEMO_ARGS)
 
 # Tests train models and call parts of DEAR by themselves, whose threads would wait for one another.
@@ -104,7 +105,7 @@ $(BIN)/python:
 # XGBoost comes with dice-ml; its wheel for older Linuxes is the one without CUDA, and as good on a newer one.
 $(VENV)/.torch: constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV): once, some minutes. A line a minute says what pip is at."
-	@$(BIN)/python .ci/patiently $(PIP) install --progress-bar off --no-deps $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(call PINNED,torch)
+	@$(BIN)/python .ci/patiently $(PIP) install --no-compile --progress-bar off --no-deps $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(call PINNED,torch)
 ifeq ($(shell uname -sm),Linux x86_64)
 	-@$(PIP) download -qq --no-deps --only-binary :all: --platform manylinux2014_x86_64 \
 		--dest $(VENV)/wheels $(call PINNED,xgboost) \
@@ -112,15 +113,19 @@ ifeq ($(shell uname -sm),Linux x86_64)
 endif
 	@touch $@
 
-# One set-up for the demo and the tests.
+# Each set-up after the first one adds what it needs.
+$(VENV)/.demo: pyproject.toml $(VENV)/.torch
+	$(INSTALL) --editable ".[dice,alibi,plots]"
+	@touch $@
+
 $(VENV)/.test: pyproject.toml $(VENV)/.torch
 	$(INSTALL) --editable ".[all,test]"
-	@touch $@
+	@touch $@ $(VENV)/.demo
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.torch
 	$(INSTALL) --editable ".[all,dev]"
-	@touch $@ $(VENV)/.test
+	@touch $@ $(VENV)/.test $(VENV)/.demo
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.torch
 	$(INSTALL) --editable ".[all,test,docs]"
-	@touch $@ $(VENV)/.test
+	@touch $@ $(VENV)/.test $(VENV)/.demo
