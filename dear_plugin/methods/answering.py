@@ -94,7 +94,7 @@ class Answering:
     def recourses(self, k: int = 1) -> Recourses:
         """Up to k answers of every row."""
         _, rank, question, whole = self._row_by_row(self._searched(k), 0)
-        return completed(question, *vars(whole).values(), rank=rank, asked=k, search=self)
+        return completed(question, *vars(whole).values(), rank=rank, k=k, search=self)
 
     def table(self, k: int) -> tuple[Tensor, pd.DataFrame]:
         """(m,) the positions of the rows of answers of ranks 1 to k - 1, and these as a table."""

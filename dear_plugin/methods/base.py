@@ -38,7 +38,7 @@ from dear_plugin.problem.feasible import Case
 from dear_plugin.problem.goals import Label, Target, goal_of
 from dear_plugin.problem.rules import Rules
 from dear_plugin.problem.seen_pairs import SeenPairs
-from dear_plugin.results.proposal import Proposal, Question, asked_for
+from dear_plugin.results.proposal import Proposal, Question, answers_per_row
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import Search
 
@@ -223,7 +223,7 @@ class RecourseMethod(Named, ABC):
                 no whole number from 1.
             ModelError: the model returns no scores.
         """
-        k, count = asked_for(k), jobs("n_jobs", n_jobs)
+        k, count = answers_per_row(k), jobs("n_jobs", n_jobs)
         question = question_of(self, frame, target, within, on_error=on_error)
         with showing(progress):
             return Answering(self, question, count).recourses(k)

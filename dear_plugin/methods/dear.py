@@ -212,7 +212,7 @@ class DEAR(RecourseMethod):
         return completed(
             *(question, *vars(written).values()),
             rank=np.zeros(len(written.success), dtype=np.int64),
-            asked=1,
+            k=1,
             search=Answering(self, question),
         )
 
