@@ -89,7 +89,7 @@ def inferred(
         from dear_plugin.look.guesses import guesses
 
         found = guesses(frame, columns, stated)
-        found.tell()
+        found.log()
         stated = found.beside(stated)
         columns = found.columns(frame, columns, stated)
     columns = {n: each.with_central(frame[n], central) for n, each in columns.items()}
