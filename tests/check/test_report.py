@@ -132,7 +132,7 @@ class TestContradictions:
 
     def test_where_nothing_is_contradicted_it_says_what_so_few_rows_may_miss(self, found):
         none = replace(found, misfits=found.misfits[:0], visible=0.117)
-        end = "These rows contradict nothing; what is off by less than 0.12 sd they may miss."
+        end = "These rows contradict nothing; they may miss errors below 0.12 sd."
         assert none.verdict.endswith(end)
         assert 0.05 < found.visible < 0.5
 
@@ -189,7 +189,7 @@ class TestIndependentFeatures:
         text = " ".join(str(found).split())
         assert "dependence fidelity: none to measure" in text
         assert "features do not depend on each other by clearly more than chance" in text
-        assert "expect nothing to follow an action" in text
+        assert "expect no indirect changes" in text
         assert "nan" not in text
         assert max(map(len, str(found).splitlines())) <= 110
 
@@ -207,7 +207,7 @@ class TestSomeIndependentFeatures:
 
     def test_the_text_names_them(self, found):
         assert found.independent == ("b", "c")
-        assert "no feature clearly follows b, c: expect nothing to" in str(found)
+        assert "no feature clearly follows b, c: expect no indirect" in str(found)
 
 
 class TestUnknownCategories:

@@ -168,7 +168,7 @@ def rewrite(folder, change=lambda settings: None, harm=lambda tensors: None):
 class TestDamage:
     def test_a_newer_format_says_what_to_do(self, folder):
         rewrite(folder, lambda settings: settings.update(format=FORMAT + 1))
-        assert "install a newer one" in refused(folder, FILE)
+        assert "install a newer version" in refused(folder, FILE)
 
     def test_an_older_format_says_to_fit_again(self, folder):
         """Format 2 had its settings in a file beside the tensors."""

@@ -129,7 +129,7 @@ class TestInvalid:
             (with_cell(math.nan), None, r"NaN or infinity \(first in row 7 of 20\)"),
             (with_cell(math.inf), None, r"NaN or infinity \(first in row 7 of 20\)"),
             (with_cell(-math.inf), None, r"NaN or infinity \(first in row 7 of 20\)"),
-            (lambda x: x[:, 0] - 3.0, "probabilities", r"values from -.*pass output='logits'"),
+            (lambda x: x[:, 0] - 3.0, "probabilities", r"values from -.*state output='logits'"),
             (lambda x: (x, x), None, "must return a tensor, got tuple"),
             (lambda x: x[:, :2], "values", r"shape \(20, 2\); \(m,\) or \(m, 1\) is expected"),
         ],
@@ -184,7 +184,7 @@ class TestInvalid:
         [
             (3, {}, "predict_proba.*got int"),
             (len, {"output": "log"}, "logits.*probabilities.*values.*got 'log'"),
-            (len, {"encode": len}, "black box receives frames"),
+            (len, {"encode": len}, "called on frames: leave encode= out"),
         ],
         ids=["no model", "an unknown output", "an encoding of a black box"],
     )
@@ -243,7 +243,7 @@ class TestModulesThatEndInProbabilities:
     @pytest.mark.parametrize("ending", ENDINGS)
     def test_output_must_be_stated_and_is_used(self, mixed, rows, ending):
         model = Squashed(mixed, ENDINGS[ending])
-        with pytest.raises(ModelError, match=r"ends in a (sig|soft|exp).*say output='probab"):
+        with pytest.raises(ModelError, match=r"ends in a (sig|soft|exp).*state output='probab"):
             Classifier(model, mixed.encoder).scores(rows)
         expected = mixed.net(mixed.encoder.expand(rows))[:, 0] > 0
         scores = Classifier(model, mixed.encoder, output="probabilities").scores(rows)
@@ -258,8 +258,8 @@ class TestEstimatorsOfOtherColumns:
     @pytest.mark.parametrize(
         ("columns", "note"),
         [
-            (["b", "a"], "the schema's is that of its frame, Schema.infer"),
-            (["a"], r"columns, \['a', 'b'\]: encoders and scalers must be inside it"),
+            (["b", "a"], "in another order. Infer the schema from them"),
+            (["a"], r"columns, \['a', 'b'\]\..*put encoders and scalers inside it"),
         ],
     )
     def test_the_note_says_what_to_do(self, columns, note):
