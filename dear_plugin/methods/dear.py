@@ -152,6 +152,7 @@ class DEAR(RecourseMethod):
         run = proposals(problem, case, start)
 
         def ranks(k: int) -> Sequence[Proposal]:
+            """The first k answers of every row, one proposal per rank."""
             first, *others = run(min(k, MOST))
             # Ranks that no row has are dropped.
             return [first, *(other for other in others if not bool(other.failed.all()))]
