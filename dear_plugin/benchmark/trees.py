@@ -149,7 +149,7 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
         enough=enough,
         discount=search.prefer_alone,
     )
-    # An upper bound of the cost of cheaper answers, with or without an indirect change.
+    # An upper bound of the cost of cheaper answers, for those without an indirect change too.
     limit = torch.from_numpy(known * (1.0 + search.prefer_alone)).float()
     others, _ = singles(problem, values)
     for row, sets, new in chain(_numbers(problem, dear.trained.rows), [others]):

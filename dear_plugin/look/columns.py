@@ -210,7 +210,7 @@ SCALES = [
     {word: place for place, words in enumerate(each.split("|")) for word in words.split(",")}
     for each in WORDS.split(";")
 ]
-# A level that is before all others; a number; the words of ranges.
+# A level before all others, and the words that may stand in a range.
 NONE = re.compile(r"(none|no|non|never|not|zero|nothing|do not)( .*)?$")
 NUMBER = r"\$?(\d[\d,]*(?:\.\d+)?)((?:[kKmM](?![a-zA-Z]))?)"
 SAID = re.compile(

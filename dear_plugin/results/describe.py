@@ -40,7 +40,9 @@ DEPENDS = (
 # An action that is refused alone.
 WITH = "The action alone is not enough; it is with what is expected to follow"
 # An action whose values never occur together in training rows, or that breaks a rule.
-TOGETHER = "The action alone cannot be; it is enough together with what is expected to follow"
+TOGETHER = (
+    "The action alone is not feasible; it is enough together with what is expected to follow"
+)
 # An action without own gain.
 CHAIN = "The action works through what follows, not by itself."
 # An action that fails in more than a tenth of resamples.
@@ -260,7 +262,7 @@ def enough(
 def succeeds(times: int, count: int, rows: int) -> str:
     """The sentence on confidence, given successful and all resamples, and training rows."""
     text = f"It succeeds in {times} of {count} resamples of the training rows"
-    few = f", of which there are too few ({rows}) to tell" if rows < FEWEST else ""
+    few = f"; so few rows ({rows}) show little" if rows < FEWEST else ""
     return f"{text}{few}."
 
 

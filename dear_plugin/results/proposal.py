@@ -66,7 +66,7 @@ def merged(record: R, part: R, idx: Tensor) -> R:
 
 
 def _changed(record: R, change: Callable[..., Column], *others: R) -> R:
-    """A record with each column replaced by `change` of this column and those of the others."""
+    """A record with each column changed, given those of other records."""
     out: dict[str, Any] = {}
     for name in (each.name for each in fields(record)):  # type: ignore[arg-type]
         columns = [getattr(each, name) for each in (record, *others)]
@@ -132,7 +132,7 @@ class Proposal:
     least: Any = None
 
     def __post_init__(self) -> None:
-        """Fill in defaults, and turn texts into arrays."""
+        """Fill in what is not given; texts become arrays."""
         m, device = len(self.rows), self.rows.device
         columns = {
             "status": (m,),
@@ -203,13 +203,13 @@ def _texts(texts: Iterable[str]) -> npt.NDArray[Any]:
 
 
 def _put(column: Column, idx: Tensor, new: Column) -> Column:
-    """A column with the rows at positions replaced in place."""
+    """A column, some rows of which are replaced in place."""
     column[idx.numpy()] = new
     return column
 
 
 def _array(column: Tensor) -> Column:
-    """A tensor as an array. A method may propose rows on a GPU, or with gradients."""
+    """A tensor as an array; a method may propose rows on a GPU, or with a gradient."""
     array: Column = column.detach().cpu().numpy()
     return array
 

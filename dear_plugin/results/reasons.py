@@ -21,9 +21,9 @@ from dear_plugin.search.settings import CRITERIA
 # The texts of an answer that does not meet a criterion.
 WORDS = {
     "consistency": "a change that the model does not clearly favour",
-    "plausibility": "values that hardly anybody has",
-    "gain": "an action that does not help by itself: only what goes along, an association, does",
-    "reliance": "reliance on more of what follows than is allowed",
+    "plausibility": "unusual values",
+    "gain": "an action that does not help by itself: only associated changes do",
+    "reliance": "reliance on too much of the indirect change",
     "support": "too few accepted neighbours",
     "agreement": "too few copies of the model that accept it",
     "confidence": "success in too few resamples",

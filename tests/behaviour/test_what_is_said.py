@@ -411,7 +411,7 @@ class TestACombinationThatNoRowHas:
         assert (model(with_changes(result, result.direct)) >= 0.5).any()
         assert (result.actions["reliance"] == 0.5).all()
         texts = result.describe()
-        assert texts.str.contains("The action alone cannot be").any()
+        assert texts.str.contains("The action alone is not feasible").any()
         assert texts.str.contains("work being employed and sector being p").all()
 
     def test_a_letter_names_what_goes_with_the_action(self, workers):

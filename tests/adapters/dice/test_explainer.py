@@ -422,10 +422,7 @@ class TestOptions:
         assert "Weak answer: " in caplog.text
         caplog.clear()
         result.visualize_as_dataframe()
-        assert (
-            "; weak answer: values that hardly anybody has" in caplog.text
-            and "nearest" not in caplog.text
-        )
+        assert "; weak answer: unusual values" in caplog.text and "nearest" not in caplog.text
 
 
 def test_the_error_of_a_query_without_any_answer_has_the_reason(explainer, hardest):
