@@ -1,4 +1,4 @@
-"""Contexts that the user's model is called in, and a check that a module returns logits."""
+"""Contexts around calls of the user's model, and a check that a module returns logits."""
 
 from __future__ import annotations
 
