@@ -76,18 +76,10 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(run=run)
         return added.add_argument
 
-    _add_schema(
-        _command(
-            "schema", _schema, "infer a schema from a CSV file, and write it to a file to edit"
-        )
-    )
+    _add_schema(_command("schema", _schema, "infer a schema from a CSV file, as a file to edit"))
     _add_letters(_command("letters", _letters, "write a letter for every row of a CSV file"))
     _add_explore(_command("explore", _explore, "serve a local page to try changes of single rows"))
-    _add_demo(
-        _command(
-            "demo", _demo, "train a model on a data set, and explain the rows that it rejects"
-        )
-    )
+    _add_demo(_command("demo", _demo, "train a model on a data set, and explain rejected rows"))
     return parser
 
 
@@ -109,11 +101,7 @@ def _add_letters(add: Add) -> None:
     add("--index", default="", help="the column of case numbers")
     add("--want", default="", help="the wanted class (default: class 1)")
     add("--language", default="", help="the language of the letters: en (default) or de")
-    add(
-        "--until",
-        default="",
-        help="a date, as text: until then rows without an answer may reapply",
-    )
+    add("--until", default="", help="the last date to ask again if there is no answer, as text")
     add("--ways", type=int, choices=(1, 2, 3), default=1, help="the most answers in one letter")
     add("--n-jobs", type=int, default=1, help="the threads that fit and search, -1 for all cores")
     add("--unlabelled", action="store_true", help="write column names if labels are missing")

@@ -81,10 +81,7 @@ class Dataset:
             self._require_features(names)
         clash = [name for name in self.act_on if name in self.immutable]
         if clash:
-            raise SchemaError(
-                f"{self.name}: got features that are both immutable and in act_on:"
-                f" {', '.join(clash)}; leave them out of one of both"
-            )
+            raise SchemaError(f"{self.name}: both immutable and in act_on: {', '.join(clash)}")
 
     def __repr__(self) -> str:
         rows, columns = self.frame.shape

@@ -386,11 +386,8 @@ class Consistency:
                 with torch.inference_mode(False):  # the curves outlive the inference mode
                     self._curves[j] = self._measured(j)
             except Exception as error:  # the user's model may check its rows
-                self.classifier.scores(
-                    self.rows[:FEWEST_ROWS]
-                )  # an error on training rows is raised
-                name = self._encoder.schema.names[j]
-                logger.warning("no consistency of %r: %s", name, error)
+                self.classifier.scores(self.rows[:FEWEST_ROWS])  # raised if it fails too
+                logger.warning("no consistency of %r: %s", self._encoder.schema.names[j], error)
                 self._curves[j] = None
         return self._curves[j]
 

@@ -289,8 +289,8 @@ def _gross(column: pd.Series, values: Array, far: Array) -> Guess:
     """The remark on rows, at positions (m,), whose values lie far beyond all others."""
     codes, name = _shown(np.unique(values[far]).tolist()), column.name
     rows, more = column.index[far[:MOST_NAMED]].tolist(), ", ..." * (len(far) > MOST_NAMED)
-    stated = f", or state special={{{name!r}: {codes}}} for codes"
-    stated *= len(codes) <= seen.MOST_CODES
+    few = len(codes) <= seen.MOST_CODES
+    stated = f", or state special={{{name!r}: {codes}}} for codes" * few
     return Guess(
         f"column {name!r} has values far beyond all others in {len(far)} rows,"
         f" {str(rows)[1:-1]}{more}: correct or drop errors{stated}"
@@ -362,17 +362,16 @@ def _of_names(features: Sequence[Feature], stated: infer.Stated) -> Iterator[Gue
     made if no feature is stated as immutable.
     """
     known = {f.name for f in features if f.immutable or f.direction or f.limits is not None}
-    fixed, of_names = argument("immutable"), logger.getChild("names")
+    fixed, log = argument("immutable"), logger.getChild("names")
     for reason in NAMES:
         if names := [f.name for f in features if f.name not in known and says(f.name, reason)]:
             known |= {*names}
-            text = f"columns {names} {reason}: {fixed}={names} keeps them fixed"
-            yield Guess(text, logger=of_names)
+            yield Guess(f"columns {names} {reason}: {fixed}={names} keeps them fixed", logger=log)
         elif reason == SENSITIVE and not stated["immutable"]:
             text = (
                 f"nothing is stated as immutable: list in {fixed}=[...] the features that cannot"
             )
-            yield Guess(f"{text} change, such as age or origin", logger=of_names)
+            yield Guess(f"{text} change, such as age or origin", logger=log)
 
 
 # Words of names, and endings: "customerId", "zip", "flight_no", "job_code".

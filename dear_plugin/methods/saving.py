@@ -102,9 +102,7 @@ def load(
         raise  # errors of the file, or of the model that was passed
     except (DearError, *_MISFITS) as error:
         what = f"{type(error).__name__}: {error}"
-        raise FileFormatError(
-            f"{folder} does not hold a complete DEAR ({what}): save it again"
-        ) from error
+        raise FileFormatError(f"{folder} holds no whole DEAR ({what}): save it again") from error
     return dear
 
 
@@ -130,9 +128,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         tensors = safetensors.load(content)
         settings = _settings(content)
     except FileNotFoundError:
-        raise FileFormatError(
-            f"{path} does not exist: pass the folder of a saved DEAR, got {path.parent}"
-        ) from None
+        raise FileFormatError(f"{path} does not exist: is {path.parent} a saved DEAR?") from None
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error}") from error
     except (SafetensorError, ValueError, RecursionError) as error:

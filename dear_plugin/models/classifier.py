@@ -76,10 +76,7 @@ class Classifier:
             raise ModelError(f"output must be one of {sorted(OUTPUTS)}, got {shown(output)}")
         self.output: Output = output or ("logits" if self.is_module else "probabilities")
         if encode is not None and not self.is_module:
-            raise ModelError(
-                f"encode= is for torch modules; got a {type(model).__name__}, which is called on"
-                " frames: leave encode= out"
-            )
+            raise ModelError(f"encode= is for torch modules, got {type(model).__name__}: omit it")
         self._backend: TorchModel | FrameModel = (
             TorchModel(model, encoder, encode, output is not None)
             if self.is_module
@@ -113,10 +110,7 @@ class Classifier:
             ]
         counts = sorted({part.shape[1] for part in parts})
         if len(counts) > 1:
-            raise ModelError(
-                f"the model returned {counts} columns for parts of the same rows; expected one"
-                " number of columns"
-            )
+            raise ModelError(f"the model returned {counts} columns for parts of the same rows")
         return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(rows.device)
 
     def frame_scores(self, frame: pd.DataFrame, rows: Tensor | None = None) -> Tensor:
@@ -184,10 +178,7 @@ class Classifier:
             ModelError: a black box has no gradient.
         """
         if isinstance(self._backend, FrameModel):
-            kind = type(self.model).__name__
-            raise ModelError(
-                f"got a {kind}: a black box has no gradient; use solver='line' or a torch module"
-            )
+            raise ModelError("a black box has no gradient; use solver='line' or a torch module")
         return self._to_scores(self._backend.differentiable(x), len(x)).to(x.device)
 
     def _to_scores(self, raw: Tensor, m: int) -> Tensor:
@@ -206,10 +197,7 @@ class Classifier:
         # The sum is a cheap test: NaN and infinity propagate to it.
         if not math.isfinite(raw.detach().sum()) and not bool(torch.isfinite(raw).all()):
             bad = int((~torch.isfinite(raw)).any(1).nonzero()[0, 0])
-            raise ModelError(
-                f"the model returned NaN or infinity (first in row {bad} of {m}); finite numbers"
-                " are expected"
-            )
+            raise ModelError(f"the model returned NaN or infinity (first in row {bad} of {m})")
         return _from_probabilities(raw) if self.output == "probabilities" else raw
 
 
@@ -349,8 +337,7 @@ class FrameModel:
     def __init__(self, model: Any, encoder: Encoder, output: str) -> None:
         self.model, self.encoder, self.output = model, encoder, output
         if isinstance(model, type):
-            name = model.__name__
-            raise ModelError(f"expected a fitted model, got the class: {name}(...).fit(X, y)")
+            raise ModelError(f"expected a model, got its class: {model.__name__}(...).fit(X, y)")
         if not callable(self._function):
             raise ModelError(
                 "a model must be a torch module, have predict_proba, or be callable on frames; got"

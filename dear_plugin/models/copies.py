@@ -86,9 +86,7 @@ def as_classifiers(
     for i, each in enumerate(found):
         own, wanted = ([*(one.classes or ())] for one in (each, of))
         if own and wanted and own != wanted:
-            raise ModelError(
-                f"copy {i} has the classes {own}, the model {wanted}: both must have the same"
-            )
+            raise ModelError(f"copy {i} has the classes {own}, the model {wanted}")
     return found
 
 
@@ -123,9 +121,7 @@ def _sample(
         at = rng.integers(0, m, m)
         if labels is None or len(np.unique(labels[at])) == len(np.unique(labels)):
             return at
-    raise ModelError(
-        f"no bootstrap sample of {m} rows had every class: join rare classes, or pass more rows"
-    )
+    raise ModelError(f"no bootstrap sample of {m} rows had every class: join rare classes")
 
 
 def _reseeded(model: Any, seed: int) -> Any:

@@ -40,9 +40,7 @@ DEPENDS = (
 # An action that is refused alone.
 WITH = "The action alone is not enough; it is with what is expected to follow"
 # An action whose values never occur together in training rows, or that breaks a rule.
-TOGETHER = (
-    "The action alone is not feasible; it is enough together with what is expected to follow"
-)
+TOGETHER = "The action alone is not feasible; it is enough with what is expected to follow"
 # An action without own gain.
 CHAIN = "The action works through what follows, not by itself."
 # An action that fails in more than a tenth of resamples.

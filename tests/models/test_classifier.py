@@ -184,7 +184,7 @@ class TestInvalid:
         [
             (3, {}, "predict_proba.*got int"),
             (len, {"output": "log"}, "logits.*probabilities.*values.*got 'log'"),
-            (len, {"encode": len}, "called on frames: leave encode= out"),
+            (len, {"encode": len}, "encode= is for torch modules, got builtin_function_or_method"),
         ],
         ids=["no model", "an unknown output", "an encoding of a black box"],
     )

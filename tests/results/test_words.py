@@ -149,8 +149,8 @@ def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
         ),
         (
             {"alone": None},
-            "The action alone is not feasible; it is enough together with what is expected to"
-            " follow: term at 59 to 65, job being nurse and gain at 0.8 to 3.2.",
+            "The action alone is not feasible; it is enough with what is expected to follow:"
+            " term at 59 to 65, job being nurse and gain at 0.8 to 3.2.",
         ),
         (
             {"alone": True},
