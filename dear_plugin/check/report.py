@@ -104,8 +104,8 @@ class Report:
         if self.contradicted:
             more = f" Contradicted by these rows: {_few(self.contradicted)}."
         elif not np.isnan(self.visible):
-            missed = f"they may miss errors below {_text(self.visible)} sd"
-            more = f" These rows contradict nothing; {missed}."
+            size = f"{_text(self.visible)} standard deviations"
+            more = f" These rows show no error in them; errors below {size} may be missed."
         return f"{self._overall}{more}"
 
     @property

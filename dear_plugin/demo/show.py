@@ -32,6 +32,13 @@ HOST_ROWS = 20
 # feature.
 LENGTH, LOOKED_AT = 5, 25
 
+# The explanation of the columns of `summary`.
+LEGEND = (
+    "(success: the share of rows that the model accepts. Cost: the sum of all changes; 1 is the"
+    " central 98 % of a number's training values, or another category. Support: the share of the 5"
+    " nearest training rows that get the wanted decision. Alibi has the network as a black box.)"
+)
+
 _print = partial(print, flush=True)
 
 
@@ -51,7 +58,7 @@ def run(demo: Demo) -> None:
         found = {"Python": first.counterfactuals, **_through_hosts(few)}
         _print(f"The first {len(first)} of these rows in Python and through the other libraries:")
         _print(summary(few, first, found).to_string(index=False))
-        _print("(Through Alibi, the network is a black box.)")
+        _print(fill(LEGEND, WIDTH))
         held_out = experiment.test.iloc[:MOST_HELD_OUT]
         report = dear.diagnose(held_out)
         _print(f"\nOn {len(held_out):,} held-out rows: {report.verdict}")

@@ -132,7 +132,7 @@ class TestContradictions:
 
     def test_where_nothing_is_contradicted_it_says_what_so_few_rows_may_miss(self, found):
         none = replace(found, misfits=found.misfits[:0], visible=0.117)
-        end = "These rows contradict nothing; they may miss errors below 0.12 sd."
+        end = "no error in them; errors below 0.12 standard deviations may be missed."
         assert none.verdict.endswith(end)
         assert 0.05 < found.visible < 0.5
 
