@@ -113,8 +113,19 @@ def in_threads(call: Callable[[*Ts], T], items: Iterable[tuple[*Ts]], count: int
     return found
 
 
+@contextmanager
+def stopped_by(event: threading.Event) -> Iterator[None]:
+    """A context whose work ends with a `KeyboardInterrupt`, as by Ctrl-C, once an event is set."""
+    before, _THREAD.stopped = _THREAD.stopped, (*_THREAD.stopped, event)
+    try:
+        end_if_stopped()
+        yield
+    finally:
+        _THREAD.stopped = before
+
+
 def end_if_stopped() -> None:
-    """End a thread of `in_threads` whose call, or one around it, was interrupted."""
+    """End the work of a thread that was interrupted, or a call around it, see `in_threads`."""
     if any(each.is_set() for each in _THREAD.stopped):
         raise KeyboardInterrupt
 
