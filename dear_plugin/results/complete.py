@@ -172,7 +172,7 @@ def _lines(
             size = step if amount else 1.0
             in_sd = abs(size) / one_sd[j] if amount else 1.0
             sizes = size, in_sd, clear if kind == "direct" else math.nan
-            own = is_so, link if kind == "indirect" else "", *[None] * 4, feature
+            own = is_so, link if kind == "indirect" else "", *[None] * 4, feature, ""
             rest = worth.count if sure else moved, worth.count, *sizes, feature.unit, *own
             head = row, place, feature.name, feature.called, kind
             out[i].append(Line._make([*head, *values, *ends, *rest]))
