@@ -420,7 +420,7 @@ def _with_roles(question: Question, at: int, lines: Lines) -> Lines:
             return "asked"
         return "needed" if line.is_needed and _follows(question, at, line, choices) else ""
 
-    choices = [e for e in lines if e.kind == "indirect" and _is_choice(question, at, e)]
+    choices = [e for e in lines if e.link == "effect" and _is_choice(question, at, e)]
     choices = [line for line in choices if not line.is_needed]
     return [line._replace(role=role(line)) for line in lines]
 
@@ -535,7 +535,7 @@ def _draft(question: Question, at: int, lines: Lines, digits: int | None, most: 
     rest = [line.feature for line in needed_changes(lines) if line.role != "asked"]
     needed = {line.feature for line in needed_changes(lines)} - {*rest[most:]}
     named = _named(question.encoder.schema)
-    choices = [e for e in lines if e.kind == "indirect" and e.role != "asked"]
+    choices = [e for e in lines if e.link == "effect" and e.role != "asked"]
     choices = [line for line in choices if _is_choice(question, at, line)]
     usual = [
         line.feature
