@@ -227,7 +227,8 @@ class TestCalls:
 
 
 class TestLabels:
-    def test_a_schema_without_labels_is_warned_of_once(self, caplog):
+    def test_a_schema_without_labels_is_warned_of_once(self, caplog, monkeypatch):
+        monkeypatch.setattr("dear_plugin.tell.letter.WARNED", set())
         frame = DATA.frame.drop(columns="approved").head(600)
         for labels in ({}, {"duration": "the term"}):
             schema = Schema.infer(frame, immutable=["gender", "age"], labels=labels)
