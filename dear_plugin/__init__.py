@@ -18,7 +18,7 @@ from dear_plugin.models.foreign import evaluating, isolated, logits_of
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.feasible import Case
-from dear_plugin.problem.goals import ClassGoal, RangeGoal, Target
+from dear_plugin.problem.goals import ClassGoal, RangeGoal, Target, per_row
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import DescentSchedule, Search
@@ -65,6 +65,7 @@ __all__ = [
     "evaluating",
     "isolated",
     "logits_of",
+    "per_row",
 ]
 
 # What lies beside the kernel, by its module: imported at its first use.

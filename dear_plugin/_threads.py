@@ -96,13 +96,13 @@ def in_threads(call: Callable[[*Ts], T], items: Iterable[tuple[*Ts]], count: int
     counts, before = _THREAD.counts, _THREAD.stopped
     stopped = *before, threading.Event()
 
-    def own(*args: *Ts) -> T:
+    def _own(*args: *Ts) -> T:
         with one_thread():
             _THREAD.counts, _THREAD.stopped = counts or _THREAD.counts, stopped
             end_if_stopped()
             return call(*args)
 
-    each = joblib.delayed(own)
+    each = joblib.delayed(_own)
     try:
         found: list[T] = joblib.Parallel(count, backend="threading")(each(*args) for args in items)
     except BaseException:
@@ -113,8 +113,19 @@ def in_threads(call: Callable[[*Ts], T], items: Iterable[tuple[*Ts]], count: int
     return found
 
 
+@contextmanager
+def stopped_by(event: threading.Event) -> Iterator[None]:
+    """A context whose work ends with a `KeyboardInterrupt`, as by Ctrl-C, once an event is set."""
+    before, _THREAD.stopped = _THREAD.stopped, (*_THREAD.stopped, event)
+    try:
+        end_if_stopped()
+        yield
+    finally:
+        _THREAD.stopped = before
+
+
 def end_if_stopped() -> None:
-    """End a thread of `in_threads` whose call, or one around it, was interrupted."""
+    """End the work of a thread that was interrupted, or a call around it, see `in_threads`."""
     if any(each.is_set() for each in _THREAD.stopped):
         raise KeyboardInterrupt
 
@@ -229,16 +240,16 @@ def each_in_threads(call: Callable[[Step], object], items: Sequence[Step], what:
     done, lock = itertools.count(1), threading.Lock()
     with Bar(len(items), what) as shown:
 
-        def step(item: Step) -> None:
+        def _step(item: Step) -> None:
             call(item)
             with lock:
                 shown.at(next(done))
 
         if _COUNT.get() == 1 or len(items) < 2:
             for item in items:
-                step(item)
+                _step(item)
         else:
-            in_threads(step, ((item,) for item in items), _COUNT.get())
+            in_threads(_step, ((item,) for item in items), _COUNT.get())
 
 
 def _watched() -> bool:

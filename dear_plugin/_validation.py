@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar, cast
@@ -46,19 +46,55 @@ def check_tensor(
 Rule = Callable[[str, Any], Any]
 
 
-def validate(settings: object, **rules: Rule) -> None:
-    """Validate the fields of a dataclass; numpy numbers become Python's, which JSON can hold.
+Complete = Callable[[type, dict[str, Any]], None]
+Made = TypeVar("Made", bound=type)
+
+
+def completed(complete: Complete) -> Callable[[Made], Made]:
+    """A decorator of dataclasses, so that nothing of an instance changes once it is made.
+
+    Unknown arguments are refused, with the closest one.
 
     Args:
-        settings: a frozen dataclass, in its `__post_init__`.
-        rules: a rule by field name.
-
-    Raises:
-        SettingError: the first field that violates its rule.
+        complete: checks and changes the arguments by name, with their defaults, of a class.
     """
-    for name, rule in rules.items():
-        value = rule(f"{type(settings).__name__}: {name}", getattr(settings, name))
-        object.__setattr__(settings, name, value)
+
+    def _decorated(made: Made) -> Made:
+        init = made.__init__  # type: ignore[misc]
+        signature = inspect.signature(init)
+        _, *known = signature.parameters
+
+        @wraps(init)
+        def _init(self: Any, *args: Any, **options: Any) -> None:
+            _refuse(type(self), options, known)
+            given = signature.bind(self, *args, **options)
+            given.apply_defaults()
+            _, *values = given.arguments.values()
+            own = dict(zip(known, values, strict=True))
+            complete(type(self), own)
+            init(self, **own)
+
+        made.__init__ = _init  # type: ignore[misc]
+        return made
+
+    return _decorated
+
+
+def validated(**rules: Rule) -> Callable[[Made], Made]:
+    """A decorator of dataclasses whose fields have rules; see `completed`.
+
+    The constructor raises a `SettingError` on the first field that violates its rule. Numpy
+    numbers become Python's, which JSON can hold.
+
+    Args:
+        rules: a rule by field name.
+    """
+
+    def _complete(made: type, given: dict[str, Any]) -> None:
+        for name, rule in rules.items():
+            given[name] = rule(f"{made.__name__}: {name}", given[name])
+
+    return completed(_complete)
 
 
 def whole(least: int) -> Rule:
@@ -149,15 +185,22 @@ def require_instance(name: str, value: Any, kind: type) -> None:
 Call = TypeVar("Call", bound=Callable[..., Any])
 
 
-def suggesting(call: Call) -> Call:
-    """A function that names the closest argument for one that it does not take."""
-    known = [name for name in inspect.signature(call).parameters if name not in ("self", "cls")]
+def suggesting(call: Call, signature: inspect.Signature | None = None) -> Call:
+    """A function that names the closest argument for one that it does not take.
+
+    Args:
+        call: the function.
+        signature: with the arguments that it takes by name; None for its own.
+    """
+    signature = signature or inspect.signature(call)
+    known = [name for name in signature.parameters if name not in ("self", "cls")]
 
     @wraps(call)
     def _checked(*args: Any, **options: Any) -> Any:
         check_arguments(options, known)
         return call(*args, **options)
 
+    vars(_checked)["__signature__"] = signature
     return cast(Call, _checked)
 
 
@@ -171,10 +214,15 @@ class Named:
             ArgumentError: an argument that the constructor does not take.
         """
         _, *known = inspect.signature(cls.__init__).parameters
-        if absent := [name for name in options if name not in known]:
-            own = unknown("arguments", absent, known)
-            raise ArgumentError(f"{cls.__name__}: {own}{_of_a_call(cls, absent[0])}")
+        _refuse(cls, options, known)
         return super().__new__(cls)
+
+
+def _refuse(cls: type, options: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse arguments that a constructor does not take."""
+    if absent := [name for name in options if name not in known]:
+        own = unknown("arguments", absent, known)
+        raise ArgumentError(f"{cls.__name__}: {own}{_of_a_call(cls, absent[0])}")
 
 
 def _of_a_call(cls: type, name: str) -> str:

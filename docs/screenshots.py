@@ -58,7 +58,7 @@ def shot(browser: Any, address: str, name: str, *, tries="", tab="", **how: Any)
     page = browser.new_page(**{"viewport": DESK, **how})
     page.goto(address)
     page.get_by_text("Ways to the wanted decision").wait_for()
-    page.locator(".letter").wait_for()
+    page.locator(".letter").wait_for(state="attached")
     page.wait_for_timeout(2_000)
     if tries:
         page.get_by_label("Feature", exact=True).select_option(label=tries)

@@ -14,7 +14,7 @@ from alibi.explainers import CounterfactualRLTabular
 from alibi.explainers.cfrl_base import DEFAULT_BASE_PARAMS
 
 from dear_alibi.table import Array
-from dear_plugin import Constraints, Feature, Schema, errors
+from dear_plugin import Constraints, Feature, Schema, errors, per_row
 
 Ranges = Mapping[str, Sequence[float]]
 Condition = Mapping[str, Sequence[Any]]
@@ -28,45 +28,37 @@ def check_ignored(call: Callable[..., Any], given: Mapping[str, Any]) -> None:
     """Log given arguments of `CounterfactualRLTabular`'s call, and refuse those unknown to it."""
     both = call, getattr(CounterfactualRLTabular, call.__name__)
     known = [name for each in both for name in inspect.signature(each).parameters]
-    hidden = ("self", "of_others", "kwargs")
-    known = [name for name in [*known, *DEFAULT_BASE_PARAMS] if name not in hidden]
+    known = [n for n in [*known, *DEFAULT_BASE_PARAMS] if n not in ("self", "of_others", "kwargs")]
     errors.check_arguments(given, known)
     if given:
         names = ", ".join(given)
         logger.warning("DEAR ignores %s: only CounterfactualRLTabular uses them", names)
 
 
-def check_index(given: Any, X: Any, name: str) -> None:
-    """Refuse a Series of values of rows whose index is not that of X, of an array 0 ... n - 1."""
-    rows = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(X))
-    if isinstance(given, pd.Series) and not given.index.equals(rows):
-        raise errors.InputError(
-            f"{name}: a Series needs the index of X (of an array: 0 ... n - 1), in its order:"
-            f" {name}.loc[X.index] aligns it; {name}.to_numpy() goes by position"
-        )
-
-
-def targets_of(Y_t: Any, classes: Array, count: int) -> Array:
+def targets_of(Y_t: Any, classes: Array, count: int, index: pd.Index) -> Array:
     """The wanted class of n rows, (n, 1) int64; None is the other one of two classes.
 
     Args:
-        Y_t: one class or one per row: an int, a list, or an array (1,), (n,), (1, 1) or (n, 1).
+        Y_t: one class or one per row: an int, a list, a Series, or an array (1,), (n,), (1, 1) or
+            (n, 1).
         classes: (n, 1) the predicted ones.
         count: the number of the predictor's classes.
+        index: (n,) that of the rows.
     """
     if Y_t is None and count > 2:
         raise errors.TargetError(
             f"Y_t=None means the other one of two classes; the predictor has {count}: give Y_t"
         )
-    given = np.where(classes == 0, 1, 0) if Y_t is None else np.asarray(Y_t)
-    fits = given.size in (1, len(classes)) and given.shape[1:] in ((), (1,))
-    known = given.dtype != bool and pd.Series(given.ravel()).isin(range(count)).all()
-    if not fits or not known:
-        raise errors.TargetError(
-            f"Y_t must be one class or one per row, n = {len(classes)}, of the predictor's classes"
-            f" 0 ... {count - 1}; got {errors.shown(Y_t)}"
-        )
-    return np.broadcast_to(given.astype(np.int64).reshape(-1, 1), classes.shape)
+    given = np.where(classes == 0, 1, 0) if Y_t is None else Y_t
+    given = np.asarray(given)[:, 0] if np.shape(given)[1:] == (1,) else given
+    given = np.asarray(given).item() if np.size(given) == 1 else given
+
+    def one(value: Any) -> bool:
+        return not np.ndim(value) and type(value) not in (bool, np.bool_) and value in range(count)
+
+    what = f"one of the predictor's classes 0 ... {count - 1}"
+    found = per_row(given, index, "Y_t", one, what, errors.TargetError)
+    return np.broadcast_to(np.array(found, dtype=np.int64)[:, None], classes.shape)
 
 
 def ranges_of(declared: Schema, ranges: Ranges | None) -> dict[str, tuple[float, float]]:
@@ -86,6 +78,7 @@ def constraints_of(
     *,
     ranges: Mapping[str, tuple[float, float]],
     C: Sequence[Condition] | None,
+    index: pd.Index,
 ) -> Constraints:
     """The engine's constraints of a call.
 
@@ -95,15 +88,16 @@ def constraints_of(
         frame: n rows.
         ranges: see `ranges_of`.
         C: Alibi's conditions: one of all rows, or one of each.
+        index: (n,) that of the rows as they were given.
     """
     if isinstance(C, str | Mapping):
         raise errors.ConstraintError("C must be a list of dicts")
-    every = ({},) if C is None or not len(C) else C
+    given: Any = {} if C is None or not len(C) else C
+    given = next(iter(given)) if len(given) == 1 else given
+    every = per_row(
+        given, index, "C", lambda c: isinstance(c, Mapping), "a dict of features in a list"
+    )
     rows = [{f.name: _condition(f, v) for f, v in _of(declared, c)} for c in every]
-    if len(rows) not in (1, len(frame)):
-        raise errors.ConstraintError(
-            f"C must hold one condition or one per row, n = {len(frame)}; got {len(rows)}"
-        )
     # Fractions of -1, 0 and 1 are directions, which the schema has, and no limits.
     limited = {name for name, ends in ranges.items() if not {*ends} <= {-1.0, 0.0, 1.0}}
     bounded = {*limited, *(name for c in rows for name in c)}
@@ -134,15 +128,15 @@ def _interval(
 def _of(declared: Schema, given: Any) -> list[tuple[Feature, Any]]:
     """The features that a dict names, with its values."""
     if not isinstance(given, Mapping):
-        raise errors.ConstraintError(f"expected a dict of features, got {type(given).__name__}")
+        raise errors.ConstraintError(f"expected a dict of features, got {errors.shown(given)}")
     return [(declared.features[j], given[declared.names[j]]) for j in declared.index(given)]
 
 
 def _condition(feature: Feature, value: Any) -> Sequence[Any]:
-    return feature.either(_pair, _labels, feature, value, "C", math.inf)
+    return _pair(feature, value, "C", math.inf) if feature.has_order else _labels(value)
 
 
-def _labels(_: Feature, value: Any, *__: Any) -> Sequence[Any]:
+def _labels(value: Any) -> Sequence[Any]:
     return [value] if isinstance(value, str) else [str(v) for v in value]
 
 

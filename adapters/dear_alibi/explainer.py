@@ -12,19 +12,18 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from alibi.api.interfaces import Explainer, Explanation, FitMixin
+from torch import Tensor
 
 from dear_alibi.arguments import (
     Condition,
     Ranges,
     check_ignored,
-    check_index,
     constraints_of,
     ranges_of,
     targets_of,
 )
-from dear_alibi.explanation import data_of, metadata_of, predicted, type_of
-from dear_alibi.predictor import Output, checked, model_of
-from dear_alibi.table import OF_FEATURES, Array, Table
+from dear_alibi.explanation import data_of, metadata_of, type_of
+from dear_alibi.table import OF_FEATURES, Array, Output, Table, checked, model_of
 from dear_plugin import DEAR as Engine
 from dear_plugin import Decoder, Recourses, Search, Target, errors
 
@@ -53,8 +52,6 @@ class DEAR(Explainer, FitMixin):
         immutable_features: features that never change, in any call.
         ranges: `{numeric feature: [low, high]}`, its largest change in any call, as fractions of
             its width in the training rows: low in [-1, 0], high in [0, 1]. [0, 1] may only grow.
-        tiers: features in tiers, the earliest causes first, as for `Schema.infer`.
-        ordered: names of features of the category map whose codes have an order, the least first.
         act_on: feature names, or groups of them, to act on; None is every mutable feature, one at
             a time. The others may change indirectly.
         output: "logits" (default for modules) or "probabilities" (default for functions).
@@ -63,10 +60,11 @@ class DEAR(Explainer, FitMixin):
         search: how to search; None is for credible answers, `Search.cheapest()` the cheapest.
         copies: predictors of the same kind, trained again, that should accept an answer, too.
         n_jobs: the number of threads that fit and search; -1 for all cores.
-        **of_others: what else `Schema.infer` takes of features: `causes` in the place of `tiers`,
-            `labels`, `units`, `costs`, `steps`, `special`, `identifiers` and others; arguments of
-            `CounterfactualRLTabular`, such as its `decoder`, as in `fit` and `explain`: logged
-            and ignored.
+        **of_others: what `Schema.infer` takes of features: `tiers` (the earliest causes first) or
+            `causes`, `ordered` (names of the category map whose codes have an order, the least
+            first), `labels`, `units`, `costs`, `steps`, `special`, `identifiers` and others;
+            arguments of `CounterfactualRLTabular`, such as its `decoder`, as in `fit` and
+            `explain`: logged and ignored.
 
     Raises:
         DearError: arguments that contradict each other; every such error is a `ValueError` too.
@@ -87,8 +85,6 @@ class DEAR(Explainer, FitMixin):
         *,
         immutable_features: Sequence[str] | None = None,
         ranges: Ranges | None = None,
-        tiers: Sequence[Sequence[str]] | None = None,
-        ordered: Sequence[str] = (),
         act_on: Sequence[str | Sequence[str]] | None = None,
         output: Output | None = None,
         decoder: Any = "transport",
@@ -101,15 +97,15 @@ class DEAR(Explainer, FitMixin):
             of_others, decoder = {"decoder": decoder, **of_others}, "transport"
         marks = {name: of_others.pop(name) for name in [*of_others] if name in OF_FEATURES}
         check_ignored(DEAR.__init__, of_others)
-        self._table = Table.of(feature_names, category_map, ordered)
+        self._table = Table.of(feature_names, category_map, marks.pop("ordered", None) or ())
         self._ranges = ranges_of(self._table.declared, ranges)
-        immutable, order = (() if each is None else each for each in (immutable_features, tiers))
-        self._marks = {"immutable": immutable, "tiers": order, **marks}
+        immutable = () if immutable_features is None else immutable_features
+        self._marks = {"immutable": immutable, "tiers": (), **marks}
         self._output, self._n_jobs = output, n_jobs
         self._options = {"act_on": act_on, "decoder": decoder, "search": search}
         self._engine: Engine | None = None
         self._dtype = np.dtype(np.float64)
-        params = {NAMES.get(name, name): value for name, value in self._marks.items()}
+        params: dict[str, Any] = {NAMES.get(n, n): value for n, value in self._marks.items()}
         params |= {"ranges": self._ranges, "output": output, **self._options}
         super().__init__(meta=metadata_of(predictor, self._table, params))
         self.reset_predictor(predictor, copies)
@@ -178,11 +174,9 @@ class DEAR(Explainer, FitMixin):
                 "diversity=True takes one row of X, and num_samples from 1; got"
                 f" {len(array)} rows and num_samples={num_samples!r}"
             )
-        found, before, target = self._answered(
-            X, Y_t, C, target_proba, num_samples if diversity else 1
-        )
-        after = predicted(self.engine, found.counterfactuals, found.scores)
-        data = data_of(self._table, array, found, before, after, target)
+        k = num_samples if diversity else 1
+        found, orig, target = self._answered(X, Y_t, C, target_proba, k)
+        data = data_of(self._table, self.engine, found, orig | {"X": array.copy()}, target)
         data |= {"condition": copy.deepcopy(C), "target_proba": target_proba}
         if not self._copies:
             data["agreement"] = None
@@ -266,20 +260,23 @@ class DEAR(Explainer, FitMixin):
     def _answered(
         self, X: Any, Y_t: Any, C: Any, target_proba: float | None, k: int = 1
     ) -> tuple[Recourses, dict[str, Array], Array]:
-        """The engine's answers for n rows, or k for one; the predictions before them, targets."""
-        engine, frame = self.engine, self.frame(X)
-        for name, given in (("Y_t", Y_t), ("C", C)):
-            check_index(given, X, name)
-        limits: Any = {"ranges": self._ranges, "C": C}
+        """The engine's answers for n rows, or k for one; the predictions before, and targets."""
+        engine, frame, said = self.engine, self.frame(X), {}
+        index = X.index if isinstance(X, pd.DataFrame) else frame.index
+        limits: Any = {"ranges": self._ranges, "C": C, "index": index}
         within = constraints_of(self._table.declared, engine.schema, frame, **limits)
-        before = predicted(engine, frame, engine.classifier.frame_scores(frame))
-        count = before["proba"].shape[1]
-        target = targets_of(Y_t, before["class"], count)
-        wanted = np.asarray(engine.classifier.classes or range(count))[target[:, 0]]
-        how: Any = {"within": within, "on_error": "raise", "n_jobs": self._n_jobs}
+
+        def target(scores: Tensor, classes: Tensor) -> Target:
+            said["proba"] = engine.classifier.in_units(scores).numpy()
+            said["class"], count = classes[:, None].numpy(), said["proba"].shape[1]
+            said["target"] = targets_of(Y_t, said["class"], count, index)
+            wanted = np.asarray(engine.classifier.classes or range(count))[said["target"][:, 0]]
+            return Target.of_class(wanted, target_proba)
+
         with errors.naming(**NAMES):
-            request = frame, Target.of_class(wanted, target_proba)
-            return engine.generate(*request, k=k, **how), before, target
+            how: Any = {"on_error": "raise", "n_jobs": self._n_jobs}
+            found = engine.generate(frame, target, within=within, k=k, **how)
+        return found, said, said.pop("target")
 
 
 def _no_predictor(frame: pd.DataFrame) -> Array:

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from dear_alibi.table import Array, Table
 from dear_plugin import DEAR, Recourses, __version__
@@ -25,7 +24,7 @@ DEFAULT_META_DEAR: dict[str, Any] = {
 
 _KEYS = ("orig", "cf", "target", "target_proba", "condition", "success")
 _CREDIBILITY = ("confidence", "reliance", "plausibility", "consistency", "agreement", "credible")
-DEFAULT_DATA_DEAR: dict[str, Any] = dict.fromkeys((*_KEYS, *_CREDIBILITY, "action"))
+DEFAULT_DATA_DEAR: dict[str, Any] = dict.fromkeys((*_KEYS, *_CREDIBILITY, "action", "changes"))
 """Default data of an explanation.
 
 - `orig`: `X` (n, p) as given, `class` (n, 1) int64, `proba` (n, c).
@@ -43,6 +42,11 @@ DEFAULT_DATA_DEAR: dict[str, Any] = dict.fromkeys((*_KEYS, *_CREDIBILITY, "actio
   `direct_cost`, `indirect_cost`, `suppressed_cost` (n, 1), where 1 is a changed category, or a
   change of a number by the range of its central 98 % training values, and `reason` (a string per
   row: why it failed, or what a counterfactual that is not credible lacks).
+- `changes`: a list per row, of a dict per feature that changes: the columns of
+  `Recourses.changes`, in the category map's strings, with None for no value. `kind` is "direct"
+  for the action, "forced" for what a rule sets with it and "indirect" for what follows; `link`
+  says whether that is an "effect" or an "association", `agree` in how many of the `redraws` it
+  is there, `low` and `high` how far it goes.
 """
 
 # The values of rows without a counterfactual.
@@ -72,45 +76,38 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else type(value).__name__
 
 
-def predicted(engine: DEAR, frame: pd.DataFrame, scores: Tensor) -> dict[str, Array]:
-    """The class, (n, 1) int64, that the model decides for, and the probability of each, (n, c).
-
-    Args:
-        engine: with the model.
-        frame: n rows.
-        scores: (n, c) those of the model.
-    """
-    model = engine.classifier
-    decided, proba = model.decided(frame, scores), model.in_units(scores)
-    return {"class": decided[:, None].numpy(), "proba": proba.numpy()}
-
-
 def data_of(
-    table: Table,
-    X: Array,
-    recourses: Recourses,
-    before: Mapping[str, Array],
-    after: Mapping[str, Array],
-    target: Array,
+    table: Table, engine: DEAR, recourses: Recourses, orig: Mapping[str, Array], target: Array
 ) -> dict[str, Any]:
-    """The data, without the condition, of n rows, their predictions and targets.
+    """The data, without the condition, of n rows, `orig`, and their targets.
 
-    X, (n, p), and what belongs to it may be one row, of which there are n answers.
+    What belongs to the rows may be of one row, of which there are n answers.
     """
+    X, model, scores = orig["X"], engine.classifier, recourses.scores
     written = table.array(recourses.counterfactuals, X.dtype)
     X_cf = np.where(recourses.encoder.schema.of_columns(recourses.changed), written, X)
+    decided = model.decided(recourses.counterfactuals, scores)[:, None].numpy()
+    after = {"class": decided, "proba": model.in_units(scores).numpy()}
     worth = {
         name: recourses.actions[name].fillna(worst).to_numpy(dtype=np.float64)[:, None]
         for name, worst in WORST.items()
     }
     return {
-        "orig": {"X": X.copy(), **before},
+        "orig": dict(orig),
         "cf": {"X": X_cf, **after},
-        "target": np.broadcast_to(target, after["class"].shape).copy(),
+        "target": np.broadcast_to(target, decided.shape).copy(),
         **worth,
         **{n: recourses.actions[[n]].to_numpy(dtype=bool) for n in ("success", "credible")},
         "action": _action(recourses, X_cf.astype(np.float64) - X.astype(np.float64)),
+        "changes": _changes(recourses),
     }
+
+
+def _changes(recourses: Recourses) -> list[list[dict[str, Any]]]:
+    """The lines of each answer."""
+    lines = recourses.changes.drop(columns=["row", "rank"]).astype(object)
+    each = iter(lines.where(lines.notna(), None).to_dict("records"))
+    return [[next(each) for _ in own] for own in recourses.lines]
 
 
 def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:

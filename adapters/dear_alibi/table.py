@@ -1,4 +1,4 @@
-"""Alibi's label-encoded arrays as frames and a schema of the engine, and back."""
+"""Alibi's label-encoded arrays as frames, their schema, and a predictor of them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import dataclasses
 import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from torch import nn
 
 from dear_plugin import Feature, Kind, Schema, errors
 
 Array = npt.NDArray[Any]
+Output = Literal["logits", "probabilities"]
 # What `Schema.infer` takes of features, but what Alibi has other arguments for.
 OF_FEATURES = {*inspect.signature(Schema.infer).parameters} - {
     *("frame", "target", "immutable", "increasing", "decreasing", "categorical", "numeric"),
-    *("ranges", "ordered", "tiers"),
+    "ranges",
 }
 # Of these what the category map does not say.
 MARKS = [
@@ -96,7 +98,7 @@ class Table:
         # A category without training rows is in the category map.
         pairs = zip(self.declared, inferred.columns, strict=True)
         return inferred.with_columns(
-            seen.either(lambda _, seen: seen, _with_marks, own, seen) for own, seen in pairs
+            seen if seen.has_order else _with_marks(own, seen) for own, seen in pairs
         )
 
     def array_of(self, X: Any) -> Array:
@@ -165,7 +167,8 @@ def _complaint(values: Array, feature: Feature, passed: bool) -> str:
     Codes that are not in the category map may be those of a column that is `passed`.
     """
     numbers = pd.to_numeric(pd.Series(values), errors="coerce").astype(float)
-    valid, expected, hint = feature.either(_finite, _coded, numbers, feature, passed)
+    check = _finite if feature.has_order else _coded
+    valid, expected, hint = check(numbers, feature, passed)
     at = np.flatnonzero(~valid)[:3].tolist()
     got = f"got {values[at].tolist()} in rows {at}{hint}"
     return f"column {feature.name!r} must hold {expected}; {got}" if at else ""
@@ -200,3 +203,45 @@ def _labels(codes: pd.Series, feature: Feature) -> pd.Series:
         return codes.map(lambda code: named.get(code, f"{CODE}{code:.0f}")).astype(object)
     integers = codes.to_numpy(dtype=np.int64)
     return pd.Series(pd.Categorical.from_codes(integers, levels, ordered=feature.ordered))
+
+
+@dataclass(frozen=True)
+class LabelEncoded:
+    """A predictor of label-encoded rows, as a model of frames; it has what the predictor has.
+
+    Attributes:
+        predictor: a function of label-encoded rows (m, p) -> (m, c), or an object that has one as
+            `predict_proba`, and perhaps `predict`, its own decision, and `classes_`.
+        table: the columns.
+        dtype: of the rows that it was trained on.
+    """
+
+    predictor: Any
+    table: Table
+    dtype: np.dtype[Any]
+
+    def __call__(self, frame: pd.DataFrame) -> Any:
+        """The output of a function, (m, c), on a frame."""
+        return self.predictor(self.table.array(frame, self.dtype))
+
+    def __getattr__(self, name: str) -> Any:
+        """The classes, or a method of label-encoded rows as one of frames."""
+        if name not in ("classes_", "predict", "predict_proba"):
+            raise AttributeError(name)
+        own = getattr(self.predictor, name)
+        return own if name == "classes_" else LabelEncoded(own, self.table, self.dtype)
+
+
+def checked(predictor: Any) -> Any:
+    """The predictor; `ModelError` if it cannot be called."""
+    if not callable(getattr(predictor, "predict_proba", predictor)):
+        raise errors.ModelError(
+            "predictor must be a torch module or a function of label-encoded rows; got"
+            f" {type(predictor).__name__}"
+        )
+    return predictor
+
+
+def model_of(predictor: Any, table: Table, dtype: np.dtype[Any]) -> Any:
+    """A predictor as a model of the engine; a torch module is one."""
+    return predictor if isinstance(predictor, nn.Module) else LabelEncoded(predictor, table, dtype)

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_alibi.predictor import LabelEncoded
-from dear_alibi.table import Array, Table
+from dear_alibi.table import Array, LabelEncoded, Table
 from dear_plugin import Case, Feature, Schema, Wrapped, errors, isolated
 
 NEEDED = {"predictor", "feature_names", "category_map", "stats", "conditional_func"}
@@ -88,9 +87,8 @@ class WrappedAlibi(Wrapped):
         free = (limits.low <= low) & (limits.high >= high) & ~limits.not_actionable
         if bool(free.all()) and limits.allowed is None:
             return []
-        numbers = {
-            n: X[:, self.table.declared.names.index(n)] for n in self.table.declared.numbers
-        }
+        names = self.table.declared.names
+        numbers = {n: X[:, names.index(n)] for n in self.table.declared.numbers}
         return [
             {
                 # Of numbers a change, which must include 0: a row outside its range excludes it.
@@ -111,8 +109,8 @@ def _schema(params: Mapping[str, Any], table: Table) -> Schema:
     # By Alibi's convention the numeric columns come first.
     ends[:, : len(stats)] = [[pair[end] for pair in stats] for end in ("min", "max")]
     features = zip(table.declared, *decode(ends), strict=True)
-    each = (f.either(_number, _category, f, f.name in fixed, *ends) for f, *ends in features)
-    return Schema(tuple(each))
+    made = {True: _number, False: _category}
+    return Schema(tuple(made[f.has_order](f, f.name in fixed, *ends) for f, *ends in features))
 
 
 def _with_costs(own: Schema, stated: Schema) -> Schema:

@@ -24,14 +24,6 @@ from dear_dice.registry import METHOD, register, unregister
 from dear_dice.results import Examples, Explanations
 from dear_dice.wrapped import wrap_dice
 
-__all__ = [
-    "METHOD",
-    "DiceDEAR",
-    "Examples",
-    "Explanations",
-    "register",
-    "unregister",
-    "wrap_dice",
-]
+__all__ = ["METHOD", "DiceDEAR", "Examples", "Explanations", "register", "unregister", "wrap_dice"]
 
 del _dice_ml

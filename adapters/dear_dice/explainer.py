@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from raiutils.exceptions import UserConfigValidationException
+from torch import Tensor
 
-from dear_dice.importances import Importances
-from dear_dice.interface import Interface, as_numbers
+from dear_dice.interface import Interface, as_numbers, check_ignored, logger
 from dear_dice.model import Host, as_configuration_error, engine_of
-from dear_dice.options import check_ignored, logger
 from dear_dice.query import (
     Query,
     Request,
@@ -25,7 +25,7 @@ from dear_dice.query import (
     least_probability,
     number_of,
 )
-from dear_dice.results import Examples, Explanations, examples_of
+from dear_dice.results import Examples, Explanations, Importances, examples_of
 from dear_plugin import DEAR, Encoder, Search, Target, errors
 
 # What is no argument of DEAR's own, and DiCE's defaults of what it ignores.
@@ -33,8 +33,6 @@ _OTHERS = ("self", "query_instances", "of_others")
 _SPARSITY = {"posthoc_sparsity_param": 0.1, "posthoc_sparsity_algorithm": "linear"}
 # What DiCE calls arguments of the engine.
 NAMES = {"ranges": "permitted_range", "categories": "permitted_range", "costs": "feature_weights"}
-# The reasons in the error of a query without any counterfactual.
-MOST_REASONS = 5
 
 
 class DiceDEAR(Importances):
@@ -52,15 +50,13 @@ class DiceDEAR(Importances):
         decoder: "transport" (ranks are kept), "autoencoder" (the paper's), or a decoder.
         search: how to search; None asks for credible counterfactuals, `Search.cheapest()` for the
             cheapest, `Search(min_support=0.6)` for those that resemble accepted training rows.
-        immutable: features that never change.
-        increasing: numeric or two-valued features that may only grow.
-        tiers: features in tiers, the earliest causes first: an action changes no feature of an
-            earlier tier; features that are not named form one more tier at the end.
         copies: `dice_ml.Model(...)` of the same kind, trained again, that should accept an answer.
         n_jobs: the number of threads that fit and search; -1 for all cores.
-        **of_features: what else `dear_plugin.Schema.infer` takes, with DiCE's names of features:
-            `decreasing`, `ranges` (in every call and whatever `permitted_range` allows), `causes`,
-            `ordered`, `labels`, `units`, `costs`, `steps` and others.
+        **of_features: what `dear_plugin.Schema.infer` takes, with DiCE's names of features:
+            `immutable` (they never change), `increasing` and `decreasing`, `tiers` (the earliest
+            causes first: an action changes no feature of an earlier tier) or `causes`, `ranges`
+            (in every call and whatever `permitted_range` allows), `ordered`, `labels`, `units`,
+            `costs`, `steps` and others.
 
     Attributes:
         dear: the fitted engine; its features hold categories as text, as DiCE's data do.
@@ -95,24 +91,21 @@ class DiceDEAR(Importances):
         act_on: Sequence[str | Sequence[str]] | None = None,
         decoder: Any = "transport",
         search: Search | None = None,
-        immutable: Sequence[str] = (),
-        increasing: Sequence[str] = (),
-        tiers: Sequence[Sequence[str]] = (),
         copies: Sequence[Any] = (),
         n_jobs: int = 1,
         **of_features: Any,
     ) -> None:
         super().__init__(data_interface)
         self._n_jobs = n_jobs
-        marks = {"immutable": immutable, "increasing": increasing, "tiers": tiers, **of_features}
-        self._interface = Interface(data_interface, **marks)
+        self._interface = Interface(data_interface, **of_features)
         self._host = Host(model_interface, data_interface)
         self.model = self._host.interface
         hosts = [self._host, *(Host(each, data_interface) for each in copies)]
         how = {"act_on": act_on, "decoder": decoder, "search": search}
         dear = engine_of(hosts, self._interface, **how)
         self.dear: DEAR = dear.fit(self._interface.frame, n_jobs=n_jobs)
-        self._last_engine = self.dear
+        # How the last query was written, and the engine that reads it.
+        self._last: tuple[Any, DEAR] = None, self.dear
         self.cfs_preds: Any = None
 
     def generate_counterfactuals(
@@ -180,13 +173,13 @@ class DiceDEAR(Importances):
         try:
             self._check_any_counterfactuals_computed(cf_examples_arr=examples)
         except UserConfigValidationException as error:
-            reasons = [*dict.fromkeys(example.reason for example in examples)][:MOST_REASONS]
+            reasons = [*dict.fromkeys(example.reason for example in examples)][:5]
             raise UserConfigValidationException("\n".join([str(error), *reasons])) from None
         return Explanations(examples)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the engine of the last query's format."""
-        return {**vars(self), "_last_engine": self.dear}
+        return {**vars(self), "_last": (None, self.dear)}
 
     def _generate_counterfactuals(
         self, query_instance: Any, total_CFs: int, **arguments: Any
@@ -208,11 +201,15 @@ class DiceDEAR(Importances):
         vary = self._interface.names if every else request.features_to_vary
         check_vary(vary, self._interface)
         within = self._interface.constraints(permitted, vary, request.feature_weights)
-        with as_configuration_error(), self._host.remembering(), errors.naming(**NAMES):
-            query = self._query(frame, vary, permitted, request)
+        with as_configuration_error(), errors.naming(**NAMES):
+            query = self._query(frame, vary, permitted)
             how: dict[str, Any] = {"on_error": "raise", "n_jobs": self._n_jobs, "within": within}
-            k = int(request.total_CFs)
-            found = query.dear.generate(query.numeric, query.target, k=k, **how)
+            target, k = partial(self._target, query, request), int(request.total_CFs)
+            try:
+                found = query.dear.generate(query.numeric, target, k=k, **how)
+            except Exception:  # of a model that takes no new level: DiCE's message comes first
+                self._check_levels(query.numeric, vary, permitted, self._interface.levels)
+                raise
         # Those of the last row.
         start = int(np.flatnonzero(found.starts)[-1])
         last = found.scores[start:, 0][found.success[start:]].tolist()
@@ -230,49 +227,46 @@ class DiceDEAR(Importances):
             logger.warning("\n".join(f"query {index}: {text}" for text in texts))
         return examples
 
-    def _query(
-        self, frame: pd.DataFrame, vary: Sequence[str], permitted: Any, request: Request
-    ) -> Query:
+    def _query(self, frame: pd.DataFrame, vary: Sequence[str], permitted: Any) -> Query:
         check_columns(frame, self._interface)
         rows = frame[self._interface.names]
         numeric = as_numbers(rows, self._interface.spans)
-        read = self._interface.schema.in_text(numeric)
         acts = {name for names in self.dear.sets.names for name in names} & set(vary)
-        self._check_levels(read, vary, permitted, acts)
-        try:
-            dear = self._reading(numeric)
-            scores = dear.classifier.frame_scores(numeric)
-        except Exception:  # of a model that takes no new level: DiCE's message comes first
-            self._check_levels(read, vary, permitted, self._interface.levels)
-            raise
+        self._check_levels(numeric, vary, permitted, acts)
+        return Query(rows, numeric, self._reading(numeric))
+
+    def _target(self, query: Query, request: Request, scores: Tensor, classes: Tensor) -> Target:
+        """What is wanted of a query, of which it notes the outcomes."""
         if self._host.regression:
-            low, high = self.infer_target_cfs_range(request.desired_range)
-            values = scores[:, 0].numpy()
-            return Query(rows, numeric, dear, values, values[:0], Target.of_range(low, high))
-        outcomes, columns = dear.classifier.decided(numeric, scores).numpy(), scores.shape[1]
-        number = number_of(request.desired_class, self._host)
+            query.outcomes = scores[:, 0].numpy()
+            return Target.of_range(*self.infer_target_cfs_range(request.desired_range))
+        query.outcomes, columns = classes.numpy(), scores.shape[1]
+        number, outcomes = number_of(request.desired_class, self._host), query.outcomes
         # DiCE infers the present class from scores: these encode the model's decision.
         each: Any = np.eye(columns)[outcomes] if columns > 1 else outcomes.astype(float).tolist()
-        wanted = np.array([int(self.infer_target_cfs_class(number, i, columns)) for i in each])
+        wanted = [int(self.infer_target_cfs_class(number, i, columns)) for i in each]
+        query.wanted = np.array(wanted)
         least = least_probability(wanted, request.stopping_threshold, columns)
-        target = Target.of_class(self._host.labels(wanted), least)
-        return Query(rows, numeric, dear, outcomes, wanted, target)
+        return Target.of_class(self._host.labels(query.wanted), least)
 
     def _reading(self, rows: pd.DataFrame) -> DEAR:
         """The engine for rows as they are written, in the first way that the model takes."""
-        others = self._interface.written(rows)
-        own, free = next(others), not self._host.is_module
-        takes = (w for w in chain([own], others) if self._host.takes(Encoder(w).typed(rows)))
-        schema = next(takes, own) if free else own
-        if self._last_engine.schema != schema:
-            self._last_engine = self.dear.with_schema(schema)
-        return self._last_engine
+        form, (known, engine) = self._interface.form(rows), self._last
+        if form != known:
+            others = self._interface.written(rows)
+            own = next(others)
+            takes = (w for w in chain([own], others) if self._host.takes(Encoder(w).typed(rows)))
+            schema = own if self._host.is_module else next(takes, own)
+            engine = engine if engine.schema == schema else self.dear.with_schema(schema)
+            self._last = form, engine
+        return engine
 
     def _check_levels(
-        self, read: pd.DataFrame, vary: Sequence[str], permitted: Any, acts: Collection[str]
+        self, rows: pd.DataFrame, vary: Sequence[str], permitted: Any, acts: Collection[str]
     ) -> None:
         """Refuse levels of some features as DiCE does, with its messages."""
         self.data_interface.check_permitted_range(permitted)
+        read = self._interface.schema.in_text(rows)
         for name, levels in self._interface.levels.items():
             cells = read[name].dropna()
             if name in acts and not cells.isin(levels).all():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 import pandas as pd
 from raiutils.exceptions import UserConfigValidationException
 
-from dear_dice.options import logger
 from dear_plugin import Constraints, Schema, errors
+
+logger = logging.getLogger("dear_dice")
 
 # What `dice_ml.Data` makes of missing text.
 MISSING = {"None", "nan", "<NA>"}
@@ -75,6 +77,10 @@ class Interface:
         """Some training rows that contain every level of every category."""
         every = [self.frame.drop_duplicates(name) for name in self.levels]
         return pd.concat([self.frame.head(SAMPLE), *every])
+
+    def form(self, rows: pd.DataFrame) -> tuple[list[Any], ...]:
+        """How rows are written: the dtypes of columns, and the types of their objects."""
+        return [*rows.dtypes], [{*map(type, c)} for _, c in rows.select_dtypes(object).items()]
 
     def written(self, rows: pd.DataFrame) -> Iterator[Schema]:
         """The schemas by which a query may be passed to the model, the query's own dtypes first.
@@ -197,3 +203,20 @@ def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
 def is_real(value: Any) -> bool:
     """Whether a value is a real number."""
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+# Of "random", "genetic", "kdtree" and "gradient".
+_OF_OTHERS = """
+    algorithm categorical_penalty diversity_loss_type diversity_weight
+    features_weights init_near_query_instance initialization learning_rate limit_steps_ls
+    loss_converge_maxiter loss_diff_thres max_iter maxiterations min_iter optimizer project_iter
+    proximity_weight random_seed sample_size sparsity_weight thresh tie_random yloss_type
+"""
+IGNORED = tuple(_OF_OTHERS.split())
+
+
+def check_ignored(given: Collection[str], own: Iterable[str]) -> None:
+    """Log given arguments of DiCE's other methods, and refuse those that are not its `own`."""
+    errors.check_arguments(given, [*own, *IGNORED])
+    if given:
+        logger.warning("method 'dear' ignores %s: only other methods use them", ", ".join(given))

@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from dear_dice.interface import Interface
 from dear_plugin import DEAR, Encoder, Feature, errors, evaluating
 
-Scores = npt.NDArray[np.float64]
 Outcomes = npt.NDArray[Any]
 # The engine's column, a factor and an offset that make one of DiCE's columns of it.
 Source = tuple[int, float, float]
@@ -39,7 +38,6 @@ class Host:
 
     def __init__(self, model_interface: Any, data_interface: Any) -> None:
         self.interface = copy.copy(model_interface)
-        self._said: dict[bool, tuple[pd.DataFrame, Outcomes]] | None = None
         transformer = copy.copy(model_interface.transformer)
         transformer.kw_args = dict(transformer.kw_args or {})
         transformer.feed_data_params(data_interface)
@@ -67,13 +65,13 @@ class Host:
         module = isinstance(self.interface.model, nn.Module)
         return module and isinstance(self.interface, PyTorchModel)
 
-    def encode(self, frame: pd.DataFrame) -> Scores:
+    def encode(self, frame: pd.DataFrame) -> Outcomes:
         """The vectors, (m, D), that DiCE hands to the model."""
         return np.asarray(self.interface.transformer.transform(frame.copy()), dtype=np.float64)
 
-    def scores(self, frame: pd.DataFrame) -> Scores:
+    def scores(self, frame: pd.DataFrame) -> Outcomes:
         """(m, c) the model's output as DiCE reads it, for rows in the user's own format."""
-        return np.asarray(self._asked(frame, True), dtype=np.float64).reshape(len(frame), -1)
+        return np.asarray(self._output(frame, True), dtype=np.float64).reshape(len(frame), -1)
 
     __call__ = predict_proba = scores
 
@@ -83,7 +81,7 @@ class Host:
         both = (getattr(self.interface.model, name, None) for name in ("predict", "predict_proba"))
         if not self._by_name or self.regression or not all(map(callable, both)):
             raise AttributeError("the model has no decision that DiCE can read")
-        return partial(self._asked, score=False)
+        return partial(self._output, score=False)
 
     @property
     def classes_(self) -> Outcomes:
@@ -96,30 +94,12 @@ class Host:
         """(m,) class numbers as the model's own labels, where it has some; values as they are."""
         return self.classes_[numbers] if hasattr(self, "classes_") else numbers
 
-    @contextmanager
-    def remembering(self) -> Iterator[None]:
-        """Within a call, the model evaluates the first rows, those of the query, once."""
-        self._said = {}
-        try:
-            yield
-        finally:
-            self._said = None
-
     def takes(self, frame: pd.DataFrame) -> bool:
         """Whether the model takes a frame that is written in some way."""
         try:
             return len(self.scores(frame)) == len(frame)
         except Exception:  # of the user's model
             return False
-
-    def _asked(self, frame: pd.DataFrame, score: bool) -> Outcomes:
-        said = self._said
-        if said is not None and score in said and frame.equals(said[score][0]):
-            return said[score][1]
-        output = self._output(frame, score)
-        if said is not None:
-            said.setdefault(score, (frame, output))
-        return output
 
     def _output(self, frame: pd.DataFrame, score: bool) -> Outcomes:
         if not self.is_module:
@@ -149,7 +129,8 @@ class OheMinMax:
         }
         order = [*continuous, *(name for name in names if name not in continuous)]
         each = (columns[name] for name in order)
-        sources = [s for f, start in each for s in f.either(_number, _category, f, start)]
+        made = {True: _number, False: _category}
+        sources = [s for f, start in each for s in made[f.has_order](f, start)]
         column, factor, offset = zip(*sources, strict=True)
         self.column, self.factor, self.offset = map(torch.tensor, (column, factor, offset))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +14,7 @@ from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.interface import Interface, is_real
 from dear_dice.model import Host, Outcomes
-from dear_plugin import DEAR, Target
+from dear_plugin import DEAR
 
 # DiCE accepts a threshold of exactly 1, which no log-odds reach.
 MAX_THRESHOLD = 1.0 - 1e-6
@@ -24,9 +24,9 @@ MAX_THRESHOLD = 1.0 - 1e-6
 Request = SimpleNamespace
 
 
-@dataclass(frozen=True)
+@dataclass
 class Query:
-    """n validated rows.
+    """n validated rows, and what the model says of them once it has scored them.
 
     Attributes:
         rows: the features, in the user's values and dtypes.
@@ -34,15 +34,13 @@ class Query:
         dear: the engine, whose schema writes labels as the rows do.
         outcomes: (n,) the numbers of the rows' classes, or their predicted values.
         wanted: (n,) the numbers of the wanted classes; empty for a regressor.
-        target: the same as the engine's target.
     """
 
     rows: pd.DataFrame
     numeric: pd.DataFrame
     dear: DEAR
-    outcomes: Outcomes
-    wanted: Outcomes
-    target: Target
+    outcomes: Outcomes = field(init=False)
+    wanted: Outcomes = field(default_factory=lambda: np.empty(0))
 
     def written(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Counterfactuals with the dtypes of the rows."""
@@ -97,8 +95,7 @@ def as_frame(query: Any, data: Any) -> pd.DataFrame:
     rows = query if isinstance(query, pd.DataFrame | dict) else list(query)
     if isinstance(rows, list) and (not rows or isinstance(rows[0], pd.DataFrame)):
         return pd.concat(rows) if rows else pd.DataFrame()
-    frame: pd.DataFrame = data.query_instance_to_df(rows)
-    return frame
+    return pd.DataFrame(data.query_instance_to_df(rows))
 
 
 def _is_list(value: Any) -> bool:

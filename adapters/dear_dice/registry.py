@@ -30,9 +30,8 @@ class _Decide:
     defaults: Mapping[str, Any]
 
     def __call__(self, model_interface: Any, method: Any) -> Any:
-        if isinstance(method, str) and method == METHOD:
-            return _WithDefaults
-        return self.original(model_interface, method)
+        is_own = isinstance(method, str) and method == METHOD
+        return _WithDefaults if is_own else self.original(model_interface, method)
 
 
 class _WithDefaults(DiceDEAR):

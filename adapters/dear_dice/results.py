@@ -11,18 +11,21 @@ import numpy as np
 import pandas as pd
 from dice_ml.counterfactual_explanations import CounterfactualExplanations
 from dice_ml.diverse_counterfactuals import CounterfactualExamples
+from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
 
 from dear_dice.model import Host
-from dear_dice.options import logger
 from dear_dice.query import Query, Request
 from dear_plugin import Recourses
 
-# `kind` of the best counterfactual of a row, and of alternatives that act on a set of their own.
-FIRST = "first"
 # The key of what DEAR adds to DiCE's JSON, in the metadata, which its schema leaves open.
 KEY = "dear_examples"
+# The least number of rows of global importances, as in DiCE.
+FEWEST_ROWS = 10
 # How the reason of an answer that is not credible begins.
 LACKING = "no credible action was found; the nearest has "
+# What a picture calls the kinds of changes, and the columns of what it tells of each.
+KINDS = {"direct": "action", "forced": "implied by a rule", "indirect": "what follows"}
+TOLD = ("what", "feature", "old", "new", "how sure")
 
 
 class Examples(CounterfactualExamples):
@@ -37,9 +40,14 @@ class Examples(CounterfactualExamples):
             a changed category, or a change of a number by the range of its central training
             values (98 %): .07 is 7 % of it.
         acted: the same rows, with a bool per feature: whether it is acted on.
+        changes: what changes in these rows, a line for each feature, as in `Recourses.changes`:
+            `kind` is "direct" for the action, "forced" for what a rule sets with it and "indirect"
+            for what follows; `at` is the row of `final_cfs_df`.
         reason: why the row has no counterfactual; "" if it has one.
         origin: the engine's result, and the positions in it of the rows of `final_cfs_df`; None
             when read back from JSON or a pickle.
+        told: what pictures show below these rows, a line for each change: whether it is the
+            action, implied by a rule or what follows, its values, and how sure that is.
 
     Example:
         >>> from dear_dice import Examples
@@ -49,8 +57,9 @@ class Examples(CounterfactualExamples):
 
     actions: pd.DataFrame
     acted: pd.DataFrame
+    changes: pd.DataFrame
     reason: str = ""
-    origin: tuple[Recourses, range] | None = None
+    origin: tuple[Recourses, Sequence[int]] | None = None
     _texts: Sequence[str] = ()
     _supports: Sequence[float] = ()
 
@@ -82,11 +91,22 @@ class Examples(CounterfactualExamples):
         found, at = self.origin
         return [found.describe_row(i) for i in at]
 
+    @property
+    def told(self) -> pd.DataFrame:
+        """A line for each change, with the row of `final_cfs_df` as the index."""
+        told: list[tuple[Any, ...]] = []
+        for at, action in self.actions.iterrows():
+            lines = self.changes[self.changes["at"] == at].itertuples()
+            whole = _sure(action)
+            told += [(at, *_told(line, whole)) for line in lines] or [(at, "", "", "", "", whole)]
+        return pd.DataFrame(told, columns=["counterfactual", *TOLD]).set_index("counterfactual")
+
     def _visualize_internal(self, *args: Any, **kwargs: Any) -> None:
-        """As in DiCE; the log says what each counterfactual acts on, or why there is none."""
+        """As in DiCE; below it what each counterfactual acts on, or why there is none."""
         super()._visualize_internal(*args, **kwargs)
-        acts = [_acted_on(str(at), row) for at, row in self.actions.iterrows()]
-        logger.warning("\n".join(acts) or f"no counterfactual: {self.reason}")
+        told = self.told if len(self.actions) else pd.DataFrame({"reason": [self.reason]})
+        with pd.option_context("display.max_colwidth", None):
+            self._dump_output(told, is_notebook_console=kwargs.get("is_notebook_console", False))
 
 
 class Explanations(CounterfactualExplanations):
@@ -108,6 +128,7 @@ class Explanations(CounterfactualExplanations):
             {
                 "actions": json.loads(e.actions.to_json(orient="records", double_precision=15)),
                 "acted": e.acted.to_numpy().tolist(),
+                "changes": json.loads(e.changes.to_json(orient="split", double_precision=15)),
                 "reason": e.reason,
                 "texts": e.describe(),
                 "supports": e.support.tolist(),
@@ -128,6 +149,61 @@ class Explanations(CounterfactualExplanations):
         return read
 
 
+class Importances(ExplainerBase):
+    """DiCE's importances, of which DEAR's examples count what is acted on.
+
+    What follows from an action is no way to the outcome: a feature that is never acted on would
+    lead the importances if it follows from many actions.
+    """
+
+    def feature_importance(self, *args: Any, **kwargs: Any) -> Any:
+        """As in DiCE, but only what is acted on counts, if all examples are DEAR's.
+
+        Args:
+            *args: as in DiCE.
+            **kwargs: as in DiCE.
+        """
+        plain = super().feature_importance(*args, **kwargs)
+        examples = plain.cf_examples_list
+        if not _are_own(examples):
+            return plain
+        tables, local = [example.acted for example in examples], plain.local_importance
+        summary = None if plain.summary_importance is None else _shares(pd.concat(tables))
+        return Explanations(examples, local and [*map(_shares, tables)], summary)
+
+    def local_feature_importance(
+        self, query_instances: Any, cf_examples_list: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """As in DiCE; rows of DEAR's examples may have fewer than ten counterfactuals, or none.
+
+        Args:
+            query_instances: as in DiCE.
+            cf_examples_list: as in DiCE.
+            *args: as in DiCE.
+            **kwargs: as in DiCE.
+        """
+        given = query_instances, cf_examples_list
+        if _are_own(cf_examples_list):
+            return self.feature_importance(*given, global_importance=False)
+        return super().local_feature_importance(*given, *args, **kwargs)
+
+    def global_feature_importance(
+        self, query_instances: Any, cf_examples_list: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """As `local_feature_importance`, of ten rows or more.
+
+        Args:
+            query_instances: as in DiCE.
+            cf_examples_list: as in DiCE.
+            *args: as in DiCE.
+            **kwargs: as in DiCE.
+        """
+        given = query_instances, cf_examples_list
+        if _are_own(cf_examples_list) and len(cf_examples_list) >= FEWEST_ROWS:
+            return self.feature_importance(*given)
+        return super().global_feature_importance(*given, *args, **kwargs)
+
+
 def examples_of(
     every: Recourses, query: Query, request: Request, host: Host, data: Any
 ) -> list[Examples]:
@@ -140,17 +216,20 @@ def examples_of(
         host: the model.
         data: DiCE's data interface.
     """
-    rows = (every.starts.cumsum() - 1)[every.success.numpy()]  # of the query
-    found = every.select(every.success.nonzero()[:, 0])
-    outcomes = found.scores[:, 0].numpy() if host.regression else query.wanted[rows]
-    before, after = query.rows.copy(), query.written(found.counterfactuals).copy()
+    done, sizes = every.success.numpy(), np.array([*map(len, every.lines)], dtype=int)
+    at, lines = np.flatnonzero(done), every.changes[np.repeat(done, sizes)]
+    rows = (every.starts.cumsum() - 1)[at]  # of the query
+    outcomes = every.scores[at, 0].numpy() if host.regression else query.wanted[rows]
+    before, after = query.rows.copy(), query.written(every.counterfactuals.iloc[at]).copy()
     before[data.outcome_name] = host.labels(query.outcomes)
     after[data.outcome_name] = host.labels(outcomes)
-    actions = found.actions.drop(columns=["success", "rank"], errors="ignore")
-    actions["kind"] = np.where(found.rank == 0, FIRST, found.proposal.kinds)
+    actions = every.actions.iloc[at].drop(columns=["success", "rank"], errors="ignore")
+    actions["kind"] = np.where(every.rank == 0, "first", every.proposal.kinds)[at]
     wanted = host.labels(query.wanted).tolist() or [request.desired_class] * len(before)
-    frames = after, actions, _acted(found, list(query.rows))
+    frames = after, actions, _acted(every, list(query.rows)).iloc[at]
     reasons, examples = every.reasons[every.starts].tolist(), []
+    sizes, lines = sizes[at], lines.drop(columns=["row", "rank"])
+    places = np.concatenate([[0], sizes.cumsum()])
     ends = np.searchsorted(rows, np.arange(len(before) + 1)).tolist()
     for row, (start, end) in enumerate(pairwise(ends)):
         own, *more = (each.iloc[start:end].reset_index(drop=True) for each in frames)
@@ -167,7 +246,10 @@ def examples_of(
         )
         example.actions, example.acted = more
         example.reason = "" if len(own) else reasons[row]
-        example.origin = found, range(start, end)
+        owner = np.repeat(np.arange(end - start), sizes[start:end])
+        own_lines = lines.iloc[places[start] : places[end]].assign(at=owner)
+        example.changes = own_lines.reset_index(drop=True)
+        example.origin = every, at[start:end].tolist()
         examples.append(example)
     return examples
 
@@ -180,20 +262,41 @@ def _acted(found: Recourses, names: list[str]) -> pd.DataFrame:
     return pd.DataFrame(acted, columns=names)
 
 
-def _acted_on(at: str, action: pd.Series) -> str:
-    """What a counterfactual acts on: "0 acts on savings"."""
-    names, reason = action["acted_on"], action["reason"]
-    text = f"{at} acts on {names}" if names else f"{at}: {reason}"
-    return text if action["credible"] else f"{text}; weak answer: {reason.removeprefix(LACKING)}"
+def _told(line: Any, whole: str) -> tuple[Any, ...]:
+    """What is told of a line of changes, and how sure the whole counterfactual is."""
+    often = f"in {line.agree} of {line.redraws} resamples" if line.link and line.redraws else ""
+    sure = whole if line.kind == "direct" else ", ".join(filter(None, [line.link, often]))
+    return KINDS[line.kind], line.feature, line.old, line.new, sure
 
 
-def _restore(example: Any, actions: Any, acted: Any, **own: Any) -> None:
+def _sure(action: pd.Series) -> str:
+    """How sure a counterfactual is, or why there is no action."""
+    if not action["acted_on"]:
+        return str(action["reason"])
+    weak = "" if action["credible"] else f"; weak answer: {action['reason'].removeprefix(LACKING)}"
+    return f"confidence {action['confidence']:.2f}{weak}"
+
+
+def _restore(example: Any, actions: Any, acted: Any, changes: Any = None, **own: Any) -> None:
     """Make what DiCE read of JSON one of DEAR's examples."""
-    known = pd.DataFrame(actions)
     # JSON has null for NaN, which without copies is the whole column.
+    known = pd.DataFrame(actions)
     known = known.astype({name: float for name in ("agreement",) if name in known})
     features = example.test_instance_df.columns[:-1]
     example.__class__ = Examples
     example.actions, example.acted = known, pd.DataFrame(acted, columns=features, dtype=bool)
+    # What 0.5 wrote has no lines.
+    example.changes = pd.DataFrame(**(changes or {"columns": ["at"]}))
     example.reason = own["reason"]
     example._texts, example._supports = own["texts"], own["supports"]
+
+
+def _are_own(examples: Any) -> bool:
+    """Whether there are examples, and all are DEAR's."""
+    return bool(examples) and all(isinstance(example, Examples) for example in examples)
+
+
+def _shares(acted: pd.DataFrame) -> dict[str, float]:
+    """The share of counterfactuals, rows of a frame of bool, that act on each feature."""
+    shares: dict[str, float] = acted.astype(float).mean().fillna(0.0).to_dict()
+    return shares

@@ -14,12 +14,7 @@ from dear_dice.model import Host, model_arguments
 from dear_plugin import Case, ClassGoal, RangeGoal, Wrapped, isolated
 
 
-def wrap_dice(
-    explainer: Any,
-    *,
-    seed: int = 0,
-    **arguments: Any,
-) -> WrappedDice:
+def wrap_dice(explainer: Any, *, seed: int = 0, **arguments: Any) -> WrappedDice:
     """A DiCE explainer as a method that can be compared with DEAR.
 
     Constraints are kept, rows are rounded and scored again by the user's model, and every row is

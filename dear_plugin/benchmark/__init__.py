@@ -1,1 +1,1 @@
-"""Commands that make the tables and figures of the documentation."""
+"""The commands that make the tables and figures of the documentation."""

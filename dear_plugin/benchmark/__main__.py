@@ -42,7 +42,7 @@ RESULTS = Path("results")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a benchmark; returns 0, or 2 on an invalid argument or missing data."""
+    """Run a benchmark; it returns 0, or 2 for an invalid argument or missing data."""
     options = _parser().parse_args(arguments)
     try:
         # Sensitive features are mutable in the paper's experiment.
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> ArgumentParser:
-    """A command for each spec, and one for all of them."""
+    """The parser, with a command for each spec and one for all specs."""
     parser = ArgumentParser(prog="python -m dear_plugin.benchmark", description=__doc__)
     add = parser.add_subparsers(required=True, metavar="command").add_parser
     for spec in SPECS:
@@ -72,7 +72,7 @@ def _parser() -> ArgumentParser:
             own.add_argument(f"--{name}", help=text.replace("%", "%%"), **kind)  # type: ignore[arg-type]
         own.set_defaults(texts=lambda options, spec=spec: run(spec, _complete(spec, options)))
         _add_common(own)
-    every = add("tables", help="all commands: every table and figure of the documentation")
+    every = add("tables", help="run all commands: every table and figure of the documentation")
     names = [spec.name for spec in SPECS]
     some = "commands to run (default all)"
     every.add_argument("--only", nargs="+", choices=names, default=names, help=some)
@@ -84,21 +84,21 @@ def _parser() -> ArgumentParser:
 def _add_common(parser: ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="the smallest run")
     parser.add_argument(
-        "--out", type=Path, default=RESULTS / "tables", help="folder of the tables"
+        "--out", type=Path, default=RESULTS / "tables", help="the folder of the tables"
     )
-    text = "folder of what was measured; it is not measured again with the same sources"
+    text = "the folder of measurements; a cell is not measured again with the same sources"
     parser.add_argument("--store", type=Path, default=RESULTS, help=text)
 
 
 def _complete(spec: Spec, options: Namespace) -> Namespace:
-    """The options with the values of a spec for those that are not given."""
+    """The options, completed by the values of a spec."""
     known = {n: o.quick if options.quick else o.usual for n, o in spec.options.items()}
     given = {name: value for name, value in vars(options).items() if value is not None}
     return Namespace(**{**known, **given})
 
 
 def _every(options: Namespace) -> Iterator[str]:
-    """The tables of commands, and the log of what each of them took."""
+    """The tables of all chosen commands, and a log of their CPU time."""
     chosen = [spec for spec in SPECS if spec.name in options.only]
     complete = [(spec, _complete(spec, options)) for spec in chosen]
     for spec, own in complete:

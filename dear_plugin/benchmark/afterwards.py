@@ -1,6 +1,6 @@
 """Systems with known effects that were written after the estimates were final.
 
-Their lines are apart from those of `traits`, whose form they have.
+They have the form of those of `traits`, and lines of their own in tables.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Causal: recourse through the known equations of the loan data, beside DEAR.
+"""Causal recourse through the known equations of the loan data, compared with DEAR.
 
-Karimi et al. (2021): an action sets some features, and all others follow by the equations, with
-the noise of the applicant, abducted from the row. It is the same search with the same model, and
-the truth in place of what is learned. Applicants come from the simulator, where they take the
-actions of their answers; the model decides anew.
+In Karimi et al. (2021), an action sets some features, and the others follow by the equations with
+the row's own noise, which is abducted. Search and model are those of DEAR; the equations replace
+the decoder. The simulator then applies the actions of all answers, and the model decides again.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ APPLICANTS, SEED = 4_000, 7
 
 
 class Equations(Decoder):
-    """What follows by the equations of the loan data and the noise of each row."""
+    """The decoder of the equations of the loan data, with the noise of each row."""
 
     def settings(self) -> dict[str, Any]:
-        """There are none."""
+        """No settings."""
         return {}
 
     def fit(self, sample: Sample, acted: Members, held: Members) -> None:
-        """Nothing is learned."""
+        """Keep the encoder and the set; nothing is learned."""
         self._encoder, self._acted = sample.encoder, list(acted)
 
     def encode(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """The row, (m, p), which has its noise."""
+        """The rows, (m, p), from which their noise is computed."""
         return x
 
     def decode(self, x: Tensor, v: Tensor, values: Tensor) -> Tensor:
@@ -70,7 +69,7 @@ class Equations(Decoder):
 
 
 def measure(folder: Path, *, method: str, search: str, rows: int) -> pd.DataFrame:
-    """One line per refused applicant: the answer, and whether it is accepted in truth."""
+    """One line per rejected row: the answer, and whether the true row is accepted."""
     data, _ = case_of(folder, "loan lr")
     model = next(data.models(TREES))
     noise = loan.noises(APPLICANTS, np.random.default_rng(SEED))
@@ -92,7 +91,7 @@ def measure(folder: Path, *, method: str, search: str, rows: int) -> pd.DataFram
 
 
 def truth(answers: Recourses, noise: Mapping[str, Any], at: np.ndarray[Any, Any]) -> pd.DataFrame:
-    """The rows of applicants, by their positions, that have taken the actions of their answers."""
+    """The true rows after the actions of answers; `at` are the positions of rows in the noise."""
     names, direct = answers.encoder.schema.names, answers.proposal.direct.numpy()
     after = answers.counterfactuals
     parts = []
@@ -118,7 +117,7 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
 
 CAUSAL = Spec(
     "causal",
-    "recourse through the known equations of the loan data, beside DEAR",
+    "causal recourse through the known equations of the loan data, compared with DEAR",
     {
         "methods": Option("what follows", (KNOWN,), (FROZEN, NONE, TIERS, KNOWN)),
         "searches": Option("settings of the search", ("default",), SEARCHES),

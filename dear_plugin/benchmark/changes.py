@@ -1,11 +1,10 @@
-"""The change that DEAR states for a follower beside the true change, for each draw of a system."""
+"""Stated and true indirect changes of each draw of a system."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,11 +27,11 @@ from dear_plugin.methods.dear import DEAR, outcomes
 from dear_plugin.results.worth import OF_PEOPLE, around, ends
 from dear_plugin.search.criteria import unseen
 
-# Rows that are fitted, that act, and that are resampled.
+# The numbers of rows for the fit, for actions, and for resamples.
 TRAINING, ROWS, RESAMPLED = 20_000, 10_000, 2_000
 TOLERANCE = 0.05
-# The outer share that rows move into; the most levels of a held feature that are groups, and held
-# features that are crossed.
+# The outer share that rows move into; the largest number of levels of a held feature that are
+# groups, and of held features that are crossed.
 OUTER, MOST_LEVELS, MOST_CROSSED = 0.1, 12, 3
 Truths = npt.NDArray[np.bool_]
 
@@ -41,9 +40,9 @@ def changes(system: System, seed: int, training: int = TRAINING) -> pd.DataFrame
     """Stated and true changes of one draw of a system, with and without tiers.
 
     Args:
-        system: the equations; one that names what is acted on is measured with tiers only.
-        seed: of the draw.
-        training: the number of training rows, at most those of the system.
+        system: the equations. A system with `acted` is measured only with tiers.
+        seed: the seed of the draw.
+        training: the number of training rows, at most `system.rows`.
 
     Returns:
         `seed, tiers, step` and the columns of `changes_of`, for each action.
@@ -78,16 +77,16 @@ def changes_of(
 
     Args:
         system: the equations.
-        dear: fitted on rows of the system.
-        noise: of the rows that act.
+        dear: a fit on rows of the system.
+        noise: the noise of the rows.
         names: the features acted on.
         step: the size of the action.
-        other: what another method states; see `rival`.
+        other: another method that states changes; see `rival`.
 
     Returns:
-        A row for each feature that may follow, of a category for each level, in all rows and
-        `within` each group of a held feature: `acted on, feature`, the mean changes `expected`,
-        `rival` and `true`, the stated range `low, high`, and `single, wrong, rows`.
+        A line for each feature (or level of a category) that may follow, in all rows and `within`
+        each group of a held feature: `acted on, feature`, the mean changes `expected`, `rival` and
+        `true`, the stated range `low, high`, and `single, wrong, rows`.
     """
     before = system.solve(noise, {})
     actions = pd.DataFrame({n: _other(before[n], dear.schema, step) for n in names})
@@ -112,18 +111,18 @@ def _measured(
     stated: Values, true: Values, rivals: Values, expected: Values, *resampled: Values
 ) -> pd.DataFrame:
     """The measures of one feature from the changes of its levels in each row, (m, l)."""
-    # The true changes of the rows that are resampled differ by chance from those of all.
+    # The true changes of the resampled rows differ by chance from those of all rows.
     few = true[: len(resampled[0])]
     drawn = np.stack(resampled)
     offset = np.nanmean(true, 0) - np.nanmean(few, 0)
     known = np.isfinite(drawn).sum(1).clip(1)
-    # In some resample each row of a small group may become missing.
+    # Each row of a small group may become missing in some resample.
     means = (np.nansum(drawn, 1) / known)[None]
     middle = np.nanmean(expected[: len(few)], 0)[None]
     both = around(torch.from_numpy(means), torch.from_numpy(middle))
     low, high = (end[0].numpy() + offset for end in both)
     clear = np.minimum(np.abs(stated), np.abs(true)) > TOLERANCE
-    # The answer of a row that becomes missing keeps its value.
+    # A row that becomes missing keeps its value in the answer.
     draws = torch.from_numpy(np.nan_to_num(drawn).reshape(1, -1, few.size))
     least, most = (end.numpy().reshape(few.shape) for end in ends(draws, OF_PEOPLE))
     inside = (few >= least - TOLERANCE) & (few <= most + TOLERANCE)
@@ -141,10 +140,10 @@ def _measured(
 
 
 def _changes(before: pd.Series, frames: Sequence[pd.DataFrame], name: str) -> list[Values]:
-    """(m, l) the change of each row, of a number or of each level, in standard deviations.
+    """(m, l) the change of a number, or of each level, in each row, in standard deviations.
 
-    It is of rows in which the number is known before and, in truth, after the action: stated and
-    true means are of the same rows. The second of the frames is the truth.
+    It is NaN if the number is missing before the action, or after it in the true rows, which are
+    the second frame. Stated and true means are then of the same rows.
     """
     one, labels = before.to_numpy()[:, None], None
     if not pd.api.types.is_numeric_dtype(before):
@@ -164,7 +163,7 @@ def _changes(before: pd.Series, frames: Sequence[pd.DataFrame], name: str) -> li
 
 
 def _groups(held: pd.DataFrame) -> Iterator[tuple[str, Truths]]:
-    """All rows, the halves or levels of each held feature, and the crossings of two of them."""
+    """All rows, the halves or levels of each held feature, and crossings of two features."""
     yield "", np.ones(len(held), dtype=bool)
     codes = pd.DataFrame({name: _codes(column) for name, column in held.items()})
     crossed = [list(each) for each in combinations(held.columns[:MOST_CROSSED], 2)]
@@ -176,23 +175,23 @@ def _groups(held: pd.DataFrame) -> Iterator[tuple[str, Truths]]:
 
 
 def _codes(column: pd.Series) -> pd.Series:
-    """The group of each row; missing ones are in none."""
+    """The group of each row; rows with missing values are in none."""
     if pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_LEVELS:
         return (column > column.median()).astype(float).where(column.notna())
     return column
 
 
 def _other(column: pd.Series, schema: Schema, step: float) -> pd.Series:
-    """What is acted to: the observed value nearest to a step more, or the first level."""
+    """The new values of an action: the observed value nearest to a step up, or the first level."""
     feature = schema.features[schema.index([str(column.name)])[0]]
-    return feature.either(_farther, _first, column, step, feature.categories)
+    return (
+        _farther(column, step)
+        if feature.has_order
+        else column.where(column.isna(), feature.categories[0])
+    )
 
 
-def _first(column: pd.Series, _: float, levels: Sequence[Any]) -> pd.Series:
-    return column.where(column.isna(), levels[0])
-
-
-def _farther(column: pd.Series, step: float, _: Sequence[Any]) -> pd.Series:
+def _farther(column: pd.Series, step: float) -> pd.Series:
     values = np.unique(column)
     wanted = column + step * column.std()
     if step == TAIL:  # the order of the rows stays
@@ -207,10 +206,10 @@ def _farther(column: pd.Series, step: float, _: Sequence[Any]) -> pd.Series:
 def _drawn(
     dear: DEAR, before: pd.DataFrame, stated: pd.DataFrame, names: Sequence[str]
 ) -> Iterator[pd.DataFrame]:
-    """The rows that follow with ties broken at random, and the first rows under each resample.
+    """The decoded rows with ties at random, and the first rows under each resample.
 
-    An answer has the most likely value: of a category, and of a number that takes few values, its
-    mean over many rows is not the expected one.
+    Answers have the most likely values. For categories and numbers with few values, their mean is
+    not the expected value.
     """
     encoder, members = dear.encoder, tuple(sorted(dear.schema.index(names)))
     decoder, rows = dear.decoders.of(members), encoder.rows(before)

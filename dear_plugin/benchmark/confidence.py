@@ -1,8 +1,7 @@
-"""Whether answers that rely on indirect changes succeed in the simulated world.
+"""Whether answers that rely on indirect changes succeed in simulations.
 
-The model decides on one follower alone, and what is acted on is no part of it: it accepts above a
-quantile of the follower. Refused rows take their action in the simulator, with their own noise,
-and the model decides anew.
+The model accepts rows above a quantile of one feature that cannot be acted on. The simulator
+applies the actions of rejected rows, with the rows' own noise, and the model decides again.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.methods.dear import DEAR
 
 ROWS, ACCEPTED = 2_000, 0.35
-# How steep the log-odds are, in standard deviations of the follower, and where it is missing.
+# The slope of log-odds per standard deviation of the feature; log-odds if it is missing.
 STEEP, LOWEST = 3.0, -3.0
 CHOICES = tuple(name for name in WITH_TRAITS if not name.endswith(UNKNOWABLE_COLUMNS))
 MEASURES = ["refused", "credible", "said", "true", "said of all", "true of all"]
 
 
 def measure(folder: Path, *, system: str, seed: int, refused: int) -> pd.DataFrame:
-    """The answers of one draw: `follower, solved, credible, said, true` by refused row."""
+    """The answers of one draw: `follower, solved, credible, said, true` by rejected row."""
     of = WITH_TRAITS[system]
     rng = np.random.default_rng(seed)
     train = of.solve(of.noise(of.rows, rng), {})
@@ -59,7 +58,7 @@ def measure(folder: Path, *, system: str, seed: int, refused: int) -> pd.DataFra
 
 
 def _above(column: pd.Series) -> Callable[[pd.DataFrame], Values]:
-    """A model that accepts the highest values of a column, whatever else a row has."""
+    """A model that accepts the highest values of a column."""
     values = np.unique(column.dropna())
     at = np.searchsorted(values, column.quantile(1.0 - ACCEPTED))
     least = (values[at] + values[max(at - 1, 0)]) / 2 if at else (values[0] + values[1]) / 2
@@ -73,7 +72,7 @@ def _above(column: pd.Series) -> Callable[[pd.DataFrame], Values]:
 
 
 def line(found: pd.DataFrame) -> dict[str, float]:
-    """The `MEASURES` of some answers: of credible ones, and of all solved ones."""
+    """The `MEASURES` of credible answers, and of all solved rows."""
     done = found[found["solved"]]
     credible = done[done["credible"]]
     means = [each[["said", "true"]].mean() for each in (credible, done)]
@@ -82,7 +81,7 @@ def line(found: pd.DataFrame) -> dict[str, float]:
 
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
-    """A line for each system, one for all answers, and one for those written afterwards."""
+    """A line for each system, one for all, and one for systems that were written afterwards."""
     late = found["system"].str.endswith(AFTERWARDS_COLUMNS)
     every = {"all": found[~late], f"all, {AFTERWARDS_COLUMNS}": found[late]}
     parts = [
@@ -94,7 +93,7 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
 
 CONFIDENCE = Spec(
     "confidence",
-    "do answers that need what follows come true in systems with traits",
+    "whether answers that need indirect changes succeed in systems with traits",
     {
         "systems": Option("systems", ("a flag between, as it is",), CHOICES),
         "seeds": Option("draws of each system", 1, preset=2),

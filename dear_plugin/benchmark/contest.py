@@ -1,4 +1,4 @@
-"""Every method under the same requirements on the same rejected rows."""
+"""All methods with the same requirements on the same rejected rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dear_plugin.rivals.comparison import compare
 from dear_plugin.rivals.vetted import Vetted
 from dear_plugin.search import Search
 
-# Settings of `Search` that every method is given alike; `DEFAULT` is DEAR's.
+# The settings of `Search` that all methods get; `DEFAULT` is that of DEAR.
 Dials = Mapping[str, Any]
 DIALS: Mapping[str, Dials] = {
     PLAUSIBLE: {"margin": 0.0, "min_plausibility": 0.05},
@@ -37,7 +37,7 @@ OWN: Mapping[str, tuple[Search, bool]] = {
     "DEAR, cheapest": (Search.cheapest(), False),
 }
 METHODS = (*OWN, *BASELINES)
-# Where enough rows have answers of both that meet the requirement for a verdict.
+# The cells in which enough rows have an answer of both methods for a verdict.
 USUAL_CELLS = ("adult ann", "compas lr", "compas ann", "gmc ann", "adult-own ann", "loan lr")
 KEPT = ["row", "success", "cost", "direct_cost", "indirect_cost", "confidence", "plausibility"]
 KEPT += ["support", "seconds"]
@@ -53,7 +53,7 @@ def cells(options: Namespace) -> Iterator[Cell]:
 def measure(
     folder: Path, *, split: int, cell: str, order: int, method: str, dial: str, rows: int
 ) -> pd.DataFrame:
-    """One line per rejected row: the answer of a method, and its metrics."""
+    """One line per rejected row: the answer of a method, and its measures."""
     data, model = case_of(folder, cell, split, order)
     refused, within = model.refused.iloc[:rows], Constraints(act_on=data.act_on)
     competitor = fitted(data, model, method, DIALS[dial])

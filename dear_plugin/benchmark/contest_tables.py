@@ -1,4 +1,4 @@
-"""Tables of `contest`: each method at each requirement, and DEAR compared with all others."""
+"""The tables of `contest`: each method at each requirement, and DEAR against all others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PLAUSIBLE, DEFAULT = "plausibility .05", "default"
 OWN = ("DEAR", "DEAR, pairs", "DEAR, cheapest")
-# What is compared: the whole cost, and what has to be done.
+# The sizes that are compared: the whole cost, and the cost of the action alone.
 SIZES: Mapping[str, str] = {"cost": "cost", "effort": "direct_cost"}
 ROW = ["split", "row"]
 # A cell with fewer rows that both methods answer has no verdict.
@@ -35,7 +35,7 @@ SHARES: Mapping[str, str] = {
     "features changed": "changed",
     "zero actions": "zero_action",
 }
-# Of the figure: what a panel shows, and the style of a verdict's dots.
+# The titles of the figure's panels, and the style of the dots of a verdict.
 PANELS = {
     "DEAR: cost": "single features, cost",
     "DEAR: effort": "single features, effort",
@@ -43,14 +43,14 @@ PANELS = {
     "DEAR, pairs: effort": "pairs, effort",
 }
 STYLES = {
-    "cheaper": ("o", "#1f4e79", "DEAR asks for less"),
+    "cheaper": ("o", "#1f4e79", "DEAR needs less"),
     "level": ("o", "white", "level"),
-    "dearer": ("s", "#e08a3c", "DEAR asks for more"),
+    "dearer": ("s", "#e08a3c", "DEAR needs more"),
 }
 
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
-    """All tables and the figure of what was measured."""
+    """All tables, and the figure."""
     lines = list(differences(found))
     yield "summary", summary(found)
     yield "differences", lines
@@ -60,7 +60,7 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
 
 
 def table(answers: pd.DataFrame) -> Iterator[Row]:
-    """One row per cell, requirement and method; means over solved rows, sizes as medians."""
+    """One row per cell, requirement and method: means over solved rows, medians of sizes."""
     for (cell, dial, method), own in answers.groupby(["cell", "dial", "method"], sort=False):
         solved = own[own["success"]].groupby(ROW)[list(SIZES.values())].mean()
         groups = solved.index.get_level_values("split").to_numpy()
@@ -78,10 +78,10 @@ def table(answers: pd.DataFrame) -> Iterator[Row]:
 
 
 def differences(answers: pd.DataFrame) -> Iterator[Row]:
-    """One row per cell, requirement and other method: DEAR's cost and effort minus its.
+    """One row per cell, requirement and other method: DEAR's cost and effort minus its own.
 
-    The median over rows for which both answers meet the requirement, with intervals; of several
-    seeds of a split the mean of each row. `meets it` is the share of rows whose answer meets it.
+    Differences are medians, with intervals, over rows for which both answers meet the requirement,
+    and means over the seeds of a split. `meets it` is the share of rows whose answer meets it.
     """
     for (cell, dial), part in answers.groupby(["cell", "dial"], sort=False):
         methods = {str(name): own for name, own in part.groupby("method", sort=False)}
@@ -95,7 +95,7 @@ def differences(answers: pd.DataFrame) -> Iterator[Row]:
 
 
 def summary(answers: pd.DataFrame) -> Iterator[Row]:
-    """One row per other method: in how many cells DEAR is cheaper / level / dearer."""
+    """One row per other method: the number of cells in which DEAR is cheaper / level / dearer."""
     lines = pd.DataFrame(list(differences(answers)))
     dials = dict.fromkeys(answers["dial"])
     for method, own in lines.groupby("method", sort=False) if len(lines) else ():
@@ -113,7 +113,7 @@ def difference(
 
     Args:
         first: the answers of one method in one cell, with one requirement.
-        second: those of the other.
+        second: the answers of the other method.
         size: the column that is compared.
     """
     both = _met(first).join(_met(second), how="inner", lsuffix="_first", rsuffix="_second")
@@ -124,7 +124,7 @@ def difference(
 
 
 def verdict(found: Estimate, rows: int) -> str:
-    """Whether an interval is below zero, above it, or contains it; "few rows" below `FEWEST`."""
+    """The verdict of an interval: "cheaper" below 0, "dearer" above, "level", or "few rows"."""
     if rows < FEWEST:
         return "few rows"
     if found.high < 0.0:
@@ -133,7 +133,7 @@ def verdict(found: Estimate, rows: int) -> str:
 
 
 def _compared(label: str, own: pd.DataFrame, other: pd.DataFrame) -> Row:
-    """One line of DEAR compared with another method."""
+    """The columns of DEAR compared with another method."""
     line: dict[str, object] = {f"{label}: meets": own["meets"].mean()}
     for size, column in SIZES.items():
         found, rows, cheaper = difference(own, other, column)
@@ -147,7 +147,7 @@ def _compared(label: str, own: pd.DataFrame, other: pd.DataFrame) -> Row:
 
 
 def _counts(verdicts: pd.Series) -> str:
-    """The numbers of cells that are cheaper / level / dearer."""
+    """The numbers of cells that are cheaper / level / dearer, as text."""
     counts = verdicts.value_counts()
     return " / ".join(str(counts.get(kind, 0)) for kind in ("cheaper", "level", "dearer"))
 
@@ -163,10 +163,10 @@ def _mean(own: pd.DataFrame, column: str) -> float:
 
 
 def figure(lines: Sequence[Row]) -> Figure:
-    """DEAR's cost and effort minus those of every method at the default, a dot for each cell.
+    """The figure of DEAR's cost and effort minus those of every method, a dot for each cell.
 
     Args:
-        lines: from `differences`.
+        lines: the rows of `differences`.
     """
     from dear_plugin import plots
 

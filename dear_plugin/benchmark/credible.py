@@ -44,8 +44,7 @@ class Line:
         search: the search settings.
         tiers: whether the data set's own protocol has its tiers.
         noise: whether reported noise is measured.
-        copies: whether answers are held to copies of the model, other ones than those that
-            measure them.
+        copies: whether the search gets copies of the model. Other copies measure the answers.
     """
 
     search: Search
@@ -61,12 +60,12 @@ LINES: Mapping[str, Line] = {
     "copies": Line(Search(), noise=False, copies=True),
     "cheapest": Line(Search.cheapest()),
 }
-# Of the paper's protocol the networks.
+# The networks of the paper's protocol, and all cells of the data sets' own.
 USUAL_CELLS = tuple(c for c, (name, kind) in CELLS.items() if SETTINGS[name].own or kind == "ann")
 
 
 def cells(options: Namespace) -> Iterator[Cell]:
-    """Every split, cell and line; the paper's protocol has no tiers to leave out."""
+    """Every split, cell and line. Only data sets' own protocols have a line without tiers."""
     splits = range(options.splits)
     for cell in grid(split=splits, cell=options.cells, line=options.lines, rows=[options.rows]):
         if LINES[cell["line"]].tiers or SETTINGS[CELLS[cell["cell"]][0]].own:
@@ -74,7 +73,7 @@ def cells(options: Namespace) -> Iterator[Cell]:
 
 
 def measure(folder: Path, *, split: int, cell: str, line: str, rows: int) -> pd.DataFrame:
-    """The answers and their metrics; and held-out rows, as `group` says."""
+    """The measures of answers and of held-out rows; `group` names which."""
     data, model = case_of(folder, cell, split)
     settings = LINES[line]
     fits = fits_of(data, tiers=settings.tiers)
@@ -83,7 +82,7 @@ def measure(folder: Path, *, split: int, cell: str, line: str, rows: int) -> pd.
 
 
 def _answers(fits: Fits, line: Line, model: ScoredModel, rows: int) -> pd.DataFrame:
-    """One row per rejected row: the answer and its metrics; NaN without an answer."""
+    """One line per rejected row: the answer and its measures; NaN without an answer."""
     refused = model.refused.iloc[:rows]
     whole, first, second = (_with(d, model, line) for d in (fits.whole, *fits.halves))
     answers, of_half = whole.generate(refused), first.generate(refused)
@@ -107,14 +106,14 @@ def _answers(fits: Fits, line: Line, model: ScoredModel, rows: int) -> pd.DataFr
 
 
 def _with(dear: DEAR, model: ScoredModel, line: Line) -> DEAR:
-    """A fit with another model, its copies and a search."""
+    """A fitted DEAR with another model, its copies and a search."""
     copies = model.copies if line.copies else ()
     return dear.with_model(model.model, copies=copies).with_search(line.search)
 
 
 @lru_cache(maxsize=2)
 def _real(data: DataSplit, model: ScoredModel, rows: int) -> pd.DataFrame:
-    """The metrics of held-out rows, and of those that the model accepts."""
+    """The measures of held-out rows, and of accepted held-out rows."""
     test = data.parts[1].sample(frac=1.0, random_state=data.split)
     reference = reference_rows(data, model)
     groups = {"anybody": test.iloc[:rows], "accepted": test[model.accepts(test)].iloc[:rows]}
@@ -127,8 +126,8 @@ def _real(data: DataSplit, model: ScoredModel, rows: int) -> pd.DataFrame:
 
 
 def _noise(dear: DEAR, answers: Recourses) -> Floats:
-    """(n,) 1 where a method that was fitted with noise reports a change of it, else 0."""
-    # Answers on pairs are left out: the decoder would have to be fitted on all pairs.
+    """(n,) 1 if a method that was fitted with noise columns reports their change, else 0."""
+    # Answers on pairs are left out: they need a fit on all pairs.
     single = (solved(answers) & answers.actions["acted_on"].isin(dear.sets.labels)).to_numpy()
     found = np.full(len(single), np.nan)
     if single.any():

@@ -1,4 +1,4 @@
-"""Tables of `credible`: all metrics of every cell and configuration, with intervals."""
+"""The tables of `credible`: all measures of every cell and configuration, with intervals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dear_plugin.benchmark.tables import Row, Table, shown, with_ends
 from dear_plugin.rivals.intervals import estimate, paired
 
 REFERENCE, DEFAULT, WITHOUT_TIERS = "cheapest", "default", "without tiers"
-# Shares of answers: the heading and the column of the answers.
+# Shares of answers: the heading of the table and the column of the answers.
 SHARES = {
     "credible": "credible",
     "replication": "replicated",
@@ -23,7 +23,7 @@ SHARES = {
     "retrained": "still_accepted",
     "invalidated": "invalidated",
 }
-# Measured of answers, of their factuals and of held-out rows of a group.
+# Measures of answers, of their factuals, and of held-out rows of a group.
 COMPARED = {
     "outliers": ("outlier", "anybody"),
     "outliers among accepted": ("outlier_accepted", "accepted"),
@@ -34,7 +34,7 @@ FIDELITIES = ("joint", "independent", "dependence", "distribution")
 
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
-    """All tables of what was measured; those of tiers are apart."""
+    """All tables; lines without tiers have a table of their own."""
     answers = found[found["group"] == "answers"]
     answers = answers.assign(**{n: answers[n].astype(bool) for n in ("success", "credible")})
     real = found[found["group"] != "answers"]
@@ -45,14 +45,14 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
 
 
 def table(answers: pd.DataFrame, real: pd.DataFrame) -> Iterator[Row]:
-    """One row per cell and line; counterfactuals / factuals / real held-out rows."""
+    """One row per cell and line; three values are of answers / factuals / held-out rows."""
     for (cell, line), own in answers.groupby(["cell", "line"], sort=False):
         groups, solved = own["split"].to_numpy(), own["success"]
         shares = {h: with_ends(estimate(own[c], groups)) for h, c in SHARES.items()}
         good = own[own["credible"] & solved]
         splits = good["split"].to_numpy()
         rows = real[(real["cell"] == cell) & (real["line"] == line)]
-        # Few splits: the mean of each.
+        # Few splits have no interval: the mean over splits.
         joint, independent, dependence, distribution = (
             shown(own.groupby("split")[name].first().mean(), 3) for name in FIDELITIES
         )
@@ -77,7 +77,7 @@ def table(answers: pd.DataFrame, real: pd.DataFrame) -> Iterator[Row]:
 
 
 def differences(answers: pd.DataFrame) -> Iterator[Row]:
-    """Every line minus `REFERENCE`, on rows of both."""
+    """The mean of every line minus `REFERENCE`, on rows of both."""
     metrics = {"cost": "cost", **SHARES, "outliers": "outlier", "unseen pairs": "unseen"}
     for cell, lines in _lines_of_cells(answers):
         base = lines.pop(REFERENCE, None)
@@ -92,7 +92,7 @@ def differences(answers: pd.DataFrame) -> Iterator[Row]:
 
 
 def tiers(answers: pd.DataFrame) -> Iterator[Row]:
-    """With tiers, without, and the mean difference on rows of both; each cell that has both."""
+    """Each cell with and without tiers, and the mean difference on rows of both."""
     for cell, lines in _lines_of_cells(answers):
         if not {DEFAULT, WITHOUT_TIERS} <= set(lines):
             continue
@@ -124,7 +124,7 @@ def _lines_of_cells(answers: pd.DataFrame) -> Iterator[tuple[str, dict[str, pd.D
 
 
 def _tier_shares(own: pd.DataFrame) -> pd.DataFrame:
-    """What `tiers` compares, of solved rows; credible and success are of all rows."""
+    """The measures that `tiers` compares, of solved rows; credible and success of all rows."""
     solved = own["success"]
     return pd.DataFrame(
         {
@@ -141,7 +141,7 @@ def _tier_shares(own: pd.DataFrame) -> pd.DataFrame:
 
 
 def _three(own: pd.DataFrame, real: pd.DataFrame, column: str, group: str) -> str:
-    """A measure of answers / factuals / real rows: a share, or of a distance the median."""
+    """A measure of answers / factuals / held-out rows: a share, or the median of a distance."""
     parts = own[column], own[f"{column}_before"], real.loc[real["group"] == group, column]
     values = (part.median() if column == "distance" else part.mean() for part in parts)
     return " / ".join(f"{value:.3f}" for value in values)

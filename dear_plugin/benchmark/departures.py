@@ -1,4 +1,4 @@
-"""From the paper's DEAR to the default, one departure at a time, on the same rows."""
+"""The paper's DEAR and the default, with one departure at a time between them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAPER = Autoencoder.paper((8, 10, 5))
 REMAINDER = Autoencoder(replace(PAPER.design, reconstruct="remainder"))
 LINE = Search.cheapest(max_features=1)
 LITERAL = Search.cheapest(solver="paper", max_features=1)
-# Each is the one before it with one more departure.
+# Each configuration is the one before it with one more departure.
 WAYS: Mapping[str, tuple[Decoder | str, Search]] = {
     "the paper's method": (PAPER, LITERAL),
     "... with the line search": (PAPER, LINE),
@@ -34,7 +34,7 @@ WAYS: Mapping[str, tuple[Decoder | str, Search]] = {
 
 
 def measure(folder: Path, *, way: str, rows: int) -> pd.DataFrame:
-    """One line: success, costs, fidelity and times of one way, on the loan data."""
+    """One line: success, costs, fidelity and times of a configuration, on the loan data."""
     case, (decoder, search) = _experiment(rows), WAYS[way]
     fitted, fit_cpu_s = _fitted(rows, decoder)
     dear, start = fitted.with_search(search), time.process_time()
@@ -57,7 +57,7 @@ def measure(folder: Path, *, way: str, rows: int) -> pd.DataFrame:
 
 @lru_cache(maxsize=1)
 def _fitted(rows: int, decoder: Decoder | str) -> tuple[DEAR, float]:
-    """DEAR with a decoder, which several ways share, and the CPU seconds of its fit."""
+    """DEAR with a decoder, which configurations share, and the CPU seconds of its fit."""
     case, start = _experiment(rows), time.process_time()
     schema = replace(case.schema, tiers=())  # the paper states no order of causes
     dear = DEAR(case.model, schema, act_on=case.data.act_on, decoder=decoder)
@@ -70,7 +70,7 @@ def _experiment(rows: int) -> Experiment:
 
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
-    """What was measured, the way first."""
+    """The table of all configurations."""
     columns = ["way", *found.columns.drop(["way", "rows"])]
     yield "departures", found[columns].to_dict("records")
 

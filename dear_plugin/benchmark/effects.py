@@ -1,18 +1,18 @@
 """Stated indirect changes compared with true effects, on systems with known equations.
 
-Rows act by a part of a standard deviation (a category: to its first level), on one feature or on
-two, or into the outer tenth of what they act on. What is said of every other feature is compared
-with the truth under the same noise, in standard deviations; of a category, level by level:
+An action moves one or two features of all rows: a number by a part of a standard deviation or
+into its outer tenth, a category to its first level. The stated changes of other features are
+compared with the true ones under the same noise, in standard deviations, or level by level:
 
-- *mean* and *worst error*: of the mean change, with ties at random; *worst group*: the largest
-  within the halves or levels of a held feature; *rival* and its *worst group*: see `rival`;
-- *range contains the truth*: the share of features where the true mean change is in the range of
-  the mean that the resamples tell, `TOLERANCE` beyond at most; *strictly*:
-  beyond the rounding of a mean at most; *of groups*: strictly, in each group;
+- *mean* and *worst error*: errors of the mean change, with ties at random; *worst group*: the
+  largest error in halves or levels of a held feature; *rival*: see `rival`;
+- *range contains the truth*: the share of features whose true mean change is in the range over
+  resamples, or at most `TOLERANCE` beyond; *strictly*: at most the rounding of a mean beyond;
+  *of groups*: strictly, in each group;
 - *error of single rows*: the mean absolute error of the change stated for a row; *rows in their
-  range*: the share whose own change is in its range of one person, `TOLERANCE` beyond at most;
+  range*: the share of rows whose change is in its range of one row, or at most `TOLERANCE` beyond;
 - *wrong sign*: the share of rows whose stated and true changes have opposite signs, both larger
-  than `TOLERANCE`; *wrong groups*: the number of groups, likewise.
+  than `TOLERANCE`; *wrong groups*: the number of such groups.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from dear_plugin.rivals.intervals import estimate
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Figure
 
-# Rounded rows may all have the same answer: so much is rounding of a mean.
+# The rounding of a mean: rounded rows may all have the same answer.
 EXACT = 0.002
 EFFECT, WORST, PAIRS = "true effect", "worst error", "pairs"
-# Of one action: a column of `changes`, and how its features are summed up.
+# The measures of one action: a column of `changes`, and how its features are aggregated.
 MEASURES = {
     EFFECT: ("effect", "mean"),
     "mean error": ("error", "mean"),
@@ -59,7 +59,7 @@ BY_GROUP = {
 }
 EVERY = [*MEASURES, *MORE, *BY_GROUP]
 CHOICES = {**SYSTEMS, **WITH_TRAITS}
-# Of the figure: a panel for each, and the two markers.
+# The panels and markers of the figure.
 DRAWN = ("loan", "hidden cause")
 MARKERS = {WITHOUT: ("x", "#b5651d"), WITH: ("o", "#1f4e79")}
 
@@ -68,7 +68,7 @@ def errors(found: pd.DataFrame) -> pd.DataFrame:
     """The measures of each action: `seed, tiers, step, acted on` and their columns.
 
     Args:
-        found: of `changes`.
+        found: the frame of `changes`.
     """
     low, high, true = found["low"], found["high"], found["true"]
     clear = np.minimum(found["expected"].abs(), true.abs()) > TOLERANCE
@@ -84,7 +84,7 @@ def errors(found: pd.DataFrame) -> pd.DataFrame:
     )
     keys, is_group = ["seed", "tiers", "step", "acted on"], lines["within"] != ""
     whole = lines[~is_group].groupby(keys, sort=False).agg(**MEASURES, **MORE)
-    # A feature without groups is a group.
+    # A feature without groups counts as one group.
     groups = lines.groupby(keys, sort=False).agg(**BY_GROUP)
     return whole.join(groups).reset_index()
 
@@ -93,9 +93,9 @@ def table(found: pd.DataFrame, by: Sequence[str], measures: Sequence[str]) -> It
     """The measures of some groups of actions: means over seeds with intervals.
 
     Args:
-        found: of `errors`, with columns to group by.
-        by: these.
-        measures: the columns.
+        found: the frame of `errors`, with columns to group by.
+        by: the names of these columns.
+        measures: the columns of measures.
     """
     summed = {m: "max" if m == WORST else "mean" for m in measures}
     for key, part in found.groupby(list(by), sort=False):
@@ -108,7 +108,7 @@ def figure(found: pd.DataFrame) -> Figure:
     """A panel for each system of `DRAWN`: stated and true mean changes of actions on one feature.
 
     Args:
-        found: of `changes`, with the column `system`.
+        found: the frame of `changes`, with the column `system`.
     """
     from dear_plugin import plots
 
@@ -157,7 +157,7 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
 
 EFFECTS = Spec(
     "effects",
-    "what is said to follow an action compared with its true effect",
+    "stated indirect changes compared with true effects",
     {
         "systems": Option("systems", ("hidden cause", "heavy value, smooth"), CHOICES),
         "seeds": Option("draws of each system", 1, preset=2),

@@ -1,4 +1,4 @@
-"""DEAR and the baselines fitted on a data split; the last fits are kept."""
+"""Fits of DEAR and of baselines on a data split; the last fits are cached."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LATENT = ("REVISE", "C-CHVAE", "CLUE")
 
 @dataclass(frozen=True)
 class Fits:
-    """Fits of DEAR on a data split; independent of the scored model.
+    """The fits of DEAR on a data split, which do not depend on the model.
 
     Attributes:
         data: the data split.
@@ -48,12 +48,12 @@ class Fits:
 
     @cached_property
     def whole(self) -> DEAR:
-        """Fitted on all training rows."""
+        """The fit on all training rows."""
         return self._fitted(self.data.parts[0], self.data.schema)
 
     @cached_property
     def halves(self) -> tuple[DEAR, DEAR]:
-        """Fitted on each half of the training rows, split at random."""
+        """The fits on each half of the training rows, split at random."""
         train = self.data.parts[0]
         first = train.sample(frac=0.5, random_state=self.data.split)
         schema = self.data.schema
@@ -61,7 +61,7 @@ class Fits:
 
     @cached_property
     def fidelity(self) -> dict[str, float]:
-        """The joint AUC on test rows, that of independent changes, and both fidelities."""
+        """The joint AUC on test rows, the AUC of independent changes, and both fidelities."""
         report = self.whole.diagnose(self.data.parts[1])
         return {
             "joint": report.joint,
@@ -72,7 +72,7 @@ class Fits:
 
     @cached_property
     def noisy(self) -> Mapping[int, DEAR]:
-        """Fits on samples of training rows with independent features added, by their number."""
+        """The fits on samples of training rows with noise columns, by the number of rows."""
         schema, train = self.data.schema, self.data.parts[0]
         found, names, seed = {}, list(schema.names), self.data.split
         for n in NOISE_ROWS:
@@ -98,7 +98,7 @@ def fits_of(data: DataSplit, pairs: bool = False, tiers: bool = True) -> Fits:
 
 @lru_cache(maxsize=2)
 def scored(data: DataSplit, model: ScoredModel, pairs: bool = False) -> tuple[DEAR, DEAR, DEAR]:
-    """A fit on all training rows and on each half, with a model; what they learn of it is kept."""
+    """The fits on all training rows and on each half, with a model."""
     fits = fits_of(data, pairs)
     whole, first, second = (d.with_model(model.model) for d in (fits.whole, *fits.halves))
     return whole, first, second
@@ -118,5 +118,5 @@ def vae_of(data: DataSplit) -> rivals.Vae:
 
 
 def reject_all(frame: pd.DataFrame) -> Floats:
-    """A model that rejects all rows, for fits, which do not use the model."""
+    """A model that rejects all rows; fits do not use the model."""
     return np.full(len(frame), 0.25)

@@ -1,8 +1,8 @@
-"""DEAR compared with DiCE's and Alibi's methods on the same refused rows.
+"""DEAR compared with DiCE's and Alibi's methods on the same rejected rows.
 
-The hosts' methods are wrapped: their answers keep the constraints, are rounded and scored by the
-model, and evaluated by the engine, as DEAR's are. They have no indirect changes: all they change
-has to be done. Every method is given a few rows a call, whose CPU time is measured.
+The hosts' methods are wrapped. Like DEAR's answers, theirs keep the constraints, are rounded and
+scored by the model, and evaluated by the engine. All their changes are direct. Every call has a
+few rows, and its CPU time is measured.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from dear_plugin.problem.constraints import Constraints
 from dear_plugin.rivals.comparison import compare
 from dear_plugin.search import Search
 
-# The default, and the one that compares by what has to be done.
+# The default, and a search that compares answers by effort alone.
 DEAR_LINES: Mapping[str, Search] = {
     "DEAR": Search(),
     "DEAR, least effort": Search(indirect_weight=0.0, prefer_alone=0.0),
@@ -48,15 +48,15 @@ CFRL = "Alibi CFRL"
 OF_DICE = {f"DiCE {name}": name for name in DICE}
 METHODS = (*DEAR_LINES, *OF_DICE, CFRL)
 PACKAGES = {"dice_ml": "dice-ml", "alibi": "alibi"}
-# Rows of a call; and in all, of the hosts' methods and of those that take seconds for each.
+# Rows of a call; rows of each host's method, and of methods that take seconds for a row.
 CALL, HOST_ROWS = 10, 100
 FEWER = {("adult", "DiCE genetic"): 10, ("adult", "DiCE gradient"): 10}
-# The share of the training steps of Alibi's method that the smaller data set takes.
+# The share of the training steps of Alibi's method for each data set.
 STEPS = {"adult": 1.0, "loan": 0.3}
 
 
 def own(data: Dataset) -> dict[str, Any]:
-    """The constraints of Alibi's Adult example, with the country, the survey weight and tiers."""
+    """The constraints of Alibi's Adult example, and tiers; country and weight are immutable."""
     never = ("marital-status", "relationship", "race", "sex", "native-country", "fnlwgt")
     return {**own_rules(data), "immutable": never, "increasing": ("age", "education-num")}
 
@@ -68,7 +68,7 @@ DATA: Mapping[str, tuple[Setting, str]] = {
 
 
 def cells(options: Namespace) -> Iterator[Cell]:
-    """Every data set, and the methods of installed hosts that take its model."""
+    """Every data set, with the methods of installed hosts that support its model."""
     for name in options.data:
         for method in options.methods:
             host = "dice_ml" if method in OF_DICE else "alibi" if method == CFRL else "torch"
@@ -84,7 +84,7 @@ def measure(folder: Path, *, data: str, method: str, rows: int, steps: int) -> p
     """One line per rejected row: the answer of a method, as `compare` evaluates it."""
     split = _split(folder, data)
     model, within = scored_model(split, DATA[data][1]), Constraints(act_on=split.act_on)
-    # Without the warnings, progress bars and messages of a host.
+    # Hide the warnings, progress bars and messages of a host.
     quiet = redirect_stdout(StringIO()), redirect_stderr(StringIO())
     with warnings.catch_warnings(action="ignore"), quiet[0], quiet[1]:
         start = time.process_time()

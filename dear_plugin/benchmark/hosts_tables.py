@@ -1,4 +1,4 @@
-"""Tables of `hosts`: every method's measures with intervals, as lines, table and figures."""
+"""The tables and figures of `hosts`: the measures of every method, with intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dear_plugin.rivals.intervals import difference
 from dear_plugin.rivals.measures import estimates
 
 BASE, LESS, FIT = "DEAR", "effort above DEAR", "fit"
-# Of the README's figure, which is of one data set.
+# The data set and the measures of the README's figure.
 FIRST, FEW = "adult", ("effort", "plausible", "seconds")
 # Headings of the table.
 MEASURES = {
@@ -43,8 +43,8 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
 def measured(answers: pd.DataFrame) -> pd.DataFrame:
     """The measures of each method on one data set, see `estimates`, and two more.
 
-    The CPU seconds of the fit; and the median of the method's effort minus that of DEAR on the
-    rows for which both have a plausible answer.
+    These are the CPU seconds of the fit, and the median of the method's effort minus that of DEAR
+    on rows for which both have a plausible answer.
     """
     methods = {str(name): own for name, own in answers.groupby("method", sort=False)}
     more = []
@@ -58,7 +58,7 @@ def measured(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def above(own: pd.DataFrame, base: pd.DataFrame) -> tuple[float, float, float, int]:
-    """The median effort minus that of another method, its interval, and the number of rows."""
+    """The median difference in effort to another method, its interval, and the number of rows."""
     both = own.merge(base, on="row", suffixes=("", "_base"))
     plausible = (both["plausible"] & both["plausible_base"]).to_numpy(dtype=bool)
     effort, other = both["direct_cost"].to_numpy(float), both["direct_cost_base"].to_numpy(float)

@@ -1,4 +1,4 @@
-"""The time of a row by the kind of model and the number of columns."""
+"""The CPU time of a row by the kind of model and the number of columns."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ KINDS: Mapping[str, str] = {
     "boosted trees": TREES,
     "linear, a scikit-learn pipeline": PIPELINE,
 }
-# Rows of a call, rows that are explained one a call, repeats of a call; rows of the drawn frame.
+# Rows of a call, rows in calls of one row, repeats of a call; rows of the drawn frame.
 KIND_ROWS, SINGLE_ROWS, REPEATS = 200, 3, 1
 DRAWN = 5_000
 
 
 def drawn(count: int) -> Dataset:
-    """Numbers that share a cause; the sum of five of them decides."""
+    """A data set of numbers that share a cause; the sum of five of them decides."""
     rng = np.random.default_rng(0)
     values = (rng.normal(size=(DRAWN, count)) + rng.normal(size=(DRAWN, 1))).round(3)
     frame = pd.DataFrame(values, columns=[f"x{i}" for i in range(count)])
@@ -54,7 +54,7 @@ FRAMES: Mapping[str, Setting] = {
 
 
 def of_kind(folder: Path, name: str, rows: int, cell: str) -> Row:
-    """A later call of many rows, and calls of one row, with a model of a kind."""
+    """The CPU times of calls of many rows and of one row, with a kind of model."""
     data = DataSplit(FRAMES[cell], 0, folder)
     model, refused = _model(data, KINDS[name])
     frame = repeated(refused, rows)
@@ -74,7 +74,7 @@ def of_kind(folder: Path, name: str, rows: int, cell: str) -> Row:
 
 
 def _model(data: DataSplit, kind: str) -> tuple[Any, pd.DataFrame]:
-    """A model as `DEAR` takes it, and the test rows that it rejects."""
+    """A model for `DEAR`, and the test rows that it rejects."""
     if kind != PIPELINE:
         scored = next(data.models(kind))
         return scored.model, scored.refused
@@ -85,7 +85,7 @@ def _model(data: DataSplit, kind: str) -> tuple[Any, pd.DataFrame]:
 
 
 def _pipeline(frame: pd.DataFrame) -> Any:
-    """Dummies, scaled numbers and a logistic regression."""
+    """A pipeline of dummies, scaled numbers and a logistic regression."""
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

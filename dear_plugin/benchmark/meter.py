@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 MIB = 2.0**20
 REPEATS = 15
-# Runs for as long as its parent does.
+# A program that is busy until its parent ends.
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
 
 
@@ -39,8 +39,8 @@ class Meter:
 
     Attributes:
         cpu_s: CPU seconds of all threads of this process.
-        peak_mib: the peak memory above the level before. Where the system cannot reset an earlier
-            peak (Linux can), a rise below that peak is not measured.
+        peak_mib: the peak memory above the level before. Only Linux can reset an earlier peak;
+            elsewhere a rise below it is not measured.
     """
 
     cpu_s: float = float("nan")
@@ -67,7 +67,7 @@ def median_s(
     *,
     clock: Callable[[], float] = time.process_time,
 ) -> float:
-    """The median seconds of some repeats, CPU seconds by default, after one that is not timed."""
+    """The median seconds of repeats, CPU seconds by default; one more first call is not timed."""
     seconds = []
     for _ in range(repeats + 1):
         start = clock()
@@ -77,19 +77,19 @@ def median_s(
 
 
 def one_row_ms(method: RecourseMethod, rows: pd.DataFrame) -> float:
-    """The median CPU time of explaining a row in a call of its own; NaN for no rows."""
+    """The median CPU time of a call for one row, in ms; NaN for no rows."""
     calls = [partial(method.generate, rows.iloc[[i]]) for i in range(len(rows))]
     return 1000.0 * statistics.median([median_s(call, 1) for call in calls] or [math.nan])
 
 
 def repeated(refused: pd.DataFrame, count: int) -> pd.DataFrame:
-    """Rejected rows, repeated if there are too few."""
+    """So many rejected rows, repeated if there are too few."""
     return refused.iloc[np.resize(np.arange(len(refused)), count)].reset_index(drop=True)
 
 
 @contextmanager
 def busy_cores() -> Iterator[None]:
-    """A context beside other processes, one for each core, that take all the time they get."""
+    """A context in which another process keeps each core busy."""
     command = [sys.executable, "-c", BUSY]
     others = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)]
     try:

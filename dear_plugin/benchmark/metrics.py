@@ -1,7 +1,6 @@
-"""Measures of answers that no search optimises; NaN without an answer.
+"""Measures of answers that no search optimises; they are NaN without an answer.
 
-Functions of results and of what is compared with them. Indirect changes are associations in the
-data; see `Schema.tiers` for more.
+Indirect changes are associations in the data; see `Schema.tiers` for more.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Truths: TypeAlias = npt.NDArray[np.bool_]
 Accepts: TypeAlias = Callable[[pd.DataFrame], Truths]
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-# The share from which a category has changed.
+# The smallest share at which a category changes.
 HALF = 0.5
 SIGMA, DRAWS = 0.01, 20
 STREAM = 20_261_122
@@ -34,10 +33,10 @@ NOISE = ("noise age", "noise number", "noise coin", "noise kind")
 
 
 def decision(model: Any, schema: Schema) -> Accepts:
-    """The function that returns which rows of a frame a model assigns to class 1, (m,) bool.
+    """A function that returns which rows of a frame a model assigns to class 1, (m,) bool.
 
     Args:
-        model: as `DEAR` takes it.
+        model: a model for `DEAR`.
         schema: the features.
     """
     classifier = Classifier(model, Encoder(schema))
@@ -62,23 +61,23 @@ def where(mask: Truths, values: npt.ArrayLike) -> Floats:
 
 
 def replicated(answers: Recourses, other: DEAR) -> Floats:
-    """(n,) 1 where an answer succeeds with another fit, 0 where it does not.
+    """(n,) 1 if an answer succeeds with another fit, else 0.
 
-    The same actions are applied to the same rows, and decoded by a method that was fitted on other
-    rows. Its mean is an estimate without the optimism of the search, as a test error is of a
-    model. Without sampling error it is 1.
+    A method that was fitted on other rows applies the same actions to the same rows. The mean is
+    an estimate without the optimism of the search, like a test error of a model. It is 1 without
+    sampling error.
 
     Args:
-        answers: of a method that was fitted on one half of the rows.
+        answers: the answers of a method that was fitted on one half of the rows.
         other: the same method, fitted on the other half, with the same model.
     """
     return where(solved(answers), other.apply(answers.factuals, answers.direct).actions["success"])
 
 
 def partly(recourses: Recourses, share: float) -> pd.DataFrame:
-    """N rows with the whole action and a share of the indirect change, in user units.
+    """The rows, (n, p), with the whole action and a share of the indirect change.
 
-    Numbers are interpolated and rounded to their column's precision; categories change at 1/2.
+    Numbers are interpolated and rounded to their precision; categories change from 1/2 on.
 
     Args:
         recourses: the answers.
@@ -92,7 +91,7 @@ def partly(recourses: Recourses, share: float) -> pd.DataFrame:
 
 
 def alone(recourses: Recourses, accepts: Accepts) -> Floats:
-    """(n,) 1 where the model accepts the row after the action alone, else 0.
+    """(n,) 1 if the model accepts the row after the action alone, else 0.
 
     Its mean over answers is the share that needs no indirect change.
 
@@ -104,10 +103,10 @@ def alone(recourses: Recourses, accepts: Accepts) -> Floats:
 
 
 def reliance(recourses: Recourses, accepts: Accepts) -> Floats:
-    """(n,) the least share of the indirect change from which on the answer succeeds.
+    """(n,) the smallest share of the indirect change from which on the answer succeeds.
 
-    One of 0, 1/4, 1/2, 3/4, 1. 0: the action alone suffices, and the answer succeeds with every
-    share; 1: it succeeds only with the whole indirect change.
+    It is one of 0, 1/4, 1/2, 3/4 and 1. 0 means that the answer succeeds with every share, and 1
+    that it succeeds only with the whole indirect change.
 
     Args:
         recourses: the answers.
@@ -122,7 +121,7 @@ def reliance(recourses: Recourses, accepts: Accepts) -> Floats:
 def still_accepted(recourses: Recourses, models: Sequence[Accepts]) -> Floats:
     """(n,) the share of other models that accept each answer.
 
-    Source: validity under model change, as in ROAR (Upadhyay et al. 2021).
+    Source: validity under model change in ROAR (Upadhyay et al. 2021).
 
     Args:
         recourses: the answers.
@@ -137,15 +136,15 @@ def invalidated(
 ) -> Floats:
     """(n,) the share of noisy counterfactuals that are rejected.
 
-    Normal noise is added to every scaled number of the counterfactual: the recourse invalidation
-    rate of PROBE (Pawelczyk et al. 2023), over `DRAWS` draws. It is 1/2 for an answer exactly on
-    a linear boundary.
+    It is the recourse invalidation rate of PROBE (Pawelczyk et al. 2023) over `DRAWS` draws of
+    normal noise on every scaled number of the counterfactual. The rate of an answer exactly on a
+    linear boundary is 1/2.
 
     Args:
         recourses: the answers.
         classifier: the model.
         sigma: the standard deviation, in units of the features' observed ranges.
-        seed: of the draws.
+        seed: the seed of the draws.
     """
     rng = torch.Generator().manual_seed(seed)
     encoder, rows = recourses.encoder, recourses.proposal.rows
@@ -159,12 +158,12 @@ def invalidated(
 def with_noise(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
     """The frame with four more columns, independent of all others and of each other.
 
-    Whole numbers from 18 to 80, standard normal numbers with two decimals, a fair coin, and four
-    categories of unequal frequency.
+    The columns are whole numbers from 18 to 80, standard normal numbers with two decimals, a fair
+    coin, and four categories of unequal frequency.
 
     Args:
         frame: n rows.
-        seed: of the draw.
+        seed: the seed of the draw.
     """
     # A separate stream: the rows may have been drawn with the same seed.
     rng, n = np.random.default_rng([STREAM, seed]), len(frame)
@@ -178,8 +177,8 @@ def with_noise(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
 def noise_reported(recourses: Recourses, names: tuple[str, ...] = NOISE) -> Truths:
     """(n,) bool, whether an answer reports a change of an independent feature.
 
-    It is a change of the row, or of a probability that the text of `describe_row` names. The ideal
-    is False for all rows.
+    A change is reported if the row changes, or if the text of `describe_row` names the feature.
+    The ideal is False for all rows.
 
     Args:
         recourses: answers or what-ifs of rows with such features, none of them acted on.

@@ -36,12 +36,12 @@ def network(
     """A trained classifier, read from its file if that exists.
 
     Args:
-        path: of its weights.
+        path: the file of its weights.
         recipe: the recipe.
         kind: "ann" or "lr".
         x: (n, d) encoded training rows.
         labels: (n,) 0 or 1.
-        seed: of weights and batches.
+        seed: the seed of weights and batches.
     """
     like = trained(kind, x[:1], labels[:1], replace(recipe, epochs=0), seed)
     (found,) = _stored(path, like, lambda: [trained(kind, x, labels, recipe, seed)])
@@ -51,7 +51,7 @@ def network(
 def networks_again(
     path: Path, recipe: Recipe, kind: Kind, x: Tensor, labels: Tensor, seed: int, count: int
 ) -> list[nn.Sequential]:
-    """As many classifiers trained on bootstrap samples; the other arguments are of `network`."""
+    """`count` classifiers trained on bootstrap samples; for other arguments see `network`."""
     like = trained(kind, x[:1], labels[:1], replace(recipe, epochs=0), seed)
     return _stored(path, like, lambda: retrained(kind, x, labels, recipe, count=count, seed=seed))
 
@@ -61,7 +61,7 @@ def retrained(
 ) -> list[nn.Sequential]:
     """Classifiers of a recipe trained on bootstrap samples, with other initial weights.
 
-    They are trained as one stack, since the time of small networks is mostly overhead per call.
+    They are trained as one stack, as most of the time of small networks is overhead of calls.
 
     Args:
         kind: "ann" or "lr".
@@ -69,7 +69,7 @@ def retrained(
         labels: (n,) 0 or 1.
         recipe: the recipe.
         count: the number of classifiers (r).
-        seed: of samples, weights and batches; global generators are not used.
+        seed: the seed of samples, weights and batches; global generators are not used.
     """
     rng = torch.Generator().manual_seed(seed)
     stack = StackedMLP(count, (x.shape[1], *HIDDEN[kind], 1), nn.ReLU, rng)
@@ -81,7 +81,7 @@ def retrained(
         order = torch.rand(count, n, generator=rng).argsort(1)
         for batch in rows.gather(1, order).split(recipe.batch, 1):
             optimiser.zero_grad(set_to_none=True)
-            # The sum over networks of their mean losses: their gradients do not interact.
+            # The gradients of networks do not interact in the sum of their mean losses.
             loss_of(stack(x[batch])[..., 0], y[batch]).mean(1).sum().backward()
             optimiser.step()
     like = trained(kind, x[:1], labels[:1], replace(recipe, epochs=0))
@@ -122,7 +122,7 @@ def forest(kind: str, frame: pd.DataFrame, labels: pd.Series, seed: int) -> Any:
         kind: a name of `FORESTS`.
         frame: n training rows, without labels.
         labels: (n,) 0 or 1.
-        seed: of the ensemble.
+        seed: the seed of the ensemble.
 
     Raises:
         ModuleNotFoundError: its package is not installed.
@@ -144,7 +144,7 @@ def forest(kind: str, frame: pd.DataFrame, labels: pd.Series, seed: int) -> Any:
 
 
 def boosted_again(frame: pd.DataFrame, labels: pd.Series, seed: int, count: int) -> list[Any]:
-    """As many boosted trees fitted on bootstrap samples; the other arguments are of `forest`."""
+    """`count` boosted trees fitted on bootstrap samples; for other arguments see `forest`."""
     states = range(1000 * (1 + seed), 1000 * (1 + seed) + count)
     samples = [frame.sample(len(frame), replace=True, random_state=state) for state in states]
     return [forest("HistGradientBoosting", x, labels.loc[x.index], seed) for x in samples]

@@ -1,12 +1,12 @@
-"""Answers with the same training rows in other orders: how equal two versions need to be.
+"""Differences between answers with the same training rows in other orders.
 
-In another order rounding differs, and so do the rows that trees, tests and replicates draw. A
-version is as good as another one if their answers differ by no more than those of three orders.
+Another order changes rounding, and the rows that trees, tests and replicates draw. Two versions
+are equally good if their answers differ by no more than those of three orders.
 
     python dear_plugin/benchmark/orders.py loan before.csv
 
-measures a case and writes the file; where it is there, as another version has written it, both
-are compared: with `PYTHONPATH=../other-checkout` another version is measured.
+measures a case and writes the file. If another version has written the file, both are compared.
+`PYTHONPATH=../other-checkout` measures another version.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.benchmark.work import CASES, known
 
 KEPT = ("success", "credible", "cost", "acted_on")
-# Orders of the training rows, the first one as they are; and rejected rows.
+# The number of orders, the first one unchanged; the number of rejected rows.
 ORDERS, ROWS = 4, 200
 
 
@@ -40,7 +40,7 @@ def measured(case: str, order: int, rows: int) -> pd.DataFrame:
 
 
 def differences(one: pd.DataFrame, other: pd.DataFrame) -> Row:
-    """By how much the answers of the same rows differ; costs where both have an answer."""
+    """The differences between answers of the same rows; costs over rows that both answer."""
     both = (one["success"] & other["success"]).to_numpy()
     costs = [float(found["cost"][both].mean()) for found in (one, other)]
     return {
@@ -53,7 +53,7 @@ def differences(one: pd.DataFrame, other: pd.DataFrame) -> Row:
 
 
 def compared(found: pd.DataFrame, other: pd.DataFrame | None = None) -> Iterator[Row]:
-    """Lines of each order beside the first, and of another version in the same orders."""
+    """The differences of each order from the first, and of another version in these orders."""
     for case, part in found.groupby("case", sort=False):
         orders = dict([*part.groupby("order")])
         first, *others = (each.reset_index(drop=True) for each in orders.values())

@@ -1,9 +1,9 @@
-"""Training rows that answers are compared with: outliers, distances, unseen pairs."""
+"""Comparisons of answers with training rows: outliers, distances, unseen pairs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -34,7 +34,7 @@ class ReferenceRows:
     Attributes:
         encoder: the encoder of the rows.
         rows: (n, p) the training rows.
-        accepted: (n,) bool, those that the model accepts.
+        accepted: (n,) bool, the rows that the model accepts.
     """
 
     encoder: Encoder
@@ -42,11 +42,11 @@ class ReferenceRows:
     accepted: Truths
 
     def measure(self, rows: Tensor) -> dict[str, Floats]:
-        """Of rows, (m, p): outliers, distances, and whether a pair is unseen; (m,) each.
+        """The measures of rows, (m, p): outliers, distances and unseen pairs; (m,) each.
 
-        Outliers are those of scikit-learn's `LocalOutlierFactor` with `novelty=True` and its
-        default threshold, a factor above 1.5 (Breunig et al. 2000), among all rows and among the
-        accepted ones; distances the mean Euclidean ones to the 5 nearest, on the encoding.
+        Outliers have a local outlier factor above 1.5 (Breunig et al. 2000), by scikit-learn's
+        `LocalOutlierFactor` with `novelty=True`, among all rows and among accepted rows. Distances
+        are mean Euclidean distances to the 5 nearest rows, on encoded columns.
         """
         points, (every, accepted) = self._points(rows), self._factors
         return {
@@ -57,7 +57,7 @@ class ReferenceRows:
         }
 
     def of_answers(self, answers: Recourses) -> dict[str, Floats]:
-        """The same of counterfactuals and, with suffix `_before`, of factuals; NaN if unsolved."""
+        """The measures of counterfactuals and of factuals (suffix `_before`); NaN if unsolved."""
         mask = solved(answers)
         parts = {"": answers.proposal.rows, "_before": answers.x}
         return {
@@ -67,7 +67,7 @@ class ReferenceRows:
         }
 
     def unseen(self, rows: Tensor) -> npt.NDArray[np.int64]:
-        """(m,) the number of pairs of each row, (m, p), that occur in no training row."""
+        """(m,) the number of pairs of each row, (m, p), that no training row has."""
         known, codes = self._codes(self.rows), self._codes(rows)
         categorical = self.encoder.labelled.tolist()
         count = np.zeros(len(rows), dtype=np.int64)
@@ -80,7 +80,7 @@ class ReferenceRows:
 
     @cached_property
     def _factors(self) -> tuple[Any, Any]:
-        """Of all rows and of the accepted ones; of `MOST_ROWS` of them if there are more."""
+        """The factors of all rows and of accepted rows; of at most `MOST_ROWS` each."""
         from sklearn.neighbors import LocalOutlierFactor
 
         rng, factors = torch.Generator(), []
@@ -99,8 +99,9 @@ class ReferenceRows:
         columns, shares = [], torch.arange(1, TENTHS, dtype=torch.float64) / TENTHS
         for j, feature in enumerate(self.encoder.schema):
             edges = np.unique(np.quantile(self.rows[:, j].double().numpy(), shares.numpy()))
-            tenth = partial(torch.bucketize, boundaries=torch.from_numpy(edges), right=True)
-            columns.append(feature.coarser(rows[:, j].double().contiguous(), tenth))
+            column, cuts = rows[:, j].double().contiguous(), torch.from_numpy(edges)
+            tenths = torch.bucketize(column, cuts, right=True) if feature.has_order else column
+            columns.append(tenths)
         return torch.stack(columns, 1).round().long().numpy()
 
 

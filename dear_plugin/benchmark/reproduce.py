@@ -1,4 +1,4 @@
-"""The paper's experiment with its method to the letter, and a sweep of settings."""
+"""The paper's experiment: its method to the letter, and a sweep of settings."""
 
 from __future__ import annotations
 
@@ -23,24 +23,23 @@ from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.paper import PAPER_LAYERS, Autoencoder, Training
-from dear_plugin.paper.descent import differentiable
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.rivals.metrics import neighbours
 from dear_plugin.search import DescentSchedule, Search
 
 LITERAL = Search.cheapest(solver="paper", max_features=1)
-# Held-out rows of the fidelity, and training rows of the entanglement.
+# The number of held-out rows for the fidelity, and of training rows for the entanglement.
 ROWS = 2000
 KEPT = ["success", "acted_on", "cost", "direct_cost", "indirect_cost"]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """The paper's method with some setting.
+    """A setting of the paper's method.
 
     Attributes:
         search: the search settings.
-        training: of the autoencoder; None is that of the preset.
+        training: the training of the autoencoder; None for that of the preset.
     """
 
     search: Search = LITERAL
@@ -51,7 +50,7 @@ def _literal(**schedule: Any) -> Variant:
     return Variant(replace(LITERAL, schedule=DescentSchedule(**schedule)))
 
 
-# One setting at a time that the paper leaves open; those of one fit side by side.
+# One setting at a time that the paper leaves open; settings with the same fit are together.
 VARIANTS: Mapping[str, Variant] = {
     PRESET: Variant(),
     LINE_SEARCH: Variant(Search.cheapest(max_features=1)),
@@ -79,9 +78,9 @@ def cells(options: Namespace) -> Iterator[Cell]:
 def measure(
     folder: Path, *, dataset: str, classifier: str, order: int, line: str, rows: int
 ) -> pd.DataFrame:
-    """One line per rejected row: the answer and its metrics, of the paper's protocol.
+    """One line per rejected row: the answer and its measures, in the paper's protocol.
 
-    Columns `before` and `after` have the features. Of `ENTANGLEMENT`: the mean mixed derivative
+    Columns `before` and `after` are features. The line `ENTANGLEMENT` is the mean mixed derivative
     of the preset for each training row and set.
     """
     data, model = case_of(folder, f"{dataset} {classifier}", order=order)
@@ -95,7 +94,7 @@ def measure(
 def _method(
     data: DataSplit, model: ScoredModel, line: str
 ) -> tuple[RecourseMethod, Mapping[str, Any]]:
-    """A fitted method, and how its autoencoders were trained."""
+    """A fitted method, and the record of its autoencoders' training."""
     if line == OWN:
         return fits_of(data).whole.with_model(model.model), {}
     if line in BASELINES:
@@ -109,18 +108,19 @@ def _method(
 def _autoencoder(
     data: DataSplit, seed: int, training: Training | None
 ) -> tuple[DEAR, Mapping[str, Any]]:
-    """The paper's autoencoders on a data split, and how they were trained."""
+    """DEAR with the paper's autoencoders on a data split, and the record of their training."""
     decoder = Autoencoder.paper(PAPER_LAYERS[data.setting.name], seed=seed)
     decoder.training = training or decoder.training
     start = time.process_time()
     dear = DEAR(reject_all, data.schema, decoder=decoder).fit(data.parts[0])
     seconds = time.process_time() - start
     report = dear.diagnose(data.parts[1].iloc[:ROWS])
-    losses = [epoch["held_out"] for epoch in decoder.history.epochs]
+    trained: Any = dear.decoder
+    losses = [epoch["held_out"] for epoch in trained.history.epochs]
     found = (
         "500 steps" if training else "the preset",
         len(losses),
-        decoder.history.stopped,
+        trained.history.stopped,
         min(losses),
         report.round_trip,
         report.fidelity,
@@ -135,15 +135,14 @@ def _entanglement(dear: DEAR, record: Mapping[str, Any]) -> pd.DataFrame:
     rows = dear.trained.rows[:ROWS]
     sets = zip(dear.sets.labels, dear.sets.members, strict=True)
     found = {
-        label: differentiable(dear.decoders.of(members)).entanglement(rows).numpy()
-        for label, members in sets
+        label: dear.decoders.of(members).entanglement(rows).numpy() for label, members in sets
     }
     wide = pd.DataFrame(found).melt(var_name="set", value_name="entanglement")
     return wide.assign(dependence=record["dependence"])
 
 
 def _measured(data: DataSplit, model: ScoredModel, answers: Recourses) -> pd.DataFrame:
-    """One line per row: outcome, support, violations, and the row before and after."""
+    """One line per row: success, yNN, violations, and the row before and after."""
     names, test = list(data.schema.names), data.parts[1]
     x = torch.cat([data.rows, data.encoder.rows(test)])
     ynn = neighbours(answers, x, Classifier(model.model, data.encoder))
@@ -164,7 +163,7 @@ def _measured(data: DataSplit, model: ScoredModel, answers: Recourses) -> pd.Dat
 
 
 def _moves_along(answers: Recourses) -> list[str]:
-    """(n,) the indirectly changed feature with the largest change, "" if none changes."""
+    """(n,) the feature with the largest indirect change; "" without one."""
     moved = answers.encoder.distance(answers.proposal.rows, answers.x)
     most, at = torch.where(answers.proposal.direct, 0.0, moved).max(1)
     names = answers.encoder.schema.names
@@ -172,7 +171,7 @@ def _moves_along(answers: Recourses) -> list[str]:
 
 
 def _plateau(model: torch.nn.Module, x: torch.Tensor) -> float:
-    """The share of rows with gradient exactly zero: dead ReLUs."""
+    """The share of rows whose gradient is exactly zero (dead ReLUs)."""
     x = x.clone().requires_grad_(True)
     (gradient,) = torch.autograd.grad(model(x).sum(), x)
     return float((gradient == 0).all(1).float().mean())

@@ -1,4 +1,4 @@
-"""Figures of `reproduce`: costs and their parts, entanglement, features that change together."""
+"""The figures of `reproduce`: costs, entanglement, features that change together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
 
 NAMES = {"adult": "Adult", "compas": "COMPAS", "gmc": "Give Me Some Credit"}
-# The methods whose costs are split, by the ending of their figures' names.
+# The methods whose costs are split, by the suffix of their figures' names.
 SPLIT = {"": "DEAR", "-literal": "to the letter"}
 NOTHING = "(nothing: action of size zero)"
 PARTS = {"direct_cost": "direct", "indirect_cost": "indirect"}
@@ -23,7 +23,7 @@ CASE_STUDY = "gmc"
 
 
 def figures(rows: pd.DataFrame, mixed: pd.DataFrame) -> Iterator[tuple[str, Figure]]:
-    """Costs of all methods, entanglement, the parts of DEAR's costs, and the case study.
+    """The figures: costs of all methods, entanglement, parts of DEAR's costs, the case study.
 
     Args:
         rows: one line per rejected row and method.
@@ -53,7 +53,7 @@ def figures(rows: pd.DataFrame, mixed: pd.DataFrame) -> Iterator[tuple[str, Figu
 
 
 def _parts(own: pd.DataFrame, method: str) -> Figure:
-    """Direct and indirect costs of one method's rows."""
+    """The figure of direct and indirect costs of one method."""
     from dear_plugin import plots
 
     parts = own.melt(["dataset", "classifier"], list(PARTS), "part", "l1")
@@ -64,7 +64,7 @@ def _parts(own: pd.DataFrame, method: str) -> Figure:
 
 
 def _entanglement(table: pd.DataFrame, name: str) -> Figure:
-    """The paper's entanglement costs of its preset: mean |d2 g / dv dx_S|, per row and set."""
+    """The figure of entanglement of the paper's preset: mean |d2 g / dv dx_S|, per row and set."""
     from dear_plugin import plots
 
     figure, (axes,) = plots.sheet(1, width=7.0, height=4.6)
@@ -78,7 +78,7 @@ def _entanglement(table: pd.DataFrame, name: str) -> Figure:
 def _by_classifier(
     rows: pd.DataFrame, draw: Callable[[pd.DataFrame, Axes], None], title: str, *, height: float
 ) -> Figure:
-    """One panel for each classifier."""
+    """The figure with one panel for each classifier."""
     from dear_plugin import plots
 
     groups = list(rows.groupby("classifier", sort=False))

@@ -1,4 +1,4 @@
-"""Tables of `reproduce`: the paper's table, the preset, the sweep, how it was trained, figures."""
+"""The tables of `reproduce`: the paper's table, the preset, the sweep, training, figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PRESET, LINE_SEARCH, OWN = "to the letter", "line search", "DEAR"
 ENTANGLEMENT = "entanglement"
 CELL = ["dataset", "classifier"]
 CELLS = [(d, c) for d in ("adult", "compas", "gmc") for c in ("lr", "ann")]
-# How the autoencoders of a line were trained.
+# The record of the training of autoencoders.
 RECORD = (
     "autoencoders",
     "epochs",
@@ -26,7 +26,7 @@ RECORD = (
     "fit_cpu_s",
 )
 STARRED, NEAR = 0.5, 0.1
-# The paper's table: success rate, constraint violations, yNN; None where it gives none.
+# The paper's table: success rate, constraint violations, yNN; None if it has no value.
 PAPER: Mapping[str, tuple[tuple[float | None, float | None, float | None], ...]] = {
     "REVISE": ((0.35, 0.0, 0.37), (1.0, 0.12, 0.72), (0.63, 0.11, 1.0), (0.99, 0.12, 0.98),
                (0.99, None, 1.0), (1.0, None, 0.95)),
@@ -45,7 +45,7 @@ ACCURACY = {"adult": (0.83, 0.84), "compas": (0.84, 0.85), "gmc": (0.92, 0.93)}
 
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
-    """All tables and figures of what was measured."""
+    """All tables and figures."""
     mixed = found["line"] == ENTANGLEMENT
     flags = {name: found[name].replace({"": False}) == True for name in ("success", "zero")}  # noqa: E712
     rows = found.assign(**flags)[~mixed]
@@ -55,7 +55,7 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
     yield "training", training(rows)
     yield "classifiers", classifiers(rows)
     groups = rows.groupby("line", sort=False)
-    # Those of the preset and of all lines but those of the sweep.
+    # The preset, and all lines but those of the sweep.
     kept = [own for line, own in groups if line in (PRESET, _method(str(line), own))]
     methods = pd.concat(kept)
     yield "qualitative", qualitative(methods)
@@ -65,9 +65,8 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
 def reliability(rows: pd.DataFrame) -> Iterator[Row]:
     """Success / violations / yNN of every method and cell, the paper's in brackets.
 
-    Success is over all rows; violations, the mean number of changed protected features, and yNN
-    are over solved rows. A star marks methods that solve fewer than half of the rows, as in the
-    paper.
+    Success is over all rows. Violations (the mean number of changed protected features) and yNN
+    are over solved rows. A star marks methods that solve fewer than half of the rows.
     """
     for line, runs in rows.groupby("line", sort=False):
         name = _method(str(line), runs)
@@ -87,9 +86,8 @@ def reliability(rows: pd.DataFrame) -> Iterator[Row]:
 def preset(rows: pd.DataFrame) -> Iterator[Row]:
     """The literal preset and the line search, one line for each cell; over solved rows.
 
-    Numbers are means over the seeds, followed by the least and the largest where there are
-    several. `zero_actions` is the share of the successes whose action has size zero, and the
-    columns `acting` leave these out.
+    Numbers are means over seeds, with the smallest and the largest of several. `zero_actions` is
+    the share of successes whose action has size zero. The columns `acting` leave these out.
     """
     for name in (PRESET, LINE_SEARCH):
         for cell, part in _by_cell(rows[rows["line"] == name]):
@@ -109,7 +107,7 @@ def preset(rows: pd.DataFrame) -> Iterator[Row]:
 
 
 def sweep(rows: pd.DataFrame) -> Iterator[Row]:
-    """Success, yNN, median cost and share of zero actions of every setting, of one seed."""
+    """Success, yNN, median cost and share of zero actions of every setting, for one seed."""
     reported = {" ".join(c): f"{_reported(c, 0):.2f} {_reported(c, 2):.2f}" for c in CELLS}
     yield {"setting": "the paper: success, yNN", **reported, "within .1": ""}
     trained = rows[rows["autoencoders"].notna()] if "autoencoders" in rows else rows[:0]
@@ -122,7 +120,7 @@ def sweep(rows: pd.DataFrame) -> Iterator[Row]:
 
 
 def training(rows: pd.DataFrame) -> Iterator[Row]:
-    """How each autoencoder was trained."""
+    """The record of each autoencoder's training."""
     if "autoencoders" in rows:
         heads = ["dataset", "seed", *RECORD]
         known = rows[rows["autoencoders"].notna()][heads].drop_duplicates(heads[:3])
@@ -130,7 +128,7 @@ def training(rows: pd.DataFrame) -> Iterator[Row]:
 
 
 def classifiers(rows: pd.DataFrame) -> Iterator[Row]:
-    """The accuracies of the classifiers and the paper's."""
+    """The accuracies of the classifiers, with the paper's."""
     for (dataset, kind, seed), runs in rows.groupby([*CELL, "seed"], sort=False):
         yield {
             "dataset": dataset,
@@ -145,7 +143,7 @@ def classifiers(rows: pd.DataFrame) -> Iterator[Row]:
 def qualitative(rows: pd.DataFrame) -> Iterator[Row]:
     """One factual of Adult and the counterfactuals of all methods, a column each.
 
-    The row is the first that most methods solve.
+    It is the first row that most methods solve.
     """
     own = next((part for cell, part in _by_cell(rows) if cell[0] == "adult"), rows[:0])
     if own.empty:
@@ -163,7 +161,7 @@ def qualitative(rows: pd.DataFrame) -> Iterator[Row]:
 
 
 def _method(line: str, runs: pd.DataFrame) -> str:
-    """The name in the paper's table of a line: of those with autoencoders, DEAR."""
+    """The name of a line in the paper's table; lines with autoencoders are DEAR."""
     trained = "autoencoders" in runs and runs["autoencoders"].notna().any()
     return OWN if trained else line
 
@@ -177,18 +175,18 @@ def _by_cell(rows: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame
 
 
 def _reported(cell: tuple[str, str], which: int) -> float:
-    """The paper's value of DEAR: 0 is the success rate, 2 is yNN."""
+    """The paper's value of DEAR: the success rate (0) or yNN (2)."""
     return float(PAPER["DEAR"][CELLS.index(cell)][which] or 0.0)
 
 
 def _is_near(part: pd.DataFrame, cell: tuple[str, str]) -> bool:
-    """Whether the yNN of a cell, the mean over its seeds, is near the paper's."""
+    """Whether the mean yNN of a cell over its seeds is near the paper's."""
     found = [_measures(rows)["ynn"] for _, rows in part.groupby("seed")]
     return bool(abs(np.mean(found) - _reported(cell, 2)) <= NEAR)
 
 
 def _measures(rows: pd.DataFrame) -> dict[str, float]:
-    """Success, violations, yNN, median cost and share of zero actions, of solved rows."""
+    """Success of all rows, and the other measures of solved rows."""
     solved = rows[rows["success"]]
     return {
         "success": rows["success"].mean(),
@@ -200,7 +198,7 @@ def _measures(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def _over_seeds(part: pd.DataFrame) -> dict[str, str]:
-    """The mean of each measure over seeds, with the least and the largest of several."""
+    """The mean of each measure over seeds, with the smallest and the largest of several."""
     found = pd.DataFrame([_measures(rows) for _, rows in part.groupby("seed")])
     ends = {n: f" ({v.min():.2f} to {v.max():.2f})" * (len(v) > 1) for n, v in found.items()}
     known = {n: v for n, v in found.items() if v.notna().any()}

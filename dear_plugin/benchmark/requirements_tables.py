@@ -1,4 +1,4 @@
-"""In how many cells of `credible` the requirements on answers are met, and where they are not."""
+"""The table of requirements on answers: in which cells of `credible` they are met."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 from dear_plugin.benchmark.tables import Row, with_ends
 from dear_plugin.rivals.intervals import estimate, paired
 
-# A value and the ends of its interval; NaN where there is none.
+# A value and the ends of its interval, or NaN.
 Found: TypeAlias = Sequence[float]
 Measure: TypeAlias = Callable[[pd.DataFrame, pd.DataFrame], Found]
 
@@ -22,10 +22,10 @@ class Requirement:
     """A bound on a measure of the answers of a cell.
 
     Attributes:
-        words: what is measured.
+        words: the name of the measure.
         sign: 1 for "at least", -1 for "at most".
-        bound: the bound; NaN where none is required.
-        of: the answers of a cell and its held-out rows in, the measure out.
+        bound: the bound; NaN for no requirement.
+        of: a function from the answers of a cell and its held-out rows to the measure.
         line: the configuration.
     """
 
@@ -37,7 +37,7 @@ class Requirement:
 
     @property
     def text(self) -> str:
-        """The requirement in words."""
+        """The requirement as text."""
         if np.isnan(self.bound):
             return self.words
         return f"{self.words}: at {'least' if self.sign > 0 else 'most'} {self.bound:g}"
@@ -47,8 +47,8 @@ def requirements(answers: pd.DataFrame, real: pd.DataFrame) -> Iterator[Row]:
     """One row per requirement.
 
     Args:
-        answers: of all cells and lines.
-        real: held-out rows of the same cells.
+        answers: the answers of all cells and lines.
+        real: the held-out rows of the same cells.
     """
     rows = dict(list(real.groupby("cell", sort=False)))
     for each in REQUIREMENTS:
@@ -74,7 +74,7 @@ def calibration_error(own: pd.DataFrame) -> float:
 
 
 def _row(each: Requirement, found: dict[str, Found]) -> Row:
-    """One requirement: the cells in which it is met, the range, and the cells in which not."""
+    """The row of a requirement: the cells that meet it, the range, and the others."""
     missed = [c for c, (value, *_) in found.items() if each.sign * (value - each.bound) < 0.0]
     values = [value for value, *_ in found.values()]
     has_bound = not np.isnan(each.bound)
@@ -95,11 +95,11 @@ def _text(found: Found) -> str:
 def _share(column: str, credible: bool = False) -> Measure:
     """The mean of a column, of all answers or of the credible ones."""
 
-    def of(own: pd.DataFrame, real: pd.DataFrame) -> Found:
+    def _of(own: pd.DataFrame, real: pd.DataFrame) -> Found:
         some = own[own["credible"] & own["success"]] if credible else own
         return estimate(some[column], some["split"].to_numpy())
 
-    return of
+    return _of
 
 
 def _outliers(own: pd.DataFrame, real: pd.DataFrame) -> Found:

@@ -1,8 +1,8 @@
-"""Boosted trees that predict a follower from what is acted on and held: an S-learner.
+"""Boosted trees that predict a feature from the features acted on and held: an S-learner.
 
-An S-learner whose columns are x_S, the held features, and the expectation of x_S given these:
-the first choice of a user with a known order of causes. Cross-fitted, that column differs by
-fold where x_S does not depend on what is held, which misleads the trees.
+Its columns are x_S, the held features, and the expectation of x_S given these. It is the first
+choice of a user with a known order of causes. The expectation is not cross-fitted: it would differ
+by fold if x_S does not depend on held features, and mislead the trees.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def rival(
     Args:
         train: the training rows.
         before: the factual rows.
-        after: rows with the new values of what is acted on.
+        after: the rows with the new values of the features acted on.
         held: the features that are conditioned on.
         acted: the features acted on.
-        follow: the features that follow; of categories the factual is kept.
+        follow: the features that may follow; categories keep their factual values.
     """
     given, wanted, there = (
         _columns(*each) for each in ((train, held), (train, acted), (before, held))
@@ -63,7 +63,7 @@ def _trees() -> HistGradientBoostingRegressor:
 
 
 def _columns(frame: pd.DataFrame, names: Sequence[str]) -> Values:
-    """(n, q) the numbers of a frame; categories by their codes."""
+    """(n, q) the numbers of a frame, and the codes of its categories."""
     codes = frame[list(names)].apply(
         lambda c: c if pd.api.types.is_numeric_dtype(c) else c.astype("category").cat.codes
     )

@@ -1,4 +1,4 @@
-"""How a command of the benchmark measures its cells, stores them and writes its tables."""
+"""Measure the cells of a command of the benchmark, store them, and write its tables."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from dear_plugin.benchmark.tables import Table, commit, write
 
 Cell = Mapping[str, Any]
 PACKAGES = ("dear_plugin", "dear_dice", "dear_alibi")
-# Files that make tables of what was measured: a change of theirs repeats no measurement.
+# Files that make tables of measurements: a change of these repeats no measurement.
 AFTERWARDS = ("tables", "figures", "runner", "__main__")
-# Columns of a stored cell: the CPU seconds it took, when, and the commit.
+# Columns of a stored cell: its CPU seconds, when it began and ended, and the commit.
 TAKEN = SECONDS, BEGUN, DONE, COMMIT = ("cell_cpu_s", "cell_begun", "cell_done", "cell_commit")
 
 
@@ -33,10 +33,10 @@ class Option:
     """An argument of a command.
 
     Attributes:
-        help: what it is.
+        help: the description of the argument.
         quick: its value with `--quick`, names or a number.
-        choices: the names that it takes; none for a number.
-        preset: its value, which makes the published tables; None for all choices.
+        choices: the allowed names; none for a number.
+        preset: its value for the published tables; None for all choices.
     """
 
     help: str
@@ -46,23 +46,23 @@ class Option:
 
     @property
     def usual(self) -> Any:
-        """Its value where none is given."""
+        """The value of the argument if none is given."""
         return tuple(self.choices) if self.preset is None else self.preset
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A command: what is measured, and the tables that are made of it.
+    """A command: its cells, how one is measured, and the tables of the measurements.
 
     Attributes:
-        name: of the command and of the folder of its tables.
-        help: what it measures.
+        name: the name of the command, and of the folder of its tables.
+        help: the description of the command.
         options: its arguments.
-        cells: the options in, the keyword arguments of `measure` out, those that share fits side
-            by side.
-        measure: a folder for trained weights and a cell in, its tidy rows out.
-        tables: the tidy rows of all cells in, tables and figures with their names out.
-        packages: those whose versions the tables state.
+        cells: a function from options to keyword arguments of `measure`; cells that share a fit
+            follow each other.
+        measure: a function from a folder for trained weights and a cell to its tidy rows.
+        tables: a function from the tidy rows of all cells to named tables and figures.
+        packages: the packages whose versions the tables state.
     """
 
     name: str
@@ -77,8 +77,7 @@ class Spec:
 def stored(folder: Path, spec: Spec, cell: Cell) -> pd.DataFrame:
     """The tidy rows of a cell, with its arguments and `TAKEN` as columns.
 
-    A cell is measured once for the same sources; its file in the folder is complete when it has
-    its name.
+    A cell is measured once for the same sources. A file with the name of a cell is complete.
     """
     path = _path(folder, spec, cell)
     if not path.exists():
@@ -94,7 +93,7 @@ def stored(folder: Path, spec: Spec, cell: Cell) -> pd.DataFrame:
 
 
 def _path(folder: Path, spec: Spec, cell: Cell) -> Path:
-    """The file of a cell; its name has a digest of the cell and of the sources."""
+    """The path of a cell's file; its name has a digest of the cell and of the sources."""
     digest = sha256(json.dumps([spec.name, dict(cell), sources()]).encode()).hexdigest()
     words = "-".join(str(value) for value in cell.values())
     name = "".join(c if c.isalnum() else "-" for c in words)
@@ -102,13 +101,13 @@ def _path(folder: Path, spec: Spec, cell: Cell) -> Path:
 
 
 def grid(**axes: Iterable[Any]) -> Iterator[Cell]:
-    """All combinations of values, the last axis the fastest."""
+    """All combinations of values; the last axis varies fastest."""
     for values in product(*axes.values()):
         yield dict(zip(axes, values, strict=True))
 
 
 def run(spec: Spec, options: Namespace) -> Iterator[str]:
-    """Measure what is not stored yet, and write tables and figures; their texts."""
+    """Measure the cells that are not stored, write tables and figures, and yield their texts."""
     found = measured(spec, options)
     for name, table in spec.tables(found):
         yield write(name, table, options.out / spec.name, spec.packages)
@@ -124,7 +123,7 @@ def measured(spec: Spec, options: Namespace) -> pd.DataFrame:
 
 
 def log(spec: Spec, options: Namespace) -> dict[str, Any]:
-    """What measuring the cells of a command took, when it was done, and of which commit."""
+    """The CPU time of a command's cells, when they were measured, and at which commit."""
     cells = spec.cells(options)
     found = pd.concat([stored(options.store, spec, cell).iloc[[0]] for cell in cells])
     return {
@@ -139,7 +138,7 @@ def log(spec: Spec, options: Namespace) -> dict[str, Any]:
 
 @cache
 def sources() -> str:
-    """A digest of the sources that answers and measurements depend on."""
+    """A digest of all sources that measurements depend on."""
     specs = [spec for package in PACKAGES if (spec := find_spec(package))]
     homes = [Path(home) for spec in specs for home in spec.submodule_search_locations or ()]
     paths = sorted(path for home in homes for path in home.rglob("*.py"))
@@ -153,5 +152,5 @@ def _now() -> str:
 
 
 def _cpu_s() -> float:
-    """The CPU seconds of this process and of those it waited for."""
+    """The CPU seconds of this process and its finished children."""
     return sum(os.times()[:4])

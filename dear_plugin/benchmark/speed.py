@@ -1,7 +1,7 @@
 """CPU seconds and memory of fit and generate, in a fresh process for each method.
 
-The model is the paper's network for Adult; `kinds` has others, on frames of several widths. CPU
-seconds are measured, since machines are shared. Lines that take longer explain fewer rows.
+The model is the paper's network for Adult; `kinds` has other models, on frames of several widths.
+CPU seconds are measured, since machines are shared. Slow methods explain fewer rows.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.search import Search
 
-# Rows that are also explained one per call, and repeats of a call of a baseline.
+# Rows in calls of one row, and repeats of a call of DEAR and of a baseline.
 SINGLE_ROWS, REPEATS, FEW = 20, 3, 1
 FEWER_ROWS = 100
 # Rows of a call beside busy cores.
 BESIDE_ROWS = 40
-# Up to so many rows a call is repeated, and baselines are measured.
+# The largest call that is repeated, and that baselines are measured on.
 SMALL = 1_000
 CHEAPEST = Search.cheapest()
 # The lines of DEAR.
@@ -49,28 +49,28 @@ LINES: Mapping[str, Mapping[str, Any]] = {
     "DEAR, cheapest, black box": {"black_box": True, "search": CHEAPEST},
     "DEAR, support 1": {"search": Search(min_support=1.0)},
 }
-# Those that explain as many rows as are requested; and the one that is timed beside busy cores.
+# The method that is timed beside busy cores, and methods that explain all requested rows.
 USUAL = "DEAR"
 FAST = (USUAL, "DEAR, cheapest", "DEAR, black box", "DEAR, cheapest, black box")
 # Columns of whole numbers that some parts lack.
 COUNTS = ("columns", "acted on")
-# What is measured of a method: a call of many rows and of one, calls of several sizes.
+# The parts: calls of many rows and of one row, calls of several sizes, wide data, kinds of models.
 METHODS, SIZES, WIDE_DATA, MODELS = "methods", "sizes", "wide", "kinds"
 
 
 class BlackBox:
-    """A module as a black box that counts the rows it scores: frames in, probabilities out.
+    """A module as a black box on frames that counts the rows that it scores.
 
     Args:
-        model: logits of the encoded tensor.
-        encode: frames in, encoded tensors out.
+        model: a module that returns logits of encoded columns.
+        encode: a function from frames to encoded columns.
     """
 
     def __init__(self, model: nn.Module, encode: Callable[[pd.DataFrame], Tensor]) -> None:
         self.model, self.encode, self.rows = model, encode, 0
 
     def __call__(self, frame: pd.DataFrame) -> Any:
-        """Probabilities of class 1, (m,)."""
+        """The probabilities of class 1, (m,)."""
         self.rows += len(frame)
         with torch.no_grad():
             return torch.sigmoid(self.model(self.encode(frame)).double())[:, 0].numpy()
@@ -93,7 +93,7 @@ def cells(options: Namespace) -> Iterator[Cell]:
 
 
 def measure(folder: Path, *, part: str, method: str, rows: int, cell: str) -> pd.DataFrame:
-    """One line: what a method takes."""
+    """One line: the CPU time and memory of a method."""
     work = {METHODS: _timed, SIZES: _sized, WIDE_DATA: _wide, MODELS: of_kind}[part]
     return pd.DataFrame([meter.in_fresh_process(work, folder, method, rows, cell)])
 
@@ -108,7 +108,7 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
 
 
 def _method(data: DataSplit, model: ScoredModel, name: str) -> RecourseMethod:
-    """A line of DEAR, not yet fitted, or a fitted baseline."""
+    """A line of DEAR that is not fitted, or a fitted baseline."""
     if name in BASELINES:
         return baseline(data, model, name)
     options = dict(LINES[name])
@@ -122,7 +122,7 @@ def _method(data: DataSplit, model: ScoredModel, name: str) -> RecourseMethod:
 
 
 def _timed(folder: Path, name: str, rows: int, cell: str) -> Row:
-    """Fit, the first call and later ones; one row per call; evaluations of a black box."""
+    """The times of the fit, of the first and later calls, and of calls of one row."""
     data, model = case_of(folder, cell)
     frame, train = repeated(model.refused, rows), data.parts[0]
     with Meter() as fit:
@@ -132,7 +132,7 @@ def _timed(folder: Path, name: str, rows: int, cell: str) -> Row:
     sets = len(method.sets) if isinstance(method, DEAR) else 0
     box = method.classifier.model
     before, repeats = getattr(box, "rows", 0), REPEATS if sets else FEW
-    # Without the meter, which returns freed memory to the system.
+    # The meter returns freed memory to the system, which takes time.
     warm = median_s(lambda: method.generate(frame), repeats)
     evaluated = (getattr(box, "rows", 0) - before) / (repeats + 1)
     return {
@@ -154,7 +154,7 @@ def _timed(folder: Path, name: str, rows: int, cell: str) -> Row:
 
 
 def _beside(call: Callable[[], object]) -> float:
-    """The wall time of a call with a thread for each core over that with one, all cores busy."""
+    """The wall time of a call with a thread for each core over that with one thread."""
     seconds = []
     with meter.busy_cores():
         for count in (os.cpu_count() or 1, 1):
@@ -164,14 +164,14 @@ def _beside(call: Callable[[], object]) -> float:
 
 
 def _sized(folder: Path, name: str, rows: int, cell: str) -> Row:
-    """One call; up to 1,000 rows the median of three."""
+    """The time and memory of one call; up to 1,000 rows the median of three."""
     data, model = case_of(folder, cell)
     method = _method(data, model, name).fit(data.parts[0])
     method.generate(repeated(model.refused, 10))
     frame = repeated(model.refused, rows)
     with Meter() as call:
         found = method.generate(frame)
-    # With few rows the memory operations of the meter would dominate.
+    # With few rows, the memory operations of the meter dominate.
     cpu_s = median_s(lambda: method.generate(frame), 3) if rows <= SMALL else call.cpu_s
     return {
         "success": float(found.actions["success"].mean()),
@@ -198,7 +198,7 @@ WIDE = {"200 features": _many_features, "1,000 levels": _many_levels}
 
 
 def _wide(folder: Path, name: str, rows: int, cell: str) -> Row:
-    """Time and memory with many features, one set for each, or with many categories."""
+    """The time and memory with many features, or with many categories."""
     frame = WIDE[name](np.random.default_rng(0))
     dear = DEAR(_above, Schema.infer(frame))
     with Meter() as fit:

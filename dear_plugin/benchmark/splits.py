@@ -1,4 +1,4 @@
-"""Data sets with their constraints, split, with trained models and the rows that they reject."""
+"""Splits of data sets with their constraints, trained models, and rejected rows."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from dear_plugin.errors import DataError
 LEAST_REFUSED = 50
 MOST_SEEDS = 30
 RETRAININGS = 5
-# What is added to the seeds of models that measure answers, and of others, that a search asks.
+# The offsets to the seeds of models that measure answers, and of copies for the search.
 AGAIN = {"again": 0, "copies": MOST_SEEDS}
 NETWORKS, TREES = ("lr", "ann"), "trees"
 
 
 def own_rules(data: Dataset) -> dict[str, Any]:
-    """The data set's own protocol."""
+    """The arguments of the data set's own protocol."""
     return {name: getattr(data, name) for name in ("immutable", "increasing", "tiers")}
 
 
 def paper_rules(data: Dataset) -> dict[str, Any]:
-    """The paper's protocol: sex and race immutable, all else free, no tiers, its unit of cost."""
+    """The paper's protocol: only sex and race are immutable, no tiers, its unit of cost."""
     return {"immutable": data.protected, "central": 1.0}
 
 
@@ -50,10 +50,10 @@ class Setting:
     """A data set and the features that may change.
 
     Attributes:
-        name: of the setting.
-        load: the data set.
+        name: the name of the setting.
+        load: a function that loads the data set.
         kinds: the classifiers: "lr" and "ann" of the paper, or boosted "trees".
-        rules: the arguments of `Schema.infer`; with the data set's own, its act_on too.
+        rules: a function from the data set to arguments of `Schema.infer`.
         weights: the prefix of its files of weights.
     """
 
@@ -65,7 +65,7 @@ class Setting:
 
     @property
     def own(self) -> bool:
-        """Whether the protocol is that of the data set."""
+        """Whether the protocol is that of the data set, with its `act_on`."""
         return self.rules is own_rules
 
 
@@ -81,7 +81,7 @@ _ALL = (
     Setting("loan", load_loan, ("lr",), own_rules, "loan"),
 )
 SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in _ALL}
-# Data set with protocol, and classifier, as tables and arguments name them.
+# The setting and the classifier of each cell, by the name in tables and arguments.
 CELLS: Mapping[str, tuple[str, str]] = {
     f"{s.name} {k}": (s.name, k) for s in _ALL for k in s.kinds
 }
@@ -92,11 +92,11 @@ class ScoredModel:
     """A model, its retrained copies, and the test rows that it rejects.
 
     Attributes:
-        kind: of classifier.
-        seed: of its weights.
-        model: as `DEAR` takes it.
-        accepts: which rows of a frame it accepts.
-        again: makes the same models, retrained on bootstrap samples, by a name of `AGAIN`.
+        kind: the kind of classifier.
+        seed: the seed of its weights.
+        model: the model for `DEAR`.
+        accepts: a function that returns which rows of a frame it accepts.
+        again: a function from a name of `AGAIN` to copies, retrained on bootstrap samples.
         refused: the rejected test rows.
         schema: the features.
     """
@@ -111,12 +111,12 @@ class ScoredModel:
 
     @cached_property
     def retrained(self) -> tuple[Accepts, ...]:
-        """Which rows of a frame each retrained model accepts."""
+        """For each retrained model, a function that returns which rows of a frame it accepts."""
         return tuple(decision(model, self.schema) for model in self.again("again"))
 
     @cached_property
     def copies(self) -> list[Any]:
-        """Other retrained models, as `DEAR(copies=)` takes them."""
+        """Other retrained models, for `DEAR(copies=)`."""
         return self.again("copies")
 
 
@@ -141,7 +141,7 @@ class DataSplit:
 
     @cached_property
     def parts(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Training and test rows; test rows with a category of no training row are left out."""
+        """Training and test rows, without test rows whose category no training row has."""
         train, test = self.data.split(seed=self.split)
         for name in self.data.categorical:
             test = test[test[name].isin(train[name].unique())]
@@ -169,7 +169,7 @@ class DataSplit:
         return self.encoder.rows(self.parts[0])
 
     def models(self, kind: str) -> Iterator[ScoredModel]:
-        """Models that reject enough rows, by seed."""
+        """The models that reject enough rows, by seed."""
         train, test = self.parts
         names, labels = list(self.schema.names), train[self.data.target]
         make = self._trees if kind == TREES else self._network
@@ -186,11 +186,11 @@ class DataSplit:
         how = recipe(self.data.name)
         model = network(path, how, kind, x, y, seed)
 
-        def again(name: str) -> list[Any]:
+        def _again(name: str) -> list[Any]:
             own, other = path.with_name(f"{path.stem}-{name}.safetensors"), seed + AGAIN[name]
             return list(networks_again(own, how, kind, x, y, other, RETRAININGS))
 
-        return model, again
+        return model, _again
 
     def _trees(self, kind: str, frame: pd.DataFrame, labels: pd.Series, seed: int) -> _Made:
         model = forest("HistGradientBoosting", frame, labels, seed)
@@ -202,16 +202,16 @@ _Made = tuple[Any, Callable[[str], list[Any]]]
 
 @lru_cache(maxsize=1)
 def data_split(cache: Path, name: str, split: int) -> DataSplit:
-    """A split of a setting by name; the last one is kept for the cells that follow."""
+    """A split of a setting by name; the last one is cached."""
     return DataSplit(SETTINGS[name], split, cache)
 
 
 @lru_cache(maxsize=2)
 def scored_model(data: DataSplit, kind: str, order: int = 0) -> ScoredModel:
-    """The model at a position among those that reject enough rows.
+    """The model at a position among models that reject enough rows.
 
     Raises:
-        DataError: there are fewer.
+        DataError: there are fewer such models.
     """
     for model in islice(data.models(kind), order, None):
         return model
@@ -224,7 +224,7 @@ def scored_model(data: DataSplit, kind: str, order: int = 0) -> ScoredModel:
 def case_of(
     folder: Path, cell: str, split: int = 0, order: int = 0
 ) -> tuple[DataSplit, ScoredModel]:
-    """The data split and the model of a name of `CELLS`, see `scored_model`."""
+    """The data split and the model of a cell, by a name of `CELLS`; see `scored_model`."""
     name, kind = CELLS[cell]
     data = data_split(folder, name, split)
     return data, scored_model(data, kind, order)

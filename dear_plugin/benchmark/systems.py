@@ -11,7 +11,7 @@ import pandas as pd
 
 from dear_plugin.datasets import loan
 
-# How results name tiers, and the features of a pair.
+# The names of tiers in results, and the text between the features of a pair.
 WITHOUT, WITH, JOINED = "without tiers", "with tiers", " + "
 TAIL = float("inf")
 Values = npt.NDArray[np.float64]
@@ -25,14 +25,14 @@ class System:
 
     Attributes:
         tiers: all features, the earliest first.
-        noise: draws the noise of n rows.
-        solve: the features of a noise, of which an intervention fixes some, in user units; the
-            same noise gives the same rows with and without it.
+        noise: a function that draws the noise of n rows.
+        solve: a function from a noise to the features, in user units; an intervention may fix
+            some.
         immutable: features that are not acted on.
-        acted: the only set that is acted on; by default every mutable feature, and every pair.
+        acted: the only action set; by default every mutable feature and every pair.
         rows: the largest number of training rows.
-        steps: the sizes of actions on a number, in standard deviations; `TAIL` is an action into
-            its outer tenth.
+        steps: the sizes of actions on a number, in standard deviations; `TAIL` moves it into its
+            outer tenth.
     """
 
     tiers: tuple[tuple[str, ...], ...]
@@ -49,10 +49,10 @@ class Equations:
     """Equations on standard normal noise.
 
     Attributes:
-        of: by variable, in the order of causes.
-        labels: of categories, whose variables are codes.
-        hidden: variables that no frame has.
-        grain: numbers are rounded to its multiples; later variables follow from the rounded ones.
+        of: the equations by variable, in the order of causes.
+        labels: the labels of categories, whose variables are codes.
+        hidden: variables that are in no frame.
+        grain: the step to which numbers are rounded, before later variables use them.
     """
 
     of: Mapping[str, Equation]

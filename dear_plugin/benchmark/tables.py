@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 Table: TypeAlias = Union[Iterable[Row], pd.DataFrame, "Figure"]
-# Of a stored figure.
+# The number of colours of a stored figure.
 COLOURS = 48
 
 
@@ -31,13 +31,13 @@ def write(name: str, table: Table, folder: Path, packages: Sequence[str] = ()) -
     """Write rows as Markdown, a frame as CSV, or a figure as an image that is small enough.
 
     Args:
-        name: of the file, without ending.
-        table: rows, a frame or a figure; rows that are none are not written.
-        folder: created if missing.
+        name: the name of the file, without ending.
+        table: rows, a frame or a figure; no file is written for no rows.
+        folder: the folder, which is created if missing.
         packages: further packages whose versions are noted.
 
     Returns:
-        The Markdown, or where the file is.
+        The Markdown, or the path of the file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if hasattr(table, "savefig"):
@@ -59,12 +59,12 @@ def write(name: str, table: Table, folder: Path, packages: Sequence[str] = ()) -
 def wide(
     lines: pd.DataFrame, keys: Sequence[str], headings: Mapping[str, str]
 ) -> Iterator[tuple[pd.DataFrame, Row]]:
-    """A row for each group of measures, with intervals, and the lines it is made of.
+    """The row of each group, with measures and intervals, and the lines that it is made from.
 
     Args:
         lines: the keys, `measure, value, low, high, rows`.
         keys: columns that name a group.
-        headings: of the measures that the row has.
+        headings: the headings of the measures in the row.
     """
     for names, own in lines.groupby(list(keys), sort=False):
         known = own.set_index("measure")
@@ -74,7 +74,7 @@ def wide(
 
 
 def made_with(packages: Sequence[str] = ()) -> str:
-    """The version, the commit, the packages and the machine."""
+    """A line with the versions, the commit and the machine."""
     hosts = "".join(f" {package} {version(package)}," for package in packages)
     at = f" (commit {commit()})" if commit() else ""
     return (
@@ -85,19 +85,19 @@ def made_with(packages: Sequence[str] = ()) -> str:
 
 
 def with_ends(found: Sequence[float]) -> str:
-    """An estimate and its interval, empty where nothing was measured."""
+    """An estimate and its interval as text; "" for NaN."""
     value, low, high = found
     return "" if np.isnan(value) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def shown(value: float | None, places: int = 2) -> str:
-    """A number, "-" where nothing was measured."""
+    """A number as text; "-" for None or NaN."""
     return "-" if value is None or np.isnan(value) else f"{value:.{places}f}"
 
 
 @cache
 def commit() -> str:
-    """The commit of a checkout when it is first needed, empty elsewhere."""
+    """The commit of the checkout on the first call; "" outside of one."""
     git = which("git")
     if git is None:
         return ""

@@ -1,6 +1,6 @@
 """Systems of one trait each, in which an effect is easily missed or stated wrongly.
 
-What precedes x is immutable and held; x (and x2) is acted on; what comes later may follow.
+Variables before x are immutable and held, x (and x2) is acted on, and later ones may follow.
 Variables whose names begin with `hidden` are in no frame.
 """
 
@@ -26,7 +26,7 @@ from dear_plugin.benchmark.systems import (
 
 
 def _group(x: Mapping[str, Values], u: Values) -> Values:
-    """Half of the rows 1, the others 0."""
+    """A flag that is 1 in half of the rows."""
     return (u > 0.0).astype(np.float64)
 
 
@@ -38,12 +38,12 @@ def _count(rate: Values, u: Values) -> Values:
 MANY = [f"h{i}" for i in range(10)]
 HELD: Mapping[str, Equation] = {"h": itself, "x": lambda x, u: 0.7 * x["h"] + u}
 LINEAR: Mapping[str, Equation] = {**HELD, "y": lambda x, u: 0.6 * x["x"] + 0.7 * x["h"] + u}
-# Less of what is held in what is acted on; a group in it; two groups beside it.
+# x depends less on h; x depends on a group; two groups that x does not depend on; two numbers.
 HALF: Mapping[str, Equation] = {"h": itself, "x": lambda x, u: 0.5 * x["h"] + u}
 GROUPED: Mapping[str, Equation] = {"g": _group, "x": lambda x, u: x["g"] + u}
 CROSSED: Mapping[str, Equation] = {"p": _group, "q": _group, "x": itself}
 TWO: Mapping[str, Equation] = {"h": itself, "k": itself}
-# With a smooth and with rounded columns.
+# Systems that are measured with smooth and with rounded columns.
 OLDER: Mapping[str, Mapping[str, Equation]] = {
     "linear": LINEAR,
     "few rows": LINEAR,
@@ -109,11 +109,11 @@ OLDER: Mapping[str, Mapping[str, Equation]] = {
         "b": lambda x, u: (x["x"] - x["h"] + u > 0.5).astype(np.float64),
     },
 }
-# What the twelve towns add.
+# The effects of twelve towns.
 TOWNS = np.array([1.5, -1.2, 0.8, -0.6, 1.1, -0.9, 0.3, -0.3, 0.7, -1.4, 1.3, -0.8])
-# What sixty cities add.
+# The effects of sixty cities.
 CITIES = np.random.default_rng(60).normal(size=60)
-# As they are.
+# Systems that are measured with smooth columns.
 NEWER: Mapping[str, Mapping[str, Equation]] = {
     "effect by crossing": {
         **CROSSED,
@@ -233,7 +233,7 @@ NEWER: Mapping[str, Mapping[str, Equation]] = {
         "b": lambda x, u: 1.0 * (x["z"] + 0.5 * u > 0.5),
     },
 }
-# What no estimate from such rows can know; not in the lines of all traits.
+# Systems whose effects such rows do not identify; they are not in the lines of all traits.
 UNKNOWABLE: Mapping[str, Mapping[str, Equation]] = {
     "held with an error": {
         "hidden": itself,
@@ -255,9 +255,9 @@ LEVELS = {
     "c": tuple("abcdefghijkl"),
     "t": tuple(f"city {i}" for i in range(60)),
 }
-# How results name the systems of which no estimate can be right.
+# The name of these systems in results.
 UNKNOWABLE_COLUMNS = "unknowable"
-# A flag is set; other steps are standard deviations.
+# The step that sets a flag; other steps are in standard deviations.
 FLAG_STEP = 1.2
 
 

@@ -1,17 +1,18 @@
 """DEAR's costs compared with the optimum, on tree ensembles.
 
-Forests and boosted trees with their packages' default settings, trained on at most 20,000 rows;
-the data sets' own `act_on`, `immutable`, `increasing` and `tiers`; actions on single features.
+Models are forests and boosted trees with their packages' default settings, trained on at most
+20,000 rows. The data sets have their own `act_on`, `immutable`, `increasing` and `tiers`. Actions
+are on single features.
 
-The optimum of a row is the least price of an action on one feature. All categories are evaluated,
-and all numbers: those between the least and the greatest training value that the constraints
-allow, at steps of the feature's precision. If there are more than 2,000, as many are evaluated: a
-third evenly spaced, a third at quantiles of the training values, a third at geometrically growing
-distances from the factual, starting at one step. Decoder, constraints, margin and criteria are
-DEAR's; there is no pruning, bisection or surrogate: successes are vetted in order of price until
-one meets all criteria as the search asks for them (with its own resamples), the margin among them.
-The price is the cost, discounted by `prefer_alone` where no indirect change is needed. DEAR's own
-answers count among the candidates, so no answer costs less than the optimum.
+The optimum of a row is the lowest price of an action on one feature. Candidates are all
+categories, and all values of numbers that the constraints allow, between the smallest and the
+largest training value, at steps of the feature's precision. If there are more than 2,000 values,
+2,000 are taken: a third evenly spaced, a third at quantiles of the training values, and a third at
+geometrically growing distances from the factual. Decoder, constraints, margin and criteria are
+those of DEAR. Candidates that the model accepts are evaluated in order of price until one meets
+all criteria. There is no pruning or bisection. The price is the cost, discounted by `prefer_alone`
+if no indirect change is needed. DEAR's answers are candidates, too, so no answer costs less than
+the optimum.
 """
 
 from __future__ import annotations
@@ -39,18 +40,18 @@ from dear_plugin.problem.feasible import Case
 from dear_plugin.search import Search, SearchProblem
 from dear_plugin.search import table as tried
 from dear_plugin.search.criteria import criteria, margins
-from dear_plugin.search.problem import answered, direct_cost, places
+from dear_plugin.search.problem import answered, arrays, direct_cost, places
 from dear_plugin.search.table import Actions
 from dear_plugin.search.values import FeatureValues, admitted, singles
 
 MOST_VALUES = 2_000
-# Actions of a row whose criteria are evaluated at a time.
+# The number of actions of a row whose criteria are evaluated at a time.
 AT_ONCE = 16
 # The smallest distance from the factual that is evaluated, as a share of the range.
 LEAST = 1e-9
-# The settings by data set.
+# The setting of each data set.
 DATA: Mapping[str, str] = {"loan": "loan", "adult": "adult-full", "gmc": "gmc-own"}
-# Packages of models that may be missing.
+# The packages of models that are not installed.
 MISSING = tuple(name for name in ("xgboost", "lightgbm") if not find_spec(name))
 PACKAGES = tuple(name for name in ("xgboost", "lightgbm") if name not in MISSING)
 MODELS = tuple(name for name in FORESTS if name.lower() not in MISSING)
@@ -71,7 +72,7 @@ def measure(folder: Path, *, data: str, model: str, search: str, rows: int) -> p
 
 @lru_cache(maxsize=1)
 def _fitted(folder: Path, name: str, kind: str) -> tuple[DEAR, pd.DataFrame]:
-    """DEAR with an ensemble, and the test rows that this rejects."""
+    """DEAR with an ensemble, and the test rows that it rejects."""
     data = data_split(folder, DATA[name], 0)
     names, (train, test) = list(data.schema.names), data.parts
     sample = train.sample(min(MOST_ROWS, len(train)), random_state=0)
@@ -81,7 +82,7 @@ def _fitted(folder: Path, name: str, kind: str) -> tuple[DEAR, pd.DataFrame]:
 
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
-    """Comparison with the optimum; ratios and excess are over rows that DEAR solves."""
+    """The comparison with the optimum; ratios and excess are over rows that DEAR solves."""
     names = ["data", "model", "search"]
     parts = found.groupby(names, sort=False)
     lines = [{**dict(zip(names, key, strict=True)), **summary(own)} for key, own in parts]
@@ -89,7 +90,7 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
 
 
 def summary(own: pd.DataFrame) -> Row:
-    """One line of the table, of the prices of all rows."""
+    """One line of the table, from the prices of all rows."""
     possible = own[np.isfinite(own["optimum"])]
     both = possible[np.isfinite(possible["dear"])]
     counts = {"rows": len(own), "solvable": len(possible), "missed": len(possible) - len(both)}
@@ -113,7 +114,7 @@ def compared(dear: DEAR, frame: pd.DataFrame) -> pd.DataFrame:
     """The prices of DEAR's answers that meet all criteria, and of the optimum, by row.
 
     Args:
-        dear: fitted on single features, with `max_features=1`.
+        dear: a fit on single features, with `max_features=1`.
         frame: n rejected rows.
 
     Returns:
@@ -132,7 +133,7 @@ def compared(dear: DEAR, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
-    """(n,) the least price below known ones, (n,); infinite where there is none."""
+    """(n,) the lowest price below known ones, (n,), or infinite."""
     search = dear.search
     problem = replace(
         SearchProblem.of(case, dear.sets, dear.trained),
@@ -144,12 +145,12 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     table = tried.Table(
         problem,
         lambda _: (wanted, wanted),
-        aim=case.aim,
-        enough=enough,
+        aim=case.aim.numpy(),
+        enough=enough.numpy(),
         discount=search.prefer_alone,
     )
     # An upper bound of the cost of cheaper answers, for those without an indirect change too.
-    limit = torch.from_numpy(known * (1.0 + search.prefer_alone)).float()
+    limit = (known * (1.0 + search.prefer_alone)).astype(np.float32)
     others, _ = singles(problem, values)
     for row, sets, new in chain(_numbers(problem, dear.trained.rows), [others]):
         some = direct_cost(problem, row, sets, new[:, None])[:, 0] < limit[row]
@@ -158,21 +159,21 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
 
 
 def _least_price(table: tried.Table) -> Floats:
-    """(n,) the least price of the actions of a table that meet all criteria."""
+    """(n,) the lowest price of the actions of a table that meet all criteria."""
     while True:
         # No action is skipped.
         at, bound = table.hits[table.met[table.hits] < 0.0], table.bound(1, table.passed)
         row = table.row[at]
         at = at[(table.margin[at] >= table.enough[row]) & (table.price[at] < bound[row])]
         if not len(at):
-            return bound.double().numpy()
+            return bound.astype(float)
         at = table.sorted(at, table.price[at])
         some = at[places(table.row[at]) < AT_ONCE]
         answered(table.problem.scores, table.vetting(some, table.wanted))
 
 
 def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Actions]:
-    """The values of all numeric features, set by set."""
+    """The candidate values of all numeric features, set by set."""
     encoder = problem.classifier.encoder
     for at, (feature, *_) in enumerate(problem.sets.members):
         amounts = encoder.amounts(problem.x[:, feature], at=feature)
@@ -185,7 +186,8 @@ def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Actions]:
         )
         step = float(problem.feasible.limits.grid.step[feature]) / width
         values = low + width * _values(own[:, None], column, step)
-        yield admitted(problem, rows, torch.full_like(rows, at), values[..., None])[0]
+        each = arrays(rows, torch.full_like(rows, at), values[..., None])
+        yield admitted(problem, *each)[0]
 
 
 def _values(own: Tensor, column: Tensor, step: float) -> Tensor:

@@ -1,13 +1,12 @@
-"""Work: what a call computes, in counts that are equal on every machine, however busy it is.
+"""The work of a call, in counts that are equal on every machine and for every number of threads.
 
-Counted are own Python calls (functions of the engine and of the adapters that are entered), the
-deepest stack of own frames, own modules that are entered, torch operations, the millions of
-entries that these write, calls of the user's model, thousands of rows that it scores, and
-scikit-learn trees that are grown. A new process counts the same; so does another thread count.
+The counts are own Python calls (functions of the engine and the adapters), the depth of their
+stack, own modules, torch operations and the millions of entries that these write, calls of the
+user's model and thousands of rows that it scores, and scikit-learn trees.
 
     PYTHONPATH=../other-checkout python dear_plugin/benchmark/work.py loan
 
-counts another version of the package, whose public names are all that the cases need.
+counts another version of the package; the cases use only its public names.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from dear_plugin.datasets import load_adult, load_loan
 Array: TypeAlias = np.ndarray[Any, Any]
 PACKAGES = ("dear_plugin", "dear_dice", "dear_alibi")
 LOANS = "loans.parquet"
-# Rows of the first two calls; the row that is explained alone is warm after some others.
+# Rows of the first two calls; calls of one row before the counted one; alternatives.
 MANY, WARM, WAYS = 40, 4, 4
-# Of the published loans: what a borrower can act on, and all other columns that are read.
+# The columns of the published loans that a borrower can act on, and all columns that are used.
 ACT_ON = (
     *("loan_amount", "term", "total_credit_utilized", "debt_to_income", "open_credit_lines"),
     *("num_open_cc_accounts", "num_cc_carrying_balance"),
@@ -66,16 +65,16 @@ class Counted:
         self.calls = self.rows = 0
 
     def predict_proba(self, rows: Any) -> Any:
-        """Probabilities, (m, c)."""
-        return self._ask(self.model.predict_proba, rows)
+        """The probabilities, (m, c)."""
+        return self._counted(self.model.predict_proba, rows)
 
     def predict(self, rows: Any) -> Any:
-        """Classes, (m,)."""
-        return self._ask(self.model.predict, rows)
+        """The classes, (m,)."""
+        return self._counted(self.model.predict, rows)
 
-    def _ask(self, ask: Callable[[Any], Any], rows: Any) -> Any:
+    def _counted(self, call: Callable[[Any], Any], rows: Any) -> Any:
         self.calls, self.rows = self.calls + 1, self.rows + len(rows)
-        return ask(rows)
+        return call(rows)
 
 
 class CountedModule(torch.nn.Module):
@@ -90,7 +89,7 @@ class CountedModule(torch.nn.Module):
         self.model, self.calls, self.rows = model, 0, 0
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """Outputs of the module."""
+        """The outputs of the module."""
         self.calls, self.rows = self.calls + 1, self.rows + len(rows)
         return self.model(rows)  # type: ignore[no-any-return]
 
@@ -100,11 +99,11 @@ class Case:
     """A fitted model, training rows, and the rows that the model rejects.
 
     Attributes:
-        model: it counts its calls.
+        model: the model, which counts its calls.
         schema: the features.
-        train: training rows.
-        refused: rejected rows.
-        target: of the training rows, as 0 and 1; None leaves out the calls through the hosts.
+        train: the training rows.
+        refused: the rejected rows.
+        target: the labels of training rows, 0 and 1; None leaves out the calls through hosts.
         how: further arguments of `DEAR`.
     """
 
@@ -117,10 +116,10 @@ class Case:
 
 
 class Work(TorchDispatchMode):
-    """Counts what is computed within a `with` block.
+    """Counts the work within a `with` block.
 
     Args:
-        model: the user's model, which counts its calls itself.
+        model: the user's model, which counts its calls.
     """
 
     def __init__(self, model: Any) -> None:
@@ -132,26 +131,26 @@ class Work(TorchDispatchMode):
         self._roots = tuple(str(Path(home).parent) + os.sep for home in homes if home)
 
     def __enter__(self) -> Work:
-        """Begin."""
+        """Start to count."""
 
-        def grow(*given: Any, **named: Any) -> Any:
+        def _grow(*given: Any, **named: Any) -> Any:
             self.trees += 1
             return self._grow(*given, **named)
 
         self._model.calls = self._model.rows = 0
-        DecisionTreeRegressor.fit = grow
+        DecisionTreeRegressor.fit = _grow
         super().__enter__()  # type: ignore[no-untyped-call]
         sys.setprofile(self._seen)
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        """End."""
+        """Stop to count."""
         sys.setprofile(None)
         super().__exit__(*raised)  # type: ignore[no-untyped-call]
         DecisionTreeRegressor.fit = self._grow
 
     def __torch_dispatch__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Count and do one operation."""
+        """Count and execute one operation."""
         found = function(*args, **(kwargs or {}))
         self.operations += 1
         parts = found if isinstance(found, tuple | list) else (found,)
@@ -183,23 +182,23 @@ class Work(TorchDispatchMode):
 
 
 def counts(call: Callable[[], Any], model: Any) -> tuple[dict[str, float], Any]:
-    """The counts of one call, and what it returns."""
+    """The counts of one call, and its result."""
     with Work(model) as work:
         found = call()
     return work.counts(), found
 
 
 def steps(case: Case) -> Iterator[tuple[str, dict[str, float]]]:
-    """Every step of a case with its counts, in the order in which users meet them."""
+    """Every step of a case with its counts, in the order of use."""
     dear = DEAR(case.model, case.schema, **case.how)
-    asked, model = case.refused, case.model
+    refused, model = case.refused, case.model
     yield "fit", counts(lambda: dear.fit(case.train), model)[0]
     for name, at in (("first 40 rows", 0), ("next 40 rows", MANY)):
-        rows = asked.iloc[at : at + MANY]
+        rows = refused.iloc[at : at + MANY]
         yield name, counts(lambda rows=rows: dear.generate(rows).actions, model)[0]  # type: ignore[misc]
     for i in range(2 * MANY, 2 * MANY + WARM):
-        _ = dear.generate(asked.iloc[[i]]).letter()
-    row = asked.iloc[[2 * MANY]]
+        _ = dear.generate(refused.iloc[[i]]).letter()
+    row = refused.iloc[[2 * MANY]]
     one, found = counts(lambda: dear.generate(row), model)
     yield "one row, warm", one
     yield "its actions", counts(lambda: found.actions, model)[0]
@@ -208,12 +207,12 @@ def steps(case: Case) -> Iterator[tuple[str, dict[str, float]]]:
     yield "four alternatives", counts(lambda: found.alternatives(WAYS), model)[0]
     if case.target is not None:
         yield "DiCE, one row x 4", _through_dice(case, row)
-        if not case.train.isna().any(axis=None):  # Alibi takes none that are missing
+        if not case.train.isna().any(axis=None):  # Alibi does not support missing values
             yield "Alibi, one row", _through_alibi(case, row)
 
 
 def _through_dice(case: Case, row: pd.DataFrame) -> dict[str, float]:
-    """The second call of a fitted `DiceDEAR`, four counterfactuals of one row."""
+    """The counts of the second call of a fitted `DiceDEAR`: four counterfactuals of one row."""
     import dice_ml
 
     from dear_dice import DiceDEAR
@@ -225,25 +224,25 @@ def _through_dice(case: Case, row: pd.DataFrame) -> dict[str, float]:
     fixed = [feature.name for feature in case.schema if feature.immutable]
     explainer = DiceDEAR(data, host, immutable=fixed, tiers=case.schema.tiers, **case.how)
     texts = row.astype({name: object for name in row if name not in numbers})
-    ask = partial(
+    call = partial(
         explainer.generate_counterfactuals, texts, total_CFs=WAYS, desired_class=1, verbose=False
     )
-    ask()
-    return counts(ask, case.model)[0]
+    call()
+    return counts(call, case.model)[0]
 
 
 def _through_alibi(case: Case, row: pd.DataFrame) -> dict[str, float]:
-    """The second call of a fitted `dear_alibi.DEAR` for one row."""
+    """The counts of the second call of a fitted `dear_alibi.DEAR` for one row."""
     from dear_alibi import DEAR as Explainer
 
     dtypes = case.train[list(row)].dtypes
     labels = {i: list(t.categories) for i, t in enumerate(dtypes) if t == "category"}
 
-    def encoded(rows: pd.DataFrame) -> Array:
+    def _encoded(rows: pd.DataFrame) -> Array:
         codes = [rows[n].cat.codes if i in labels else rows[n] for i, n in enumerate(rows)]
         return np.column_stack(codes).astype(float)
 
-    def predict(rows: Array) -> Array:
+    def _predict(rows: Array) -> Array:
         frame = pd.DataFrame(rows, columns=list(row))
         for i in labels:
             codes = frame.iloc[:, i].fillna(-1).astype(int)
@@ -252,16 +251,16 @@ def _through_alibi(case: Case, row: pd.DataFrame) -> dict[str, float]:
 
     given = {"feature_names": list(row), "category_map": labels, **case.how}
     fixed = [feature.name for feature in case.schema if feature.immutable]
-    explainer = Explainer(predict, immutable_features=fixed, **given).fit(
-        encoded(case.train[list(row)])
+    explainer = Explainer(_predict, immutable_features=fixed, **given).fit(
+        _encoded(case.train[list(row)])
     )
-    query = encoded(row)
+    query = _encoded(row)
     explainer.explain(query, Y_t=1)
     return counts(lambda: explainer.explain(query, Y_t=1), case.model)[0]
 
 
 def loan() -> Case:
-    """Simulated loans with an order of causes, boosted trees."""
+    """The simulated loans with an order of causes, and boosted trees."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     frame = load_loan().frame.astype({"gender": "category"})
@@ -275,7 +274,7 @@ def loan() -> Case:
 
 
 def loans() -> Case:
-    """Published loans of 25 columns, LightGBM; from the folder of `DEAR_DATA_HOME`."""
+    """The published loans of 25 columns from the folder `DEAR_DATA_HOME`, and LightGBM."""
     frame = pd.read_parquet(Path(os.environ["DEAR_DATA_HOME"]) / LOANS)
     good, features = (
         frame["grade"].isin(["A", "B"]).astype(int),
@@ -291,7 +290,7 @@ def loans() -> Case:
 
 
 def adult() -> Case:
-    """Adult with its categories, LightGBM."""
+    """Adult with its categories, and LightGBM."""
     data = load_adult()
     features = _with_categories(data.frame.drop(columns=data.target))
     train, test, rich = features.iloc[:30000], features.iloc[30000:], data.frame[data.target]
@@ -303,7 +302,7 @@ def adult() -> Case:
 
 
 def network() -> Case:
-    """Adult with the paper's network."""
+    """Adult and the paper's network."""
     from dear_plugin.benchmark.splits import case_of
 
     data, made = case_of(Path("results") / "models", "adult-own ann")
@@ -331,7 +330,7 @@ CASES: Mapping[str, Callable[[], Case]] = {
 
 
 def measured(case: str) -> pd.DataFrame:
-    """The counts of a case, a line for each step."""
+    """The counts of a case, one line for each step."""
     return pd.DataFrame([{"step": step, **found} for step, found in steps(CASES[case]())])
 
 
@@ -342,14 +341,14 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
 
 
 def known(names: Collection[str]) -> list[str]:
-    """The cases whose data are here."""
+    """The cases whose data exist."""
     home = os.environ.get("DEAR_DATA_HOME")
     return [n for n in names if n != "loans" or (home and (Path(home) / LOANS).exists())]
 
 
 WORK = Spec(
     "work",
-    "counts of what calls compute",
+    "the work of calls, in counts",
     {"cases": Option("data and models", ("loan",), CASES)},
     lambda options: grid(case=known(options.cases)),
     lambda folder, *, case: measured(case),

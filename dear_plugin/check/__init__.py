@@ -1,1 +1,1 @@
-"""What `diagnose` measures: how well what follows an action agrees with held-out rows."""
+"""`diagnose`: how well the decoder's indirect changes agree with held-out rows."""

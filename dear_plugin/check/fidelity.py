@@ -1,16 +1,16 @@
 """How well generated rows reproduce the dependence of real rows on x_S.
 
-For each real row in bin b of x_S, with value a, rows i drawn at random (the sources) give
-generated rows `g(v_i, a)`. Both are rounded alike, so that equal numbers have equal bits.
-Where features are held, sources are drawn from the rows nearest to the real row in these, so that
-their distribution in a bin is that of the real rows.
+Each real row has a bin b of x_S and a value a. Random rows i, the sources, are moved to this
+value: the generated rows are `g(v_i, a)`. Both are rounded alike, so that equal numbers have equal
+bits. With held features, sources are drawn from the rows that are nearest in these. Their
+distribution in a bin then equals that of the real rows.
 
-- Dependence fidelity, `1 - sum p_b (e^2 - eta) / sum p_b (e0^2 - eta0)`: e is the difference
-  between the means of generated and real rows in b, e0 that between unmoved sources and real rows;
-  eta and eta0 are their variances by chance.
-- Distribution fidelity, the same with Kolmogorov-Smirnov distances and their mean over random
-  relabellings of the pooled sample.
-- Joint AUC: that of a classifier between generated and real rows.
+- Dependence fidelity is `1 - sum p_b (e^2 - eta) / sum p_b (e0^2 - eta0)`. e is the difference
+  between the means of generated and real rows in b, e0 that between unmoved sources and real rows.
+  eta and eta0 are the variances of these by chance.
+- Distribution fidelity is the same with Kolmogorov-Smirnov distances, and with their means over
+  random relabellings of the pooled sample.
+- Joint AUC is the AUC of a classifier between generated and real rows.
 
 A method that moves features independently has fidelity 0, a perfect conditional model 1.
 """
@@ -37,11 +37,11 @@ NEAREST = 20
 JITTER = 1e-6
 MOST_ROWS = 10_000
 KS_ROWS = 1_000
-# A generated row takes two rows, a source and a destination: the samples are of equal size.
+# A generated row needs two rows, a source and a destination: a third gives samples of equal size.
 REAL_SHARE = 1 / 3
 DRAWS = 4
 LEAST_DEVIATION = 1e-6
-# The minimum denominator of a fidelity in standard errors: its relative error is about a quarter.
+# The smallest denominator of a fidelity in standard errors: its relative error is then a quarter.
 SIGNIFICANT = 4.0
 
 
@@ -51,13 +51,13 @@ class Sample:
 
     Attributes:
         real: (n, d) held-out rows, encoded.
-        unmoved: s tensors, (n, d), the mean of the possible sources of each real row, unmoved.
+        unmoved: s tensors, (n, d), the mean of the possible sources of each real row.
         bins: (s, n) the bin of each real row's x_S.
         sources: (s, m) the rows that were moved, `SOURCES` times to the bin of each real row.
         generated: (s, m, d) the moved rows.
-        acted: (s, d) bool, the columns of S and of the features held for it.
+        acted: (s, d) bool, the columns of S and of its held features.
         matched: whether sources are matched to the real row in held features.
-        round_trip: mean |g(e(x), x_S) - x|.
+        round_trip: the mean of |g(e(x), x_S) - x|.
     """
 
     real: Tensor
@@ -73,8 +73,8 @@ class Sample:
     def halves(self) -> tuple[Tensor, Tensor]:
         """(n,) and (m,) bool, real and generated rows that are independent of each other.
 
-        Generated rows with matched sources depend on their own real row, and are compared with the
-        other half.
+        A generated row with a matched source depends on its real row, and is compared with the
+        other half of real rows.
         """
         even = torch.arange(len(self.real)) % 2 == 0
         return ~even | (not self.matched), (even | (not self.matched)).repeat(SOURCES)
@@ -87,13 +87,13 @@ def draw(
     *,
     seed: int = 0,
 ) -> Sample:
-    """Move random rows to the x_S of real rows.
+    """The sample: random rows moved to the x_S of real rows.
 
     Args:
         decoders: the decoders to evaluate.
         sets: the s sets.
         rows: (n, p) held-out rows; at most `MOST_ROWS` are used.
-        seed: of the draw.
+        seed: the seed of the draw.
     """
     rng, encoder = torch.Generator().manual_seed(seed), decoders.sample.encoder
     rows = rows[torch.randperm(len(rows), generator=rng)[:MOST_ROWS]]
@@ -108,7 +108,7 @@ def draw(
     }
     unmoved = {each: real[of].mean(1).expand(real.shape) for each, of in candidates.items()}
     sources, generated, trips = [], [], []
-    # Of the range of a number, whatever the unit of cost.
+    # A round trip is measured in the range of a number, not in units of cost.
     shares = encoder.unit / encoder.width
     for members, each in bar([*zip(sets.members, held, strict=True)], "diagnosing, action sets"):
         decoder, of = decoders.of(members), candidates[each]
@@ -133,7 +133,7 @@ def draw(
 
 
 def _candidates(given: Tensor, rng: torch.Generator) -> Tensor:
-    """(n, k) the nearest rows of each in held columns, (n, h); (1, n) all rows if h = 0."""
+    """(n, k) the nearest rows in held columns, (n, h); (1, n) all rows if h = 0."""
     n, h = given.shape
     if not h:
         return torch.arange(n)[None]
@@ -144,24 +144,24 @@ def _candidates(given: Tensor, rng: torch.Generator) -> Tensor:
 
 
 def bins_of(encoder: Encoder, rows: Tensor, members: Members, *how: int) -> Tensor:
-    """(n,) bins of x_S: combinations of those of its features, see `cut` for how many."""
+    """(n,) bins of x_S, the combinations of the bins of its features; `how` is that of `cut`."""
     codes, limits = torch.zeros(len(rows), dtype=torch.int64), how or (METRIC_BINS,)
     for j in members:
         feature, column = encoder.schema.features[j], rows[:, j]
-        bins = feature.coarser(column, lambda amounts: cut(amounts, *limits)[0]).long()
+        bins = (cut(column, *limits)[0] if feature.has_order else column).long()
         codes = codes * (int(bins.max()) + 1) + bins
     return torch.as_tensor(codes.unique(return_inverse=True)[1])
 
 
 def dependence(sample: Sample, standardised: bool = False) -> pd.DataFrame:
-    """The excess of e and e0 over chance, by set and column: `set, column, left, all, noise`.
+    """A frame of the excess of e and e0 over chance: `set, column, left, all, noise`.
 
-    Dependence fidelity over any selection is `1 - left.sum() / all.sum()`; `noise.sum()` over the
-    rows of a set is the variance of its `all.sum()` if nothing depends on x_S.
+    Dependence fidelity over any rows of the frame is `1 - left.sum() / all.sum()`. `noise.sum()`
+    over the rows of a set is the variance of its `all.sum()` if nothing depends on x_S.
 
     Args:
         sample: generated and real rows.
-        standardised: scale every column to variance 1, and leave out those that are constant.
+        standardised: scale every column to variance 1, and leave out constant columns.
     """
     scale, acted = torch.ones(sample.real.shape[1], dtype=torch.float64), sample.acted
     if standardised:
@@ -172,8 +172,8 @@ def dependence(sample: Sample, standardised: bool = False) -> pd.DataFrame:
     for i, bins in enumerate(sample.bins):
         unmoved = (sample.unmoved[i] - sample.real).double() / scale
         noise = noise_of_means(unmoved)
-        # Sources and real rows are the same rows: the overall means agree, which costs a degree
-        # of freedom.
+        # Sources and real rows are the same rows: their means agree, which costs one degree of
+        # freedom.
         lost = unmoved.var(0, correction=0) / len(unmoved)
         made = sample.generated[i].view(SOURCES, *sample.real.shape).mean(0)
         left = squared_means((made - sample.real).double() / scale, bins)
@@ -186,7 +186,7 @@ def dependence(sample: Sample, standardised: bool = False) -> pd.DataFrame:
 
 
 def distribution(sample: Sample, seed: int = 0) -> pd.DataFrame:
-    """The excess of Kolmogorov-Smirnov distances over chance; columns as in `dependence`."""
+    """A frame of the excess of Kolmogorov-Smirnov distances; columns as in `dependence`."""
     rng, halves = np.random.default_rng(seed), sample.halves
     tables = []
     for i in range(len(sample.bins)):
@@ -214,9 +214,9 @@ def distribution(sample: Sample, seed: int = 0) -> pd.DataFrame:
 def ratio(table: pd.DataFrame) -> float:
     """The fidelity over the sets and columns of a table; NaN without a significant dependence.
 
-    The dependence, `all.sum()`, must be `SIGNIFICANT` times its standard error under independence.
+    The dependence `all.sum()` must exceed `SIGNIFICANT` standard errors under independence.
     """
-    # A pair of features is counted twice, as the dependence of a on b and that of b on a.
+    # A pair of features counts twice: as the dependence of a on b, and of b on a.
     twice = 2.0 if table["set"].nunique() > 1 else 1.0
     error = float(np.sqrt(twice * max(table["noise"].sum(), 0.0)))
     whole = float(table["all"].sum())
@@ -226,15 +226,15 @@ def ratio(table: pd.DataFrame) -> float:
 
 
 def joint(sample: Sample, seed: int = 0, independent: bool = False) -> float:
-    """The AUC of a classifier between generated and real rows, 0.5 is perfect; mean of `DRAWS`.
+    """The mean AUC of a classifier between generated and real rows over `DRAWS`; 0.5 is perfect.
 
-    A third of the rows is the real sample. Pairs of the others, a source and a destination, give
+    A third of the rows is the real sample. Pairs of other rows, a source and a destination, make
     the generated sample. No row is in two pairs: a classifier would recognise the copies.
 
     Args:
         sample: generated and real rows.
-        seed: of the classifier and of the samples.
-        independent: change x_S alone, as a decoder without dependences would.
+        seed: the seed of the classifier and the samples.
+        independent: change x_S alone, like a decoder without dependences.
     """
     n, aucs = len(sample.real), []
     for draw in range(DRAWS):
@@ -262,8 +262,8 @@ def _subsample(x: Tensor, rng: np.random.Generator, most: int = KS_ROWS) -> Tens
 
 
 FOLDS = 3
-# The number of bins of the trees. Finer ones would single out values that a decoder has tabulated
-# and repeats, the more reliably the more rows there are.
+# The number of bins of the trees. Finer bins would detect values that a decoder has tabulated and
+# repeats.
 LEVELS = 64
 FEWEST = 10
 
@@ -271,15 +271,15 @@ FEWEST = 10
 def disjoint_moves(
     sources: Tensor, allowed: Tensor, rng: np.random.Generator, most: int
 ) -> tuple[Tensor, Tensor]:
-    """Sets and moves, (k,) each, in random order, in which no row is used twice.
+    """(k,) sets and (k,) moves in random order that use no row twice.
 
-    A row is used as the source of a move or as its destination, whose x_S it takes. Copies of a
-    row in a training and a test fold would be recognised, whatever the quality of the decoder.
+    A move uses its source and its destination, whose x_S it takes. A classifier would recognise
+    copies of a row in a training and a test fold, for any decoder.
 
     Args:
         sources: (s, m) the row that is moved; move i goes to the x_S of row `i % n`.
         allowed: (n,) bool, the rows that may be used.
-        rng: of the order.
+        rng: the generator of the order.
         most: the maximum number of moves.
     """
     to = torch.arange(sources.shape[1]) % len(allowed)
@@ -302,8 +302,8 @@ def auc(real: Tensor, generated: Tensor, seed: int) -> float:
 
     Args:
         real: (n, d) one sample.
-        generated: (m, d) the other one.
-        seed: of the classifier.
+        generated: (m, d) the other sample.
+        seed: the seed of the classifier.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
@@ -322,10 +322,10 @@ RELABELLINGS = 20
 
 
 def squared_means(difference: Tensor, bins: Tensor) -> Tensor:
-    """(d,) mean over rows of the squared bin mean of a difference, less its variance.
+    """(d,) the mean over rows of the squared bin mean of a difference, less its variance.
 
     Args:
-        difference: (n, d) by row.
+        difference: (n, d) the difference of each row.
         bins: (n,) the bin of each row.
     """
     count = torch.bincount(bins).double()[:, None]
@@ -337,19 +337,19 @@ def squared_means(difference: Tensor, bins: Tensor) -> Tensor:
 
 
 def slope(after: Tensor, before: Tensor) -> Tensor:
-    """(d,) the regression slope of values after a move on those before, (m, d) each."""
+    """(d,) the regression slope of values after a move on values before it, (m, d) each."""
     after, before = after.double(), before.double() - before.double().mean(0)
     return (after * before).mean(0) / before.square().mean(0).clamp_min(1e-12)
 
 
 def noise_of_means(difference: Tensor) -> Tensor:
-    """(d, d) by pairs of columns, the chance variance of `squared_means` with two bins.
+    """(d, d) the chance variance of `squared_means` with two bins, by pairs of columns.
 
-    With B bins it is B - 1 times as much: there are as many independent squared deviations of
-    means, each of variance C / n, where C is the covariance of the differences.
+    With B bins it is B - 1 times as large. There are B - 1 independent squared deviations of means
+    of variance C / n each, where C is the covariance of the differences.
 
     Args:
-        difference: (n, d) by row.
+        difference: (n, d) the difference of each row.
     """
     n = len(difference)
     centred = difference - difference.mean(0)
@@ -360,7 +360,7 @@ def noise_of_means(difference: Tensor) -> Tensor:
 def overlap_scale(first: Tensor, second: Tensor) -> float:
     """The standard deviation of the difference of two sample means, relative to disjoint samples.
 
-    Rows in both samples cancel; a row that is in the second one several times counts once.
+    Rows in both samples cancel. A row that is several times in the second sample counts once.
 
     Args:
         first: (n,) distinct row numbers.
@@ -376,13 +376,13 @@ def overlap_scale(first: Tensor, second: Tensor) -> float:
 def ks(
     a: Tensor, b: Tensor, rng: np.random.Generator, scale: float = 1.0
 ) -> tuple[Tensor, Tensor]:
-    """(d,) KS(a, b) less its mean over random relabellings, and (`RELABELLINGS`, d) all of these.
+    """(d,) KS(a, b) less its mean over relabellings, and (`RELABELLINGS`, d) the relabelled ones.
 
     Args:
         a: (n, d) one sample.
-        b: (m, d) the other one, with which it is pooled and relabelled.
-        rng: of the relabellings.
-        scale: factor of the relabelled distances, see `overlap_scale`.
+        b: (m, d) the other sample; both are pooled and relabelled.
+        rng: the generator of the relabellings.
+        scale: the factor of relabelled distances, see `overlap_scale`.
     """
     pooled, order = torch.cat([a, b]).sort(0)
     last = torch.ones(pooled.shape, dtype=torch.bool)
@@ -410,6 +410,6 @@ def shares_of_variance(draws: Tensor, counted: Tensor) -> Tensor:
 
 
 def _distance(step: Tensor, order: Tensor, last: Tensor) -> Tensor:
-    """(d,) the largest difference of two distribution functions, from their steps, (n + m,)."""
+    """(d,) the largest difference of two distribution functions, given their steps, (n + m,)."""
     differences = step[order].cumsum(0).abs()
     return torch.where(last, differences, 0.0).amax(0)

@@ -1,13 +1,16 @@
-"""What `diagnose` reports of a fitted decoder on held-out rows.
+"""The report of `diagnose` on a fitted decoder, from held-out rows.
 
-*Misfit* says where held-out rows contradict a decoder. Rows that are moved to the same values of
-x_S must not show where they started: `r = mean over a of g(v, a)` is independent of x_S given the
-held features if g is right, and what is left of that dependence is the misfit. Both r and the bins
-of x_S are regressed on the held features first, so that an error of either regression alone does
-no harm (Robinson 1988). The columns are not the decoder's: numbers with kinks, their products,
-categories, and the leaves of a tree that predicts x_S. Means are tested, and of numbers absolute
-deviations, in all rows and in groups of each held feature and in crossings of two, since effects
-and spreads may differ between these. What these rows are too few to show is reported with it.
+A *misfit* is a contradiction between held-out rows and the decoder. If rows are moved to the same
+values of x_S, their means must not depend on where they started: `r = mean over a of g(v, a)` is
+independent of x_S given the held features if g is right. The dependence that is left is the
+misfit.
+
+- r and the bins of x_S are both regressed on the held features first. An error of only one of the
+  two regressions then does no harm (Robinson 1988). Their columns are not those of the decoder:
+  numbers with kinks, their products, categories, and leaves of a tree that predicts x_S.
+- Means are tested, and the absolute deviations of numbers. All rows are tested, and groups of each
+  held feature and of pairs of them, since effects and spreads may differ between groups.
+- The report states the smallest misfit that so few rows would show.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from dear_plugin.check import fidelity
 from dear_plugin.check.fidelity import bins_of
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.numbers import known
-from dear_plugin.decoders import Decoder, Decoders, DifferentiableDecoder
+from dear_plugin.decoders import Decoders
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.problem.action_sets import ActionSets
 
@@ -37,39 +40,39 @@ logger = logging.getLogger(__name__)
 
 # With fewer rows, a weak dependence may not be significant.
 FEW_ROWS = 1000
-# Fidelities from which indirect changes follow the data closely, or in part.
+# The smallest fidelities at which indirect changes follow the data closely, or in part.
 CLOSELY, PARTLY = 0.9, 0.6
-# Misfits in the printed report; `misfits` has all.
+# The number of misfits in the printed report; `misfits` has all.
 MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
 class Report:
-    """How well indirect changes reproduce the dependences in the data.
+    """How well indirect changes reproduce the dependences in held-out rows.
 
-    A fidelity is the reproduced share of the dependence on x_S in the data. It is NaN where that
-    dependence is not significant.
+    A fidelity is the share of the dependence on x_S in the data that the decoder reproduces. It is
+    NaN if that dependence is not significant.
 
     Attributes:
-        fidelity: dependence fidelity, ties at random: 0 features move independently, 1 perfect.
+        fidelity: dependence fidelity: 0 if features move independently, 1 if perfect.
         distribution_fidelity: the same for whole distributions.
         standardised: dependence fidelity with every column scaled to variance 1, which weighs
             heavy-tailed features equally.
         round_trip: mean absolute `g(e(x), x_S) - x`; 0 is perfect reconstruction.
         joint: AUC of a classifier between generated and real rows; 0.5 is perfect.
-        joint_independent: the same for rows of which only x_S is changed.
-        entanglement: mean absolute `d2 g / dv dx_S` over the rows, a Series by set; NaN where a
+        joint_independent: the same AUC for rows in which only x_S is changed.
+        entanglement: mean absolute `d2 g / dv dx_S` over the rows, a Series by set; NaN if a
             decoder has no derivatives.
         per_set: a tidy frame with `set, dependence_fidelity, standardised, distribution_fidelity,
-            uncompared, misfit`. `uncompared` is the share of training rows that are
-            compared with rows that differ in some held feature, as too few agree in all of them;
-            `misfit` is the largest of the set, 0 without one, NaN where a set is not tested
+            uncompared, misfit`. `uncompared` is the share of training rows that are compared with
+            rows that differ in some held feature, because too few agree in all. `misfit` is the
+            largest misfit of the set. It is 0 without one, and NaN if the set is not tested,
             because some of its features may follow from others.
-        misfits: where these rows contradict what is estimated to follow, the largest first: `set,
-            feature, of, within, misfit`. The mean or the spread of the feature is off by `misfit`
-            standard deviations, in all rows or within groups of held features.
-        visible: how far the mean of what follows must be off, in standard deviations, for so many
-            rows to show it; see `misfits`.
+        misfits: a frame of the misfits, the largest first: `set, feature, of, within, misfit`. The
+            mean or the spread of the feature is off by `misfit` standard deviations, in all rows
+            or within groups of held features.
+        visible: the smallest error of a mean, in standard deviations, that so many rows would
+            show; see `misfits`.
         rows: the number of rows.
 
     Example:
@@ -96,7 +99,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """Whether the indirect changes are to be relied on, and what these rows contradict."""
+        """Whether indirect changes can be relied on, and which ones these rows contradict."""
         more = ""
         if self.contradicted:
             more = f" Contradicted by these rows: {_few(self.contradicted)}."
@@ -107,7 +110,7 @@ class Report:
 
     @property
     def contradicted(self) -> tuple[str, ...]:
-        """The misfits in words, such as `savings after income (mean off by 0.31 sd)`."""
+        """The misfits as texts, such as `savings after income (mean off by 0.31 sd)`."""
         return tuple(
             f"{row['feature']} after {row['set']} ({row['of']} off by {row['misfit']:.2f} sd"
             + (f", within groups of {row['within']})" if row["within"] else ")")
@@ -116,7 +119,7 @@ class Report:
 
     @property
     def contradictions(self) -> dict[str, dict[str, str]]:
-        """The misfits in words, by set and by feature."""
+        """The misfits as texts, by set and by feature."""
         out: dict[str, dict[str, str]] = {name: {} for name in self.misfits["set"]}
         for row, text in zip(self.misfits.to_dict("records"), self.contradicted, strict=True):
             out[row["set"]][row["feature"]] = text
@@ -125,7 +128,7 @@ class Report:
     @property
     def _overall(self) -> str:
         """The verdict by fidelity."""
-        # Columns of 0 and 1 may drown the dependence of numbers, which vary less.
+        # Numbers vary less than columns of 0 and 1, so that their dependence may not count.
         fidelity = self.standardised if np.isnan(self.fidelity) else self.fidelity
         if np.isnan(fidelity):
             return "The features do not depend on each other: no indirect changes are expected."
@@ -157,35 +160,36 @@ class Report:
 
     @property
     def independent(self) -> tuple[str, ...]:
-        """The sets on which no other feature depends significantly."""
+        """The labels of the sets on which no other feature depends significantly."""
         columns = ["dependence_fidelity", "standardised", "distribution_fidelity"]
         return tuple(self.per_set.loc[self.per_set[columns].isna().all(axis=1), "set"])
 
     def _fidelities(self) -> Iterator[str]:
-        """The lines on the fidelities."""
+        """The lines of the report on fidelities."""
         totals = self.fidelity, self.standardised, self.distribution_fidelity
         if np.isnan(totals).all() and len(self.independent) == len(self.per_set):
             more = "; more rows may show some" if self.rows < FEW_ROWS else ""
             yield "dependence fidelity: none to measure, the features do not depend on each other"
             yield f"by clearly more than chance (in {self.rows:,} rows{more}):"
-            yield "expect nothing to follow an action, small indirect changes are noise"
+            yield "expect no indirect changes; small ones are noise"
             return
         first, scaled, last = map(_text, totals)
         yield f"dependence fidelity {first} (standardised {scaled}), distribution fidelity {last}"
         if np.isnan(totals).any():
             yield f"-: too little dependence in these {self.rows:,} rows to measure it"
         if self.independent:
-            yield f"no feature clearly follows {_few(self.independent)}: expect nothing to follow"
+            names = _few(self.independent)
+            yield f"no feature clearly follows {names}: expect no indirect changes"
 
 
 def diagnose(decoders: Decoders, sets: ActionSets, rows: Tensor, seed: int) -> Report:
-    """Report on fitted decoders.
+    """The report on fitted decoders.
 
     Args:
-        decoders: of the sets.
+        decoders: the decoders of the sets.
         sets: the s action sets.
         rows: (n, p) held-out rows.
-        seed: of the random draws.
+        seed: the seed of random draws.
     """
     random = fidelity.draw(decoders, sets, rows, seed=seed)
     fitted = [decoders.of(members) for members in sets.members]
@@ -214,7 +218,9 @@ def diagnose(decoders: Decoders, sets: ActionSets, rows: Tensor, seed: int) -> R
         joint=fidelity.joint(random, seed),
         joint_independent=fidelity.joint(random, seed, independent=True),
         entanglement=pd.Series(
-            [_entanglement(decoder, rows) for decoder in fitted], sets.labels, name="entanglement"
+            [float(decoder.entanglement(rows).nanmean()) for decoder in fitted],
+            sets.labels,
+            name="entanglement",
         ),
         per_set=pd.DataFrame({"set": sets.labels, **per_set}),
         misfits=found,
@@ -223,18 +229,11 @@ def diagnose(decoders: Decoders, sets: ActionSets, rows: Tensor, seed: int) -> R
     )
 
 
-def _entanglement(decoder: Decoder, rows: Tensor) -> float:
-    """The mean mixed derivative over rows; NaN for a decoder without derivatives."""
-    if not isinstance(decoder, DifferentiableDecoder):
-        return float("nan")
-    return float(decoder.entanglement(rows).nanmean())
-
-
 def readable_rows(frame: pd.DataFrame, encoder: Encoder) -> Tensor:
-    """The readable rows of a held-out frame, (n, p); a warning gives the number of others.
+    """The readable rows of a held-out frame, (n, p); a warning states the number of others.
 
     Raises:
-        InputError: columns that are unreadable as a whole, or no readable row.
+        InputError: whole columns cannot be read, or no row can.
     """
     rows, reasons = encoder.readable_rows(frame)
     if len(reasons) == len(rows):
@@ -253,22 +252,22 @@ def _few(names: tuple[str, ...], most: int = 3) -> str:
 
 
 MOST_ROWS = 5_000
-# The values of x_S that all rows are moved to.
+# The number of values of x_S that all rows are moved to.
 REFERENCES = 4
 LEAST_BIN = 40
 KINKS, MOST_FACTORS, LEAVES, MIN_LEAF = (0.25, 0.5, 0.75), 8, 48, 40
 GROUPS, LEAST_GROUP = 3, 200
-# Held features whose crossings are groups, too.
+# The number of held features whose pairs are groups, too.
 MOST_CROSSED = 4
-# How likely the smallest visible misfit is to be found.
+# The probability that the smallest visible misfit is found.
 POWER = 0.8
-# The outer share of a column on either side that is clamped.
+# The share of a column at either end that is clamped.
 OUTER = 0.005
-# In standard deviations: what is too small to be named, and the least deviation of a column.
+# In standard deviations: the smallest misfit, and the smallest deviation of a column.
 TOLERANCE, LEAST_DEVIATION = 0.05, 1e-6
 # The family-wise error rate of a report.
 ERROR = 0.01
-# A misfit in one group is given if it is so many times larger than in all rows.
+# A misfit in a group is reported if it is so many times larger than in all rows.
 LARGER = 1.5
 MEAN, SPREAD = "mean", "spread"
 COLUMNS = ["set", "feature", "of", "within", "misfit"]
@@ -277,20 +276,20 @@ COLUMNS = ["set", "feature", "of", "within", "misfit"]
 def misfits(
     decoders: Decoders, sets: ActionSets, rows: Tensor, seed: int = 0
 ) -> tuple[pd.DataFrame, float]:
-    """What held-out rows contradict, and what they are too few to show.
+    """The misfits of held-out rows, and the smallest misfit that so few rows would show.
 
     Args:
-        decoders: of the sets.
+        decoders: the decoders of the sets.
         sets: the s action sets.
         rows: (n, p) held-out rows; at most `MOST_ROWS` are used.
-        seed: of the draw.
+        seed: the seed of the draw.
 
     Returns:
-        The misfits beyond chance, the largest of each set and feature, in descending order: `set,
-        feature, of` ("mean" or "spread"), `within` (the held features in a group of which it was
-        found, or empty) and `misfit`, in standard deviations of the feature. And the misfit of a
-        mean in all rows that half of the tests would find in `POWER` of such samples; NaN without
-        a test.
+        A frame of the misfits beyond chance, the largest of each set and feature, in descending
+        order: `set, feature, of` ("mean" or "spread"), `within` (the held features of the group,
+        or empty) and `misfit`, in standard deviations of the feature. Second, the misfit of a mean
+        in all rows that half of the tests would find in `POWER` of such samples; NaN without
+        tests.
     """
     rng = torch.Generator().manual_seed(seed)
     rows = rows[torch.randperm(len(rows), generator=rng)[:MOST_ROWS]]
@@ -311,7 +310,7 @@ def misfits(
 
 
 def _visible(tests: pd.DataFrame, count: int) -> float:
-    """The smallest misfit that half of some tests find, of `count` that share the error rate."""
+    """The smallest misfit that half of the tests find, if `count` tests share the error rate."""
     from scipy.special import chndtrinc, chndtrix
 
     if tests.empty:
@@ -325,7 +324,7 @@ def _visible(tests: pd.DataFrame, count: int) -> float:
 def is_tested(decoders: Decoders, members: Members) -> bool:
     """Whether a set can be tested: none of its features may follow from another one.
 
-    Between two parts, what follows the first part is a cause of the second, and is not held.
+    Otherwise features that follow one part are causes of the next part, and are not held.
     """
     return len(decoders.decoder.parts(decoders.sample.encoder.schema, members)) == 1
 
@@ -353,11 +352,11 @@ def _tests(
 def _moved(
     decoders: Decoders, rows: Tensor, members: Members, rng: torch.Generator
 ) -> tuple[Tensor, list[int]]:
-    """What follows for all rows at the same values of x_S, those of evenly spaced rows.
+    """The decoded columns of all rows at the same values of x_S, those of evenly spaced rows.
 
     Returns:
-        (n, q) the mean over these values of each column that may follow, in standard deviations,
-        and the feature of each.
+        (n, q) the mean of each column over these values, in standard deviations, and the feature
+        of each column. Columns that cannot change are left out.
     """
     decoder, encoder = decoders.of(members), decoders.sample.encoder
     order = rows[:, members[0]].argsort(stable=True)
@@ -367,23 +366,23 @@ def _moved(
     real, moved = (encoder.expand(encoder.rounded(x)).double() for x in (rows, moved))
     deviation = real.std(0, correction=0)
     others = ~torch.isin(encoder.feature_of, torch.tensor([*members, *decoders.held(members)]))
-    # What is missing stays so: known numbers are compared, and missing ones are as their mean.
+    # Missing numbers stay missing: they are replaced by the mean of the known ones.
     kept = (others & ~encoder.is_level & (deviation > LEAST_DEVIATION)).nonzero()[:, 0]
     moved = (moved.view(len(rows), REFERENCES, -1).mean(1) / deviation)[:, kept]
     missing = ~known(rows)[:, encoder.feature_of[kept]]
     moved = torch.where(missing, moved.masked_fill(missing, torch.nan).nanmean(0), moved)
-    # Few rows far out would hide what most of them show.
+    # A few extreme rows would hide the misfit of most rows.
     moved = moved.clamp(*_quantiles(moved, (OUTER, 1.0 - OUTER)))
     return moved, encoder.feature_of[kept].tolist()
 
 
 def _quantiles(x: Tensor, shares: Sequence[float]) -> Tensor:
-    """(k, q) quantiles of each column, (n, q)."""
+    """(k, q) the quantiles of each column, (n, q)."""
     return x.sort(0)[0][[int(share * (len(x) - 1)) for share in shares]]
 
 
 def _merged(bins: Tensor) -> Tensor:
-    """(n,) bins of which those of too few rows are one."""
+    """(n,) the bins, with bins of too few rows joined to one."""
     counts = torch.bincount(bins)
     rare = torch.where(counts[bins] < LEAST_BIN, len(counts), bins)
     return torch.as_tensor(rare.unique(return_inverse=True)[1])
@@ -403,7 +402,7 @@ def _controls(encoder: Encoder, rows: Tensor, held: Members, bins: Tensor) -> Te
 
 
 def _leaves(x: Tensor, bins: Tensor) -> Tensor:
-    """(n, l) indicators of the leaves of a regression tree from held columns to bins."""
+    """(n, l) indicators of the leaves of a regression tree that predicts bins."""
     from sklearn.tree import DecisionTreeRegressor
 
     tree = DecisionTreeRegressor(max_leaf_nodes=LEAVES, min_samples_leaf=MIN_LEAF, random_state=0)
@@ -413,13 +412,13 @@ def _leaves(x: Tensor, bins: Tensor) -> Tensor:
 
 
 def _left(targets: Tensor, controls: Tensor) -> Tensor:
-    """(n, q) what the regression of targets on the controls leaves."""
+    """(n, q) the residuals of the regression of targets, (n, q), on controls, (n, c)."""
     inverse: Tensor = torch.linalg.pinv(controls.T @ controls, hermitian=True)
     return targets - controls @ (inverse @ (controls.T @ targets))
 
 
 def _groups(encoder: Encoder, rows: Tensor, held: Members) -> Iterator[tuple[str, Tensor]]:
-    """All rows, the largest groups of each held feature, and crossings of two; bool, (n,)."""
+    """Names and (n,) bool masks: all rows, and the largest groups of one or two held features."""
     yield "", torch.ones(len(rows), dtype=torch.bool)
     features = encoder.schema.features
     kept = [j for j in held if not features[j].identifier]
@@ -434,15 +433,15 @@ def _groups(encoder: Encoder, rows: Tensor, held: Members) -> Iterator[tuple[str
 
 
 def _tested(at: Tensor, moved: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Whether columns depend on the bins of x_S, both without the held features.
+    """The test of whether columns depend on the bins of x_S; both are residuals.
 
     Args:
         at: (m, b) the bins.
         moved: (m, q) the columns.
 
     Returns:
-        (q,) the root mean square of the dependence beyond chance, the probability of one as
-        significant if it were `TOLERANCE`, and what one unit of noncentrality is.
+        (q,) the root mean square of the dependence beyond chance, the p-value under a dependence
+        of `TOLERANCE`, and the dependence that one unit of noncentrality stands for.
     """
     from scipy.special import chndtr  # scipy.stats takes most of a second to import
 

@@ -252,26 +252,9 @@ def _connected(causes: Mapping[str, Iterable[str]]) -> set[str]:
 Tiers = tuple[tuple[str, ...], ...]
 
 
-def lists(tiers: Iterable[Iterable[str]]) -> Tiers:
-    """Tiers as tuples.
-
-    Raises:
-        SchemaError: a tier that is empty or no list.
-    """
-    example = 'lists of features, the earliest first, such as [["age"], ["education", "job"]]'
-    if isinstance(tiers, str) or not isinstance(tiers, Iterable):
-        raise SchemaError(f"tiers must be a list of {example}; got {shown(tiers)}")
-    found = []
-    for i, tier in enumerate(tiers):
-        if isinstance(tier, str) or not isinstance(tier, Iterable):
-            raise SchemaError(f"tiers[{i}] must be a list: tiers are {example}; got {shown(tier)}")
-        found.append(tuple(tier))
-        if not found[i]:
-            raise SchemaError(f"tiers[{i}] is empty: name its features, or leave it out")
-    return tuple(found)
-
-
-def checked_tiers(tiers: Tiers, owners: Mapping[str, str], target: str | None = None) -> Tiers:
+def checked_tiers(
+    tiers: Iterable[Iterable[str]], owners: Mapping[str, str], target: str | None = None
+) -> Tiers:
     """Tiers of features.
 
     Args:
@@ -283,7 +266,16 @@ def checked_tiers(tiers: Tiers, owners: Mapping[str, str], target: str | None = 
         SchemaError: a tier that is empty or no list, or a name that is unknown, repeated or the
             target.
     """
-    found = lists(tiers)
+    example = 'lists of features, the earliest first, such as [["age"], ["education", "job"]]'
+    if isinstance(tiers, str) or not isinstance(tiers, Iterable):
+        raise SchemaError(f"tiers must be a list of {example}; got {shown(tiers)}")
+    found = []
+    for i, tier in enumerate(tiers):
+        if isinstance(tier, str) or not isinstance(tier, Iterable):
+            raise SchemaError(f"tiers[{i}] must be a list: tiers are {example}; got {shown(tier)}")
+        found.append(tuple(tier))
+        if not found[i]:
+            raise SchemaError(f"tiers[{i}] is empty: name its features, or leave it out")
     named = [name for tier in found for name in tier]
     if target is not None and target in named:
         raise SchemaError(f"tiers: {target!r} is the target, which is no feature: leave it out")

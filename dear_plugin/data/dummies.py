@@ -7,18 +7,16 @@ row has: it keeps these cells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, takewhile
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from torch import Tensor
 
-from dear_plugin.data.feature import Array, Feature, Kind, Mask, Reading, attributes, with_cells
-from dear_plugin.data.labels import NEW, Labels
+from dear_plugin.data.cells import Positions, is_one, positions_of, read_column
+from dear_plugin.data.feature import Feature, Kind, Mask, Reading, attributes, with_cells
+from dear_plugin.data.numbers import Array
 from dear_plugin.errors import SchemaError, shown, unknown
 
 # What separates the name of a category from that of a level, and what may follow the latter.
@@ -29,70 +27,63 @@ MOST_NAMED = 3
 Names = tuple[str, ...]
 
 
-class Dummies(Labels):
-    """A category whose cells are spread over q columns, its `members`."""
+def read(
+    feature: Feature,
+    frame: pd.DataFrame,
+    labels: Positions,
+    accepted: Array | None = None,
+    before: Array | None = None,
+) -> Reading:
+    """The row values of a feature of several columns.
 
-    @classmethod
-    def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
-        """Categories in several columns."""
-        return kind != Kind.NUMERIC and bool(given.get("dummies"))
+    A row in which not exactly one of them is 1 keeps its cells, if it may.
 
-    def __post_init__(self) -> None:
-        """What is stated of all columns is stated of each."""
-        super().__post_init__()
-        whole = {name: getattr(self, name) for name in ("immutable", "cost", "actionable")}
-        own = tuple(replace(each, **whole) for each in self.dummies)
-        object.__setattr__(self, "dummies", own)
+    Args:
+        feature: of the columns.
+        frame: of n rows.
+        labels: those that the feature has; of others, the cells.
+        accepted: (n,) bool, the rows that may have others, if any may.
+        before: (n,) the row values that another package changed: of columns, of which it may set
+            one to 1 and leave another at 1, the one that it sets counts.
+    """
+    every = [read_column(each, frame[each.name]) for each in feature.members]
+    wrong = [each for each in every if each.complaint]
+    if any(each.reasons is None for each in wrong):
+        return Reading(np.empty(0), "; ".join(each.complaint for each in wrong))
+    flags = np.stack([each.values for each in every], 1).astype(np.float64)
+    if before is not None:
+        own = spread(feature, before, labels)
+        enters = (flags == 1.0) & (own != 1.0)
+        flags = np.where(enters.sum(1, keepdims=True) == 1, enters, own)
+    ones = flags == 1.0
+    odd = (ones.sum(1) != 1) | ((flags != 0.0) & ~ones).any(1)
+    out = ones.argmax(1).astype(np.float64)
+    if accepted is None and before is None:
+        wrong += [_not_one(feature, frame, odd)] * bool(odd.any())
+    else:
+        out[odd] = positions_of(labels, map(tuple, flags[odd].tolist()))
+    text = "; ".join(each.complaint for each in wrong)
+    return Reading(out, text, lambda: chain.from_iterable(r.reasons() for r in wrong if r.reasons))
 
-    def read_frame(
-        self, frame: pd.DataFrame, accepted: Array | None = None, before: Array | None = None
-    ) -> Reading:
-        """See `Feature`; a row in which not exactly one column is 1 keeps its cells, if it may."""
-        every = [each.read(frame[each.name]) for each in self.dummies]
-        wrong = [each for each in every if each.complaint]
-        if any(each.reasons is None for each in wrong):
-            return Reading(np.empty(0), "; ".join(each.complaint for each in wrong))
-        flags = np.stack([each.values for each in every], 1).astype(np.float64)
-        if before is not None:
-            own = self.spread(before)
-            enters = (flags == 1.0) & (own != 1.0)
-            flags = np.where(enters.sum(1, keepdims=True) == 1, enters, own)
-        ones = flags == 1.0
-        odd = (ones.sum(1) != 1) | ((flags != 0.0) & ~ones).any(1)
-        out = ones.argmax(1).astype(np.float64)
-        if accepted is None and before is None:
-            wrong += [self._not_one(frame, odd)] * bool(odd.any())
-        else:
-            out[odd] = self.values_of_new(map(tuple, flags[odd].tolist()))
-        text = "; ".join(each.complaint for each in wrong)
-        return Reading(
-            out, text, lambda: chain.from_iterable(r.reasons() for r in wrong if r.reasons)
-        )
 
-    def _not_one(self, frame: pd.DataFrame, odd: Mask) -> Reading:
-        """The reading of a frame, (n, p), in which not exactly one column is 1 in some rows."""
-        names = [each.name for each in self.dummies]
-        text = f"exactly one of {names} has to be 1, got none or several"
-        at = np.flatnonzero(odd)
-        complaint = f"{text}: rows {frame.index[at][:3].tolist()}"
-        return Reading(np.empty(0), complaint, lambda: ((i, text) for i in at.tolist()))
+def _not_one(feature: Feature, frame: pd.DataFrame, odd: Mask) -> Reading:
+    """The reading of a frame, (n, p), in which not exactly one column is 1 in some rows."""
+    names = [each.name for each in feature.dummies]
+    text = f"exactly one of {names} has to be 1, got none or several"
+    at = np.flatnonzero(odd)
+    complaint = f"{text}: rows {frame.index[at][:3].tolist()}"
+    return Reading(np.empty(0), complaint, lambda: ((i, text) for i in at.tolist()))
 
-    def spread(self, values: Array) -> Array:
-        """See `Column`; 1 in the column of the category."""
-        out: Array = (values[:, None] == np.arange(len(self.dummies))).astype(np.float64)
-        if len(odd := np.flatnonzero(values >= NEW)):
-            out[odd] = self.new_of(values[odd])
-        return out
 
-    def expand_new(self, values: Tensor) -> Tensor:
-        """See `Column`; the columns as they are."""
-        return torch.tensor(self.new_of(values.cpu().numpy())).clamp_max(1.0)
-
-    def labels_in(self, frame: pd.DataFrame) -> pd.Series:
-        """(n,) the labels of the rows of a frame, None where not exactly one column is 1."""
-        ones = np.stack([each.is_one(frame[each.name]) for each in self.dummies], 1)
-        which = np.where(ones.sum(1) == 1, ones.argmax(1), -1)
-        return pd.Series(np.array([*self.categories, None], dtype=object)[which], frame.index)
+def spread(feature: Feature, values: Array, labels: Positions) -> Array:
+    """(n, q) the row values of each of q columns of frames, of the feature's own, (n,)."""
+    if not feature.dummies:
+        return values[:, None]
+    out: Array = (values[:, None] == np.arange(len(feature.dummies))).astype(np.float64)
+    if len(odd := np.flatnonzero(values >= len(feature.dummies))):
+        known = [*labels]
+        out[odd] = [known[int(value)] for value in values[odd]]
+    return out
 
 
 def shared(names: Sequence[str]) -> str:
@@ -135,7 +126,7 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
         )
     only = [f.name for f in own if not _may_be(f, 0)]
     barred = [f.name for f in own if not _may_be(f, 1) or (only and f.name not in only)]
-    return Dummies(
+    return Feature(
         name,
         Kind.CATEGORICAL,
         categories=levels,
@@ -193,8 +184,14 @@ def _named(columns: Sequence[str], taken: Iterable[str]) -> tuple[str, Names]:
 
 def labelled(frame: pd.DataFrame, features: Iterable[Feature]) -> pd.DataFrame:
     """A frame with a column of labels, too, for each feature of several columns."""
-    own = {each.name: each.labels_in(frame) for each in features if isinstance(each, Dummies)}
-    return with_cells(frame, own)
+    return with_cells(frame, {f.name: _labels_in(f, frame) for f in features if f.dummies})
+
+
+def _labels_in(feature: Feature, frame: pd.DataFrame) -> pd.Series:
+    """(n,) the labels of the rows of a frame, None where not exactly one column is 1."""
+    ones = np.stack([is_one(each, frame[each.name]) for each in feature.dummies], 1)
+    which = np.where(ones.sum(1) == 1, ones.argmax(1), -1)
+    return pd.Series(np.array([*feature.categories, None], dtype=object)[which], frame.index)
 
 
 def checked(groups: Iterable[Iterable[str]], features: Sequence[Feature]) -> tuple[Names, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,27 +21,25 @@ import torch
 from torch import Tensor
 
 from dear_plugin._threads import lazy, one_thread
-from dear_plugin.data.feature import (
-    Array,
-    Feature,
-    Kind,
-    Reading,
-    ends_of,
-    plain_dtype,
-    with_cells,
-)
+from dear_plugin.data import dummies
+from dear_plugin.data.cells import Positions, cells_in, column_of, labels_of, read_column
+from dear_plugin.data.feature import Feature, Kind, Reading, ends_of, plain_dtype, with_cells
 from dear_plugin.data.infer import misfit
-from dear_plugin.data.labels import NEW
-from dear_plugin.data.numbers import Grid, in_steps, known
+from dear_plugin.data.numbers import Array, Grid, in_steps, known
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import InputError, near
 
+logger = logging.getLogger(__name__)
+Held = tuple[list[str], tuple[Tensor, Tensor, Grid]]
 
-class Layout:
-    """What features are in tensors of all of them.
+
+class Encoder:
+    """Convert frames to tensors and back.
+
+    Reading checks that every feature is present once, with values that the schema allows.
 
     Args:
-        features: in the order of the encoding.
+        schema: the features, in the order of the encoding.
 
     Attributes:
         p: the number of features.
@@ -62,30 +61,41 @@ class Layout:
         compared: (d,) bool, the encoded columns of what is no identifier.
         grid: the decimals of the features.
         observed: the only values, (l,) ascending, of the features that take no others.
+        labels: (p,) of each feature the labels by row value, those that no training row has as
+            they are read, after the others.
+        count: (p,) double, the labels of training rows; infinite for numbers.
+
+    Example:
+        >>> Encoder(Schema.infer(pd.DataFrame({"job": ["a", "b", "c"]}))).d
+        3
     """
 
-    def __init__(self, features: Sequence[Feature]) -> None:
-        self.features, self.p = tuple(features), len(features)
+    def __init__(self, schema: Schema) -> None:
+        self.schema, self.features = schema, (features := schema.features)
+        self.p = len(features)
         widths = [f.columns for f in features]
         self.d = sum(widths)
         self.starts = tuple(np.cumsum([0, *widths[:-1]]).tolist())
         self.feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
         self.enter, self.leave = _each(features, FLAGS, torch.bool)
         self.blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in features])
-        self.labelled = torch.tensor([bool(f.categories) for f in features])
+        self.labelled = torch.tensor([not f.has_order for f in features])
+        self.labels = [dict(labels_of(f.known)) for f in features]
+        counts = [math.inf if f.has_order else len(f.known) for f in features]
+        self.count = torch.tensor(counts, dtype=torch.float64)
         ends = torch.tensor([f.ends for f in features], dtype=torch.float64)
         self.low, self.high = ends.T.contiguous().unbind()
         numbers = _each(features, NUMBERS, torch.float64)
         self.width, self.unit, self.step, self.costs, self.missing = numbers
         self.shares = torch.tensor([0.0 if f.identifier else 1.0 for f in features])
         self.compared = self.shares[self.feature_of] > 0.0
-        places = (0 if f.categories else f.precision for f in features)
+        places = (f.precision if f.has_order else 0 for f in features)
         self.grid = Grid.of(places, [f.codes for f in features], self.step.tolist())
         few = {j: sorted(f.observed) for j, f in enumerate(features) if f.observed}
         self.observed = {j: torch.tensor(known, dtype=torch.float64) for j, known in few.items()}
         some = {j: f.special_values for j, f in enumerate(features) if len(f.special_values)}
         # The row values of codes and missing numbers, and of labels that are missing or not known.
-        self._coded = {j: values for j, values in some.items() if not features[j].categories}
+        self._coded = {j: values for j, values in some.items() if features[j].has_order}
         self._unknown = {j: values for j, values in some.items() if j not in self._coded}
 
     @lazy
@@ -106,11 +116,12 @@ class Layout:
     def central(self) -> tuple[Tensor, Tensor]:
         """(p,) double each, the ends of what actions set, multiples of steps if there are any."""
         ends = [f.central or f.ends for f in self.features]
-        low, high = torch.tensor(ends, dtype=torch.float64).T
-        steps = in_steps(low, self.step, up=True), in_steps(high, self.step, up=False)
-        least, most = map(torch.from_numpy, self.grid.inward(*(end.numpy() for end in steps)))
+        (low, high), step = np.array(ends, dtype=np.float64).T, self.step.numpy()
+        steps = in_steps(low, step, up=True), in_steps(high, step, up=False)
+        least, most = self.grid.inward(*steps)
         none = least > most
-        return torch.where(none, low, least), torch.where(none, high, most)
+        inner = np.where(none, low, least), np.where(none, high, most)
+        return torch.from_numpy(inner[0]), torch.from_numpy(inner[1])
 
     def amounts(self, *rows: Tensor, at: Any = slice(None)) -> Tensor:
         """(...) bool, the cells that are amounts in all of some rows: no label, missing or code.
@@ -126,7 +137,8 @@ class Layout:
 
     def is_new(self, rows: Tensor) -> Tensor:
         """(..., p) bool, the cells of rows with a category that no training row has."""
-        return (rows >= NEW) & self.labelled.to(rows.device)
+        new: Tensor = rows >= self.count.to(rows.device)
+        return new
 
     def special(self, rows: Tensor) -> Tensor:
         """(..., p) bool, the cells of rows that are missing, coded, or not known."""
@@ -175,20 +187,23 @@ class Layout:
         A category that no training row has is none of the categories, all 0, and halfway between
         the two of a binary feature; of one-hot columns these are as they are.
         """
-        if not any(feature.has_new for feature in self._of_labels):
+        if all(len(self.labels[j]) == count for j, count in self._of_labels):
             return self._expand(rows)
         new = self.is_new(rows)
         out = self._expand(rows.masked_fill(new, 0.0))
         for j in new.flatten(0, -2).any(0).nonzero()[:, 0].tolist():
             feature, start, at = self.features[j], self.starts[j], new[..., j]
             own = out[..., start : start + feature.columns]
-            own[at] = feature.expand_new(rows[..., j][at]).to(out)
+            own[at] = 0.5 * (feature.kind is Kind.BINARY)
+            if feature.dummies:
+                flags = dummies.spread(feature, rows[..., j][at].cpu().numpy(), self.labels[j])
+                own[at] = torch.from_numpy(flags).clamp_max(1.0).to(out)
         return out
 
     @lazy
-    def _of_labels(self) -> list[Feature]:
-        """The features that may read labels which no training row has."""
-        return [feature for feature in self.features if feature.categories]
+    def _of_labels(self) -> list[tuple[int, int]]:
+        """The features of labels, and how many of these training rows have."""
+        return [(j, len(f.known)) for j, f in enumerate(self.features) if not f.has_order]
 
     def _expand(self, rows: Tensor) -> Tensor:
         scaled = self.scaled(rows).float()
@@ -244,24 +259,6 @@ class Layout:
         if self._coded or self._unknown:
             discrete = discrete | self.special(a) | self.special(b)
         return torch.where(discrete, (a != b).double() * shares, difference)
-
-
-class Encoder(Layout):
-    """Convert frames to tensors and back; the tensors are those of `Layout`.
-
-    Reading checks that every feature is present once, with values that the schema allows.
-
-    Args:
-        schema: the features, in the order of the encoding.
-
-    Example:
-        >>> Encoder(Schema.infer(pd.DataFrame({"job": ["a", "b", "c"]}))).d
-        3
-    """
-
-    def __init__(self, schema: Schema) -> None:
-        super().__init__(schema.features)
-        self.schema = schema
 
     @one_thread()
     def encode(self, frame: pd.DataFrame) -> Tensor:
@@ -328,33 +325,47 @@ class Encoder(Layout):
         rows, wrong, none = np.empty((len(frame), self.p)), [], [None] * self.p
         given = [none if each is None else each.numpy().T for each in (fixed, before)]
         with np.errstate(over="ignore"):  # overflow gives infinity, which is reported
-            for j, (feature, *own) in enumerate(zip(self.features, *given, strict=True)):
-                reading = feature.read_frame(frame, *own)
+            for j, own in enumerate(zip(*given, strict=True)):
+                reading = self.read(j, frame, *own)
                 if reading.complaint:
                     wrong.append(reading)
                 if not reading.complaint or reading.reasons is not None:
                     rows[:, j] = reading.values
         return rows, wrong
 
+    def read(
+        self, j: int, frame: pd.DataFrame, accepted: Array | None = None, before: Any = None
+    ) -> Reading:
+        """The row values of a feature; see `read_column` and `dummies.read`."""
+        feature, labels = self.features[j], self.labels[j]
+        if feature.dummies:
+            return dummies.read(feature, frame, labels, accepted, before)
+        return read_column(feature, frame[feature.name], labels, accepted)
+
     def frame(self, rows: Tensor) -> pd.DataFrame:
         """Rows, (n, p), as a frame of the features alone, with the dtypes of the schema."""
-        cells = self._columns_of(rows)
-        columns = {f.name: f.column(cells[f.name]) for f in self.schema.columns}
+        own = self._columns_of(rows)
+        columns = {name: column_of(*own[name]) for name in self.schema.column_names}
         return pd.DataFrame(columns, copy=False)
 
     def cells(self, rows: Tensor) -> npt.NDArray[np.float64]:
         """(n, q) the row values of the columns of frames, of rows, (n, p)."""
-        cells = self._columns_of(rows)
-        return np.stack([cells[name] for name in self.schema.column_names], 1)
+        own = self._columns_of(rows)
+        return np.stack([own[name][1] for name in self.schema.column_names], 1)
 
-    def _columns_of(self, rows: Tensor) -> dict[str, Array]:
-        """The row values, (n,), of each column of frames, of rows, (n, p)."""
-        values = rows.detach().cpu().numpy()
-        return {
-            each.name: cells
-            for f, own in zip(self.features, values.T, strict=True)
-            for each, cells in zip(f.members, f.spread(own).T if f.dummies else [own], strict=True)
-        }
+    def _columns_of(self, rows: Tensor) -> dict[str, tuple[Feature, Array, Positions | None]]:
+        """Each column of frames, with its row values, (n,), of rows, (n, p), and its labels."""
+        out: dict[str, tuple[Feature, Array, Positions | None]] = {}
+        values = rows.detach().cpu().numpy().T
+        for f, own, labels in zip(self.features, values, self.labels, strict=True):
+            if f.dummies:
+                flags = dummies.spread(f, own, labels).T
+                out |= {
+                    each.name: (each, v, None) for each, v in zip(f.members, flags, strict=True)
+                }
+            else:
+                out[f.name] = f, own, labels
+        return out
 
     def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The features of a frame, (n, p), with the dtypes of the schema, as models take them.
@@ -369,6 +380,27 @@ class Encoder(Layout):
         ]
         return with_cells(out, {f.name: f.cast(out[f.name]) for f in wrong})
 
+    def held(self, frame: pd.DataFrame) -> tuple[Tensor, Tensor, Grid]:
+        """(p,) the least and greatest value of each feature that the columns of a frame can hold.
+
+        With the decimals of these columns. A dtype that cannot hold all observed values is logged.
+        """
+        dtypes = frame.dtypes[[*self.schema.column_names]]
+        key = (*map(str, dtypes),)
+        narrow, out = self._held.get(key) or self._held.setdefault(key, _held(self.schema, dtypes))
+        if narrow:
+            logger.warning(
+                "columns %s have dtypes too narrow for all observed values: candidates are limited"
+                " to values that they can hold",
+                narrow,
+            )
+        return out
+
+    @lazy
+    def _held(self) -> dict[tuple[str, ...], Held]:
+        """What columns can hold, by their dtypes."""
+        return {}
+
     def check_columns(self, frame: pd.DataFrame) -> None:
         """Check that a frame has every feature once.
 
@@ -381,28 +413,16 @@ class Encoder(Layout):
             raise InputError(f"missing columns: {near(absent, frame.columns)}")
 
 
-logger = logging.getLogger(__name__)
-
-
-def column_limits(schema: Schema, frame: pd.DataFrame) -> tuple[Tensor, Tensor, Grid]:
-    """(p,) the least and greatest value of each feature that the columns of a frame can hold.
-
-    With the decimals of these columns. A dtype that cannot hold all observed values is logged.
-    """
-    held = [ends_of(plain_dtype(frame[f.name].dtype)) for f in schema.columns]
-    both = zip(schema.columns, held, strict=True)
-    if narrow := [f.name for f, (a, b) in both if f.bounds[0] < a or b < f.bounds[1]]:
-        logger.warning(
-            "columns %s have dtypes too narrow for all observed values: candidates are limited to"
-            " values that they can hold",
-            narrow,
-        )
-    own = [f.range_in(frame[f.members[0].name].dtype) for f in schema]
+def _held(schema: Schema, dtypes: pd.Series) -> Held:
+    """See `Encoder.held`; the columns that cannot hold all observed values come first."""
+    ends = {name: ends_of(plain_dtype(dtype)) for name, dtype in dtypes.items()}
+    both = ((f.name, f.bounds, ends[f.name]) for f in schema.columns)
+    narrow = [name for name, (low, high), (a, b) in both if low < a or b < high]
+    own = [f.range_in(dtypes[f.members[0].name]) for f in schema]
     low, high, places = zip(*own, strict=True)
-    codes, steps = [f.codes for f in schema], [f.action_step for f in schema]
-    grid, ends = Grid.of(places, codes, steps), np.array([low, high], dtype=np.float64)
-    least, most = map(torch.from_numpy, grid.inward(*ends))
-    return least, most, grid
+    grid = Grid.of(places, [f.codes for f in schema], [f.action_step for f in schema])
+    least, most = grid.inward(np.array(low, dtype=np.float64), np.array(high, dtype=np.float64))
+    return narrow, (torch.from_numpy(least), torch.from_numpy(most), grid)
 
 
 def patch(
@@ -423,34 +443,26 @@ def patch(
         x: (n, p) the factual rows.
         rows: (n, p) the counterfactual rows.
     """
-    out, read, own, new = frame.copy(), x.cpu().numpy().copy(), x.cpu().numpy(), rows.cpu().numpy()
+    out, seen, own, new = frame.copy(), x.cpu().numpy().copy(), x.cpu().numpy(), rows.cpu().numpy()
     accepted, plain, changed = np.ones(len(x), dtype=bool), _is_plain_frame(frame), own != new
     for j in np.flatnonzero(changed.any(0)).tolist():
         feature, at = encoder.features[j], np.flatnonzero(changed[:, j])
-        _write(out, feature, at, before=own[at, j], after=new[at, j])
-        column = out[feature.members[0].name]
-        if plain and feature.categories and column.dtype == object:
-            read[at, j] = new[at, j]
+        pairs = (dummies.spread(feature, v[at, j], encoder.labels[j]).T for v in (own, new))
+        for member, before, after in zip(feature.members, *pairs, strict=True):
+            differs = before != after
+            some = cells_in(member, after[differs], out[member.name].dtype)
+            _overwrite(out, member.name, at[differs], some)
+        if plain and not feature.has_order and out[feature.members[0].name].dtype == object:
+            seen[at, j] = new[at, j]
             continue
-        reading = feature.read_frame(out, accepted)
+        reading = encoder.read(j, out, accepted)
         if reading.complaint and reading.reasons is None:
             raise InputError(reading.complaint)
         # Cells that cannot be read are of rows that are not changed.
-        read[:, j] = reading.values
+        seen[:, j] = reading.values
     still = ~changed.any(1)
-    read[still] = own[still]
-    return out, torch.from_numpy(read)
-
-
-def _write(
-    frame: pd.DataFrame, feature: Feature, at: Array, *, before: Array, after: Array
-) -> None:
-    """Write the values of a feature, (m,), at positions, (m,), of its columns of a frame."""
-    pairs = zip(feature.spread(before).T, feature.spread(after).T, strict=True)
-    for member, (own, new) in zip(feature.members, pairs, strict=True):
-        differs = own != new
-        cells = member.cells_in(new[differs], frame[member.name].dtype)
-        _overwrite(frame, member.name, at[differs], cells)
+    seen[still] = own[still]
+    return out, torch.from_numpy(seen)
 
 
 def _is_plain_frame(frame: pd.DataFrame) -> bool:

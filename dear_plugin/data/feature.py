@@ -1,6 +1,7 @@
 """A feature: the kind, scale and allowed changes of one column of the user's frame.
 
-Each kind of column is a subclass of `Feature`; `Column` says what its methods do.
+Its row values are numbers: amounts, the places of levels in order, or the positions of labels. How
+cells of frames become row values, and these cells, is in `cells`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import MISSING, dataclass, field
 from enum import StrEnum
 from functools import cache, lru_cache, partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, TypeVarTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,152 +25,14 @@ import torch
 from torch import Tensor
 
 from dear_plugin._threads import lazy
-from dear_plugin._validation import Named, Rule, boolean, number, one_of, optional
+from dear_plugin._validation import Rule, boolean, completed, number, one_of, optional
+from dear_plugin.data.numbers import Array, amounts_of, known, level_of, row_value
 from dear_plugin.errors import SchemaError, SettingError, shown, unknown
 
 # The largest usual step as a share of the unit of cost, and rounding errors of it.
 SHARE, ROUNDED = 0.01, 1.0 + 1e-9
-
-
-class Column:
-    """The methods of a kind of column.
-
-    Attributes:
-        limited_by: the arguments of `Constraints` that limit it, the usual one first.
-    """
-
-    limited_by: ClassVar[tuple[str, ...]] = ("categories",)
-
-    @classmethod
-    def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
-        """Whether a feature of a kind, with these other attributes, is of this class."""
-        raise NotImplementedError
-
-    @classmethod
-    def infer(cls, column: pd.Series, special: Special, as_category: bool) -> Self | None:
-        """The feature of a training column, without the user's constraints on changes.
-
-        Args:
-            column: (n,) its cells.
-            special: the values that are no amounts, or not known; None where not stated.
-            as_category: whether numbers are categories, and an order of levels is ignored.
-
-        Returns:
-            The feature; None where the column is of another kind.
-        """
-        raise NotImplementedError
-
-    def read_cells(self, column: pd.Series, accepted: Array | None) -> Reading:
-        """The row values of a column that is not sparse; see `Feature.read`."""
-        raise NotImplementedError
-
-    def spread(self, values: Array) -> Array:
-        """(n, q) the row values of each of its q columns of frames, of its own, (n,)."""
-        return values[:, None]
-
-    def cells(self, values: Array) -> Array:
-        """Row values of any shape as cells."""
-        raise NotImplementedError
-
-    def cells_in(self, values: Array, dtype: Any) -> Array:
-        """Row values, (n,), as cells of a column of a dtype."""
-        return self.cells(values)
-
-    def column(self, values: Array) -> pd.Series | Array:
-        """Row values, (n,), as a column of the feature's dtype, or an array."""
-        raise NotImplementedError
-
-    def range_in(self, dtype: Any) -> tuple[float, float, int | None]:
-        """The least and greatest row value of a column of a dtype, and its decimals.
-
-        By the schema, and as far as the dtype can hold it; None leaves values unrounded.
-        """
-        raise NotImplementedError
-
-    @property
-    def width(self) -> float:
-        """The range that is scaled to [0, 1]; 1 for constants and categories."""
-        return 1.0
-
-    @property
-    def action_step(self) -> float:
-        """The step of actions on it; 0 where there is none: any value, or the observed ones."""
-        return 0.0
-
-    @property
-    def codes(self) -> tuple[float, ...]:
-        """The numbers inside of its range that are no amounts."""
-        return ()
-
-    @property
-    def is_flag(self) -> bool:
-        """Whether it is 0 or 1: as two values, words of a host, or a number of two values."""
-        return False
-
-    def is_one(self, column: pd.Series) -> Array:
-        """(n,) bool, the cells of a flag, (n,), that are 1."""
-        return np.asarray((column == self.cells(np.ones(1))[0]).to_numpy(dtype=bool))
-
-    def place(self, cell: Any) -> Any:
-        """The row value of a number or label.
-
-        A code of a number, whose row value is another, and what it cannot read are returned as
-        they are; by labels without an order, what is none of them as NaN.
-        """
-        return cell
-
-    def is_amount(self, cell: Any) -> bool:
-        """Whether a cell is a number, and neither a code nor missing."""
-        return False
-
-    def coarser(self, values: Tensor, how: Callable[[Tensor], Tensor]) -> Tensor:
-        """Row values, (n,), as a function makes fewer of them or groups; labels as they are."""
-        return values
-
-    def either(self, amounts: Callable[[*Ts], T], labels: Callable[[*Ts], T], *args: *Ts) -> T:
-        """What a function makes of arguments: the first one of numbers, the second of labels."""
-        return labels(*args)
-
-    def with_central(self, column: pd.Series, share: float) -> Self:
-        """A feature with the central range of its training column, (n,), and its unit of cost.
-
-        Args:
-            column: its training cells.
-            share: the share of the values, without special ones, that are central.
-        """
-        return self
-
-    def values(self, column: Tensor) -> Tensor:
-        """(l,) ascending, the row values that an action may set, given training ones, (n,)."""
-        raise NotImplementedError
-
-    @property
-    def special_values(self) -> Tensor:
-        """(l,) double, the row values of codes, what is not known and, last, what is missing."""
-        raise NotImplementedError
-
-    @property
-    def label_values(self) -> Tensor:
-        """(l,) double, the row values that are no amounts and that an action may set or leave."""
-        raise NotImplementedError
-
-    def changes(self, before: Tensor, after: Tensor) -> Tensor:
-        """(m, 2) int64, the label before and after, (m,); of amounts -2 the less, -1 the more."""
-        raise NotImplementedError
-
-    @property
-    def columns(self) -> int:
-        """The number of its encoded columns."""
-        return 1
-
-    @property
-    def has_new(self) -> bool:
-        """Whether it has read a label that no training row has."""
-        return False
-
-    def expand_new(self, values: Tensor) -> Tensor:
-        """(n, columns) the encoded columns of such labels, (n,)."""
-        return torch.zeros(len(values), self.columns)
+# The labels of a flag.
+FLAGS = {("0", "1"), ("0.0", "1.0"), ("False", "True")}
 
 
 class Kind(StrEnum):
@@ -353,9 +216,23 @@ PAIR = "(low, high)", lambda value: _is_list(value) and len([*value]) == 2
 IN_ORDER = "a list of levels, the least first", _is_list
 
 
+def _checked(_: type, given: dict[str, Any]) -> None:
+    """Attributes as they must be; numpy numbers become Python's, which JSON can hold."""
+    own = {**rules(), **({"special": CODES} if given["kind"] == Kind.NUMERIC else {})}
+    for name, rule in own.items():
+        try:
+            given[name] = rule(f"feature {given['name']!r}: {name}", given[name])
+        except SettingError as error:
+            raise SchemaError(str(error)) from None
+    # What is stated of all columns is stated of each.
+    whole: dict[str, Any] = {name: given[name] for name in ("immutable", "cost", "actionable")}
+    given["dummies"] = tuple(dataclasses.replace(each, **whole) for each in given["dummies"])
+
+
+@completed(_checked)
 @dataclass(frozen=True)
-class Feature(Named, Column):
-    """One feature of the user's frame; an instance is of the subclass of its kind, in `kinds`.
+class Feature:
+    """One feature of the user's frame.
 
     Attributes:
         name: the column's name.
@@ -456,49 +333,27 @@ class Feature(Named, Column):
     cost: float = attribute(1.0, COST, Argument("costs", of_whole=True), key="cost")
     dummies: tuple[Feature, ...] = ()
 
-    # The last one that is defined comes first where attributes are taken.
-    kinds: ClassVar[list[type[Feature]]] = []
-    # What else the attributes of a kind may be.
-    _rules: ClassVar[Mapping[str, Rule]] = {}
-
-    def __init_subclass__(cls) -> None:
-        """A kind of column, or what some share."""
-        if "takes" in vars(cls):
-            Feature.kinds.insert(0, cls)
-
-    def __new__(cls, *given: Any, **attributes: Any) -> Feature:
-        """An instance of the kind that takes these attributes."""
-        if not (given or attributes):  # of a copy, which has the attributes later
-            return object.__new__(cls)
-        kind = attributes.get("kind", given[1] if len(given) > 1 else None)
-        own = next(each for each in Feature.kinds if each.takes(kind, attributes))
-        if issubclass(own, cls):
-            super().__new__(Feature, *given, **attributes)  # refuses what is no attribute
-            return object.__new__(own)
-        return own(*given, **attributes)  # of `replace` with attributes of another kind
-
     def __post_init__(self) -> None:
-        """Validate the attributes; numpy numbers become Python's, which JSON can hold."""
-        for name, rule in {**rules(), **self._rules}.items():
-            try:
-                value = rule(f"feature {self.name!r}: {name}", getattr(self, name))
-            except SettingError as error:
-                raise SchemaError(str(error)) from None
-            object.__setattr__(self, name, value)
+        """Check that the attributes fit one another."""
         if self.levels and not {c for c in self.categories if c is not None} <= set(self.levels):
             raise SchemaError(f"feature {self.name!r}: its categories must be among its levels")
-        for what in ("special", "excluded"):
+        for what in ("excluded",) if self.has_order else ("special", "excluded"):
             some = getattr(self, what)
-            if what not in self._rules and not set(some) <= set(self.categories):
+            if not set(some) <= set(self.categories):
                 where = f"{what}[{self.name!r}]"
                 raise SchemaError(f"{where}: {unknown('values', some, self.categories)}")
-        if complaint := self.complaint:
+        if complaint := _complaint(self):
             raise SchemaError(complaint)
 
-    @property
-    def complaint(self) -> str:
-        """What else keeps it from being a feature of its kind; "" for nothing."""
-        return ""
+    @lazy
+    def has_order(self) -> bool:
+        """Whether its row values have an order: numbers, or the places of levels."""
+        return self.kind is Kind.NUMERIC
+
+    @lazy
+    def limited_by(self) -> tuple[str, ...]:
+        """The arguments of `Constraints` that limit it, the usual one first."""
+        return ("ranges",) * self.has_order + ("categories",) * bool(self.choices)
 
     @property
     def called(self) -> str:
@@ -511,20 +366,20 @@ class Feature(Named, Column):
         start = self.label.removeprefix("the ")
         return f"{start[:1].upper()}{start[1:]}" or self.name
 
-    @property
+    @lazy
     def choices(self) -> tuple[Hashable, ...]:
         """The labels that a cell may have: its categories, or levels with an order."""
-        return self.categories
+        return self.levels if self.has_order else self.categories
 
-    @property
+    @lazy
     def known(self) -> tuple[Hashable, ...]:
         """The labels that cells may have, a missing one as None, by position."""
-        return self.choices
+        return (*self.levels, None) if self.ranked else self.choices
 
-    @property
+    @lazy
     def ranked(self) -> tuple[Hashable, ...]:
         """The levels that have an order, the least first; () where it has none."""
-        return ()
+        return self.levels if self.has_order else ()
 
     @property
     def answers(self) -> list[Hashable]:
@@ -550,7 +405,14 @@ class Feature(Named, Column):
     @property
     def ends(self) -> tuple[float, float]:
         """The least and the largest row value: observed numbers, or positions of categories."""
-        return 0.0, float(max(len(self.categories) - 1, 0))
+        last = float(max(len(self.categories) - 1, 0))
+        return self.bounds if self.has_order else (0.0, last)
+
+    @lazy
+    def width(self) -> float:
+        """The range that is scaled to [0, 1]; 1 for constants and categories."""
+        low, high = self.bounds
+        return high - low if high > low and self.has_order else 1.0
 
     @property
     def unit_of_cost(self) -> float:
@@ -566,38 +428,123 @@ class Feature(Named, Column):
         return max(each * power for each in (1.0, 2.0, 5.0) if each * power <= most * ROUNDED)
 
     @lazy
+    def action_step(self) -> float:
+        """The step of actions on it; 0 where there is none: any value, or the observed ones."""
+        if self.observed or self.choices:
+            return 0.0
+        return self.usual_step if self.step is None else self.step
+
+    @lazy
+    def codes(self) -> tuple[float, ...]:
+        """The numbers inside of its range that are no amounts: an action would make it unknown."""
+        (low, high), (first, last) = self.bounds, self.limits or self.bounds
+        low, high = min(low, first), max(high, last)
+        return (
+            tuple(code for code in self.special if low <= code <= high) if self.has_order else ()
+        )
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is 0 or 1: as two values, words of a host, or a number of two values."""
+        if self.choices:
+            return self.kind is Kind.BINARY and tuple(map(str, self.categories)) in FLAGS
+        return self.bounds == (0.0, 1.0) and self.precision == 0 and not self.special_levels
+
+    @lazy
     def members(self) -> tuple[Feature, ...]:
         """The columns of frames that hold its cells: one, or its dummies."""
         return self.dummies or (self,)
+
+    @lazy
+    def special_levels(self) -> int:
+        """The number of special levels of a number; a missing value is the last one."""
+        return len(self.special) + bool(self.missing) if self.has_order else 0
+
+    @property
+    def columns(self) -> int:
+        """The number of its encoded columns: of a number and its levels, or of labels."""
+        if self.has_order:
+            return 1 + self.special_levels
+        return len(self.categories) if self.kind is Kind.CATEGORICAL else 1
+
+    @property
+    def special_values(self) -> Tensor:
+        """(l,) double, the row values of codes, what is not known and, last, what is missing."""
+        if self.has_order:
+            out: Tensor = row_value(torch.arange(self.special_levels, dtype=torch.float64))
+            return out
+        some = (*self.special, *[None] * (None in self.categories))
+        return torch.tensor([self.categories.index(each) for each in some], dtype=torch.float64)
+
+    @property
+    def label_values(self) -> Tensor:
+        """(l,) double, the row values that are no amounts and that an action may set or leave.
+
+        They are the positions of all labels, or the special levels of a number.
+        """
+        if self.has_order:
+            return self.special_values[: None if self.enter_special or self.leave_special else 0]
+        return torch.arange(len(self.categories), dtype=torch.float64)
 
     @property
     def missing_value(self) -> float:
         """The row value of a missing cell; NaN where no training row has one."""
         return float(self.special_values[-1]) if self.missing else math.nan
 
-    def read_frame(
-        self, frame: pd.DataFrame, accepted: Array | None = None, before: Array | None = None
-    ) -> Reading:
-        """The row values of its columns of a frame; see `read`.
+    def values(self, column: Tensor) -> Tensor:
+        """(l,) ascending, the row values that an action may set, given training ones, (n,).
 
-        Args:
-            frame: of n rows.
-            accepted: (n,) bool, the rows that may have a label that no training row has.
-            before: (n,) the row values that another package changed; of several columns, of which
-                it may set one to 1 and leave another at 1, the one that it sets counts.
+        They are the distinct amounts, or a single zero; or the positions of all labels.
         """
-        return self.read(frame[self.name], accepted)
+        out: Tensor = amounts_of(column).unique() if self.has_order else self.label_values
+        return out.to(column)
 
-    def read(self, column: pd.Series, accepted: Array | None = None) -> Reading:
-        """The row values of a column, with a complaint if it has unreadable cells.
+    def changes(self, before: Tensor, after: Tensor) -> Tensor:
+        """(m, 2) int64, the label before and after, (m,); of amounts -2 the less, -1 the more."""
+        ends = torch.stack([before, after], 1)
+        if not self.has_order:
+            return ends.long()
+        rises = (after > before).long()
+        order = torch.stack([-1 - rises, rises - 2], 1)
+        out: Tensor = torch.where(known(ends), order, level_of(ends).long())
+        return out
 
-        Args:
-            column: (n,) its cells.
-            accepted: (n,) bool, the rows that may have a label that no training row has.
+    def place(self, cell: Any) -> Any:
+        """The row value of a number or label.
+
+        A code of a number, whose row value is another, and what it cannot read are returned as
+        they are; by labels without an order, what is none of them as NaN.
         """
-        if isinstance(column.dtype, pd.SparseDtype):
-            return Reading(np.empty(0), complaint(self.name, column))
-        return self.read_cells(column, accepted)
+        if self.has_order:
+            level = isinstance(cell, Hashable) and cell in self.levels
+            return float(self.levels.index(cell)) if level else cell
+        label = None if pd.isna(cell) is True else cell
+        return float(self.categories.index(label)) if label in self.categories else math.nan
+
+    def is_amount(self, cell: Any) -> bool:
+        """Whether a cell is a number, and neither a code nor missing."""
+        return not (self.choices or pd.isna(cell) or cell in self.special)
+
+    def range_in(self, dtype: Any) -> tuple[float, float, int | None]:
+        """The least and greatest row value of a column of a dtype, and its decimals.
+
+        By the schema, and as far as the dtype can hold it; None leaves values unrounded. Of few
+        observed values they are the least and the greatest inside of the limits.
+        """
+        if not self.has_order:
+            return *self.ends, 0
+        every = (ends_of(plain_dtype(dtype)), self.bounds, self.limits or self.bounds)
+        lows, highs = zip(*every, strict=True)
+        low, high = max(lows), min(highs)
+        if self.observed:
+            inside = [value for value in self.observed if low <= value <= high]
+            low, high = min(inside, default=math.inf), max(inside, default=-math.inf)
+        return low, high, self.decimals_in(dtype)
+
+    def decimals_in(self, dtype: Any) -> int | None:
+        """The decimals of a column of a dtype: integers have at most 0 whatever the precision."""
+        places = self.precision
+        return min(places or 0, 0) if plain_dtype(dtype).kind in "iu" else places
 
     def typed(self, cells: Array) -> pd.Series | Array:
         """Cells, (n,), that its dtype can hold, as a column of it, or an array."""
@@ -635,8 +582,8 @@ class Feature(Named, Column):
         """Plain values for JSON, which has no infinity: an open end of a range is None."""
         limits = self.limits and [e if math.isfinite(e) else None for e in self.limits]
         plain = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        own = {"kind": self.kind.value, "limits": limits}
-        return {**plain, **own, "dummies": [each.to_dict() for each in self.dummies]}
+        own = [each.to_dict() for each in self.dummies]
+        return {**plain, "kind": self.kind.value, "limits": limits, "dummies": own}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Feature:
@@ -651,6 +598,31 @@ class Feature(Named, Column):
         limits = None if ends is None else with_infinity(*ends)
         dummies = tuple(map(cls.from_dict, values["dummies"]))
         return cls(**{**values, "limits": limits, "dummies": dummies})
+
+
+def _complaint(feature: Feature) -> str:
+    """What keeps it from being a feature of its kind; "" for nothing."""
+    own = f"feature {feature.name!r}"
+    if not feature.has_order:
+        if not (feature.direction and feature.kind is Kind.CATEGORICAL):
+            return ""
+        return (
+            f"{feature.name!r} has {len(feature.categories)} categories without an order: it"
+            f" cannot be increasing or decreasing; ordered={{{feature.name!r}: [...]}} states one"
+        )
+    if not feature.levels:
+        if not pd.api.types.is_numeric_dtype(feature.dtype):
+            return f"{own}: a number cannot have dtype {feature.dtype!r}"
+        places, step = feature.precision, feature.step or 0.0
+        if places is not None and not math.isclose(step, round(step, places)):
+            return (
+                f"{own}: step {step:g} must be a multiple of its last decimal, {10.0**-places:g};"
+                f" schema.replace({feature.name!r}, precision=...) states another one"
+            )
+    if math.isfinite(feature.width):
+        return ""
+    text = f"has the range {feature.bounds}, which overflows a float: use larger units"
+    return f"column {feature.name!r} {text}"
 
 
 @cache
@@ -668,12 +640,6 @@ def arguments() -> dict[str, Argument]:
 def attributes() -> list[dataclasses.Field[Any]]:
     """The attributes of features, each with what `attribute` says of it."""
     return [each for each in dataclasses.fields(Feature) if each.metadata]
-
-
-T = TypeVar("T")
-Ts = TypeVarTuple("Ts")
-# The values that are no amounts, or not known; None where they are not stated.
-Special = tuple[Any, ...] | None
 
 
 # A number with a unit, and what separates its thousands and its decimals.
@@ -783,7 +749,6 @@ def _as_numbers(levels: pd.Series) -> str:
 # How many values an error names, and how much of each.
 MOST, MOST_LETTERS = 5, 60
 
-Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 Reasons = Iterator[tuple[int, str]]
 

@@ -19,8 +19,9 @@ import pandas as pd
 import torch
 
 from dear_plugin._threads import lazy
-from dear_plugin.data.feature import Array, Feature, Mask
-from dear_plugin.data.numbers import gross, ordinary_values
+from dear_plugin.data.cells import is_one
+from dear_plugin.data.feature import Feature, Mask
+from dear_plugin.data.numbers import Array, gross, ordinary_values
 from dear_plugin.data.relations import Lookup, Relation, expression
 from dear_plugin.errors import SchemaError, unknown
 
@@ -630,7 +631,7 @@ class Numbers:
 def _values(column: pd.Series, feature: Feature) -> Array:
     """(n,) the numbers of a column, 0 and 1 of a flag, NaN for gross ones."""
     if feature.choices:
-        return feature.is_one(column).astype(np.float64)
+        return is_one(feature, column).astype(np.float64)
     values = ordinary_values(column, feature.special)
     known = np.flatnonzero(~np.isnan(values))
     values[known[gross(values[known])]] = np.nan

@@ -9,14 +9,15 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import wraps
 from numbers import Real
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from dear_plugin._validation import suggesting
 from dear_plugin.data import dummies
+from dear_plugin.data.cells import as_stored, kind_of, stated_order, stored_in, with_central
 from dear_plugin.data.feature import (
     Argument,
     Feature,
@@ -27,10 +28,8 @@ from dear_plugin.data.feature import (
     with_infinity,
 )
 from dear_plugin.data.forms import relations_of
-from dear_plugin.data.labels import Labels, Levels, as_stored, stated_order, stored_in
-from dear_plugin.data.numbers import Number
 from dear_plugin.data.relations import Lookup, Relation, without_computed
-from dear_plugin.errors import SchemaError, argument, check_arguments, shown, unknown
+from dear_plugin.errors import SchemaError, argument, shown, unknown
 
 # What is stated of features, by argument: the names of some, or {feature: value}.
 Stated = dict[str, Any]
@@ -46,15 +45,7 @@ def stating(call: Call) -> Call:
     signature = inspect.signature(call)
     *own, _ = signature.parameters.values()
     every = [_parameter(each) for each in arguments().values()]
-    known = [each.name for each in (*own, *every) if each.name not in ("cls", "self")]
-
-    @wraps(call)
-    def _checked(*args: Any, **options: Any) -> Any:
-        check_arguments(options, known)
-        return call(*args, **options)
-
-    vars(_checked)["__signature__"] = signature.replace(parameters=[*own, *every])
-    return cast(Call, _checked)
+    return suggesting(call, signature.replace(parameters=[*own, *every]))
 
 
 def _parameter(each: Argument) -> inspect.Parameter:
@@ -89,10 +80,10 @@ def inferred(
         from dear_plugin.look.guesses import guesses
 
         found = guesses(frame, columns, stated)
-        found.tell()
+        found.log()
         stated = found.beside(stated)
         columns = found.columns(frame, columns, stated)
-    columns = {n: each.with_central(frame[n], central) for n, each in columns.items()}
+    columns = {n: with_central(each, frame[n], central) for n, each in columns.items()}
     features = features_of(columns, stated, stated["exactly_one"] or ())
     relations = relations_of(
         dummies.labelled(frame, features),
@@ -261,10 +252,6 @@ def says_what(stated: Stated, name: str) -> bool:
     return any(name in stated[what] for what, each in arguments().items() if each.says_what)
 
 
-# In the order in which they are tried for a training column.
-KINDS: tuple[type[Feature], ...] = (Levels, Labels, Number)
-
-
 def _infer(column: pd.Series, name: str, stated: Stated) -> Feature:
     """The feature of a column, (n,), without the user's constraints on changes.
 
@@ -279,8 +266,7 @@ def _infer(column: pd.Series, name: str, stated: Stated) -> Feature:
     if order is not None and stored_in(column) == ((*order,), True):
         order = None
     ranked = stated_order(column, name, order)
-    every = (kind.infer(ranked, codes, as_category) for kind in KINDS)
-    feature = next(each for each in every if each is not None)
+    feature = kind_of(ranked, codes, as_category)
     if is_amount and feature.categories:
         fix = line(name, as_numbers(column))
         raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories: {fix}")

@@ -11,7 +11,7 @@ NAMES = {
     r"|asian|african|hisp(an(ics?)?)?|latin[oax]s?|nationality|natl|national_origin|citizen(ship)?"
     r"|foreign(er)?|immigrant|native|birth_?place|born|relig(ion|ious)?|muslim|christian|catholic"
     r"|jewish|hindu|males?|fem(ales?)?|wom[ae]n|marital(status)?|mar_?stat(us)?|(un)?married|marr"
-    r"|divorced|widow(ed)?|elderly|pregnant|disab(led|ility)"
+    r"|divorced|widow(ed)?|relationship|elderly|pregnant|disab(led|ility)"
     r"|(first|last|full|middle|maiden|sur|family|f|l)_?names?)_"
     r"|^_(m[ae]n|white|wht|old|young|single|names?)_$",
     "seem to count time, and no action makes time pass": r"since|_(age|tenure|seniority|elapsed)_"

@@ -11,280 +11,22 @@ far, such as a typing error; a few rows have them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
 
 from dear_plugin._threads import lazy
-from dear_plugin.data.feature import (
-    CODES,
-    OTHERS,
-    Array,
-    Feature,
-    Kind,
-    Reading,
-    Special,
-    T,
-    Ts,
-    as_numbers,
-    conversion,
-    ends_of,
-    is_numeric,
-    line,
-    plain_dtype,
-    unboxed,
-)
-from dear_plugin.errors import SchemaError
 
+Array = npt.NDArray[Any]
 MAX_DECIMALS = 6
-# A number of few, even values: its range has at most so many of their usual distances.
-MOST_EVEN = 24
 # Far larger numbers are no whole number of steps.
 WHOLE = 1e9
-
-
-class Ordinal(Feature):
-    """A feature whose rows hold numbers."""
-
-    limited_by: ClassVar[tuple[str, ...]] = ("ranges",)
-    _rules: ClassVar = {"special": CODES}
-
-    @property
-    def complaint(self) -> str:
-        """See `Feature`."""
-        if math.isfinite(self.width):
-            return ""
-        text = f"has the range {self.bounds}, which overflows a float: use larger units"
-        return f"column {self.name!r} {text}"
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The least and the largest observed number."""
-        return self.bounds
-
-    @property
-    def width(self) -> float:
-        """The range that is scaled to [0, 1]; 1 for constants."""
-        low, high = self.bounds
-        return high - low if high > low else 1.0
-
-    @lazy
-    def special_levels(self) -> int:
-        """The number of special levels; a missing value is the last one."""
-        return len(self.special) + bool(self.missing)
-
-    @property
-    def columns(self) -> int:
-        """One, and one per special level."""
-        return 1 + self.special_levels
-
-    def reading(self, column: pd.Series, values: Array) -> Reading:
-        """The reading of a column, (n,), of numbers, (n,), some of them codes or missing."""
-        far = ~(np.abs(values - self.bounds[0]) <= FARTHEST * self.width)  # True for NaN, too
-        far |= ~known(values)
-        if self.special_levels:
-            values, far = self._with_levels(values, far)
-        return self._with_complaint(column, values, far) if far.any() else Reading(values)
-
-    def _with_levels(self, values: Array, far: Array) -> tuple[Array, Array]:
-        """Numbers, (n,), with special levels as row values, and the unreadable ones, (n,)."""
-        levels = [values == code for code in self.special]
-        levels += [np.isnan(values)] if self.missing else []
-        out = values.copy()
-        for i, mask in enumerate(levels):
-            out[mask], far[mask] = row_value(i), False
-        return out, far
-
-    def _with_complaint(self, column: pd.Series, values: Array, far: Array) -> Reading:
-        """The reading of numbers, (n,), of which those in `far`, (n,) bool, are unreadable."""
-        near = f"those observed ({self.bounds[0]:g} to {self.bounds[1]:g})"
-        bad, what = far & ~np.isfinite(values), "missing or infinite values"
-        if not bad.any():
-            bad, what = far, f"values too far from {near}"
-        where = column.index[bad][:3].tolist()
-        complaint = f"column {self.name!r} has {what} in {bad.sum()} rows, first {where}"
-        return Reading.of(values, complaint, column, far, f"a number near {near}")
-
-    def range_in(self, dtype: Any) -> tuple[float, float, int | None]:
-        """See `Column`; of few observed values the least and the greatest inside of the limits."""
-        every = (ends_of(plain_dtype(dtype)), self.bounds, self.limits or self.bounds)
-        lows, highs = zip(*every, strict=True)
-        low, high = max(lows), min(highs)
-        if self.observed:
-            known = [value for value in self.observed if low <= value <= high]
-            low, high = min(known, default=math.inf), max(known, default=-math.inf)
-        return low, high, self.decimals_in(dtype)
-
-    def decimals_in(self, dtype: Any) -> int | None:
-        """The decimals of a column of a dtype: integers have at most 0 whatever the precision."""
-        places = self.precision
-        return min(places or 0, 0) if plain_dtype(dtype).kind in "iu" else places
-
-    def coarser(self, values: Tensor, how: Callable[[Tensor], Tensor]) -> Tensor:
-        """See `Column`."""
-        return how(values)
-
-    def either(self, amounts: Callable[[*Ts], T], labels: Callable[[*Ts], T], *args: *Ts) -> T:
-        """See `Column`."""
-        return amounts(*args)
-
-    def values(self, column: Tensor) -> Tensor:
-        """See `Column`; the distinct amounts, or a single zero."""
-        out: Tensor = amounts_of(column).unique()
-        return out
-
-    @property
-    def special_values(self) -> Tensor:
-        """See `Column`."""
-        out: Tensor = row_value(torch.arange(self.special_levels, dtype=torch.float64))
-        return out
-
-    @property
-    def label_values(self) -> Tensor:
-        """See `Column`; where an action may set or leave a special level, these."""
-        return self.special_values[: None if self.enter_special or self.leave_special else 0]
-
-    def changes(self, before: Tensor, after: Tensor) -> Tensor:
-        """See `Column`."""
-        ends = torch.stack([before, after], 1)
-        rises = (after > before).long()
-        order = torch.stack([-1 - rises, rises - 2], 1)
-        out: Tensor = torch.where(known(ends), order, level_of(ends).long())
-        return out
-
-
-class Number(Ordinal):
-    """A column of numbers: amounts, and codes that are none."""
-
-    @classmethod
-    def takes(cls, kind: Any, given: Mapping[str, Any]) -> bool:
-        """Numbers without levels."""
-        return kind == Kind.NUMERIC and not given.get("levels")
-
-    @classmethod
-    def infer(cls, column: pd.Series, special: Special, as_category: bool) -> Self | None:
-        """See `Column`; all that is left."""
-        name = str(column.name)
-        codes = special or ()
-        single = str(column.dtype).lower() == "float32"
-        values = ordinary_values(column, codes)
-        values = values[~np.isnan(values)].astype(np.float32 if single else np.float64)
-        if not np.isfinite(values).all():
-            raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")
-        places = decimals(values) if len(values) else 0
-        values = on_grid(values, places)
-        low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
-        feature = cls(
-            name,
-            Kind.NUMERIC,
-            (low, high),
-            precision=places,
-            dtype=str(column.dtype),
-            immutable=low == high,
-            special=codes,
-            missing="nan" if column.isna().any() else "",
-        )
-        if low <= SPECIAL:
-            lowest = f"numbers above {SPECIAL:.3g}, got {low:.3g}"
-            raise SchemaError(f"column {name!r}: expected {lowest}: clip or drop such values")
-        return feature
-
-    @property
-    def complaint(self) -> str:
-        """See `Feature`."""
-        own = f"feature {self.name!r}"
-        if not pd.api.types.is_numeric_dtype(self.dtype):
-            return f"{own}: a number cannot have dtype {self.dtype!r}"
-        if self.step and not self.is_on_grid(self.step):
-            return (
-                f"{own}: step {self.step:g} must be a multiple of its last decimal,"
-                f" {10.0 ** -(self.precision or 0):g}; schema.replace({self.name!r},"
-                " precision=...) states another one"
-            )
-        return super().complaint
-
-    def with_central(self, column: pd.Series, share: float) -> Self:
-        """See `Column`.
-
-        One extreme value must not make every other change nearly free, nor be advice: the unit of
-        cost is the range of the central values, and actions stay within it.
-        """
-        values = ordinary_values(column, self.special)
-        values = values[~np.isnan(values)]
-        if not len(values):
-            return self
-        outer = round((1.0 - share) / 2.0, 9)
-        low, high = np.quantile(values, (outer, 1.0 - outer), method="inverted_cdf").tolist()
-        return replace(self, central=(low, high), scale=_scale(values, low, high))
-
-    def is_on_grid(self, value: float) -> bool:
-        """Whether a number has no more decimals than the feature."""
-        return self.precision is None or math.isclose(value, round(value, self.precision))
-
-    @property
-    def action_step(self) -> float:
-        """The step of actions on it; 0 where there is none: any value, or the observed ones."""
-        if self.observed:
-            return 0.0
-        return self.usual_step if self.step is None else self.step
-
-    @property
-    def codes(self) -> tuple[float, ...]:
-        """See `Column`; an action that set it to 99 would make it unknown."""
-        (low, high), (first, last) = self.bounds, self.limits or self.bounds
-        return tuple(code for code in self.special if min(low, first) <= code <= max(high, last))
-
-    @property
-    def is_flag(self) -> bool:
-        """Whether it has the values 0 and 1."""
-        return self.bounds == (0.0, 1.0) and self.precision == 0 and not self.special_levels
-
-    def is_amount(self, cell: Any) -> bool:
-        """See `Column`."""
-        return not (pd.isna(cell) or cell in self.special)
-
-    def read_cells(self, column: pd.Series, accepted: Array | None) -> Reading:
-        """See `Column`; new ones are numbers like others."""
-        known = unboxed(column)
-        dtype = known.dtype
-        if not is_numeric(dtype):
-            is_bool = pd.api.types.is_bool_dtype(dtype)  # pd.to_numeric would leave it as it is
-            what, code = conversion(known)
-            if not what or (what, code) == OTHERS:
-                code = "{0}.astype(int)" if is_bool else as_numbers(known)
-            text = f"must hold numbers, got dtype {dtype}: {line(self.name, code)}"
-            return Reading(np.empty(0), f"column {self.name!r} {text}")
-        plain = isinstance(dtype, np.dtype)
-        own = known.to_numpy() if plain else known.to_numpy(dtype=np.float64, na_value=np.nan)
-        return self.reading(column, on_grid(own, self.precision))
-
-    def cells(self, values: Array) -> Array:
-        """Row values of any shape as numbers, special levels as their codes or NaN."""
-        cells = values + 0.0  # no negative zeros
-        if self.special_levels:
-            amounts = known(values)
-            level = np.where(amounts, 0, level_of(values)).astype(np.int64)
-            cells = np.where(amounts, cells, np.array([*self.special, np.nan])[level])
-        return cells
-
-    def cells_in(self, values: Array, dtype: Any) -> Array:
-        """See `Column`; with the decimals of the dtype."""
-        cells, places = self.cells(values), self.decimals_in(dtype)
-        cells = cells if places is None else np.round(cells, places)
-        return cells.astype(np.int64) if dtype.kind == "O" and self.dtype == "int64" else cells
-
-    def column(self, values: Array) -> pd.Series | Array:
-        """See `Column`; floats where an integer dtype cannot hold them."""
-        numbers = self.cells(values)
-        whole = np.isnan(numbers) | (numbers == np.round(numbers))
-        if "int" in self.dtype.lower() and not whole.all():
-            return pd.Series(numbers)
-        return self.typed(numbers)
 
 
 def ordinary_values(column: pd.Series, special: Sequence[float]) -> Array:
@@ -308,19 +50,6 @@ def decimals(values: Array) -> int | None:
         if np.abs(near - sample).max() <= tolerance and (is_sharp or (near == sample).all()):
             return places
     return None
-
-
-def _scale(values: Array, low: float, high: float) -> float:
-    """The unit of cost of values, (n,): the central range, or all of few, even values."""
-    distinct = np.unique(values)
-    whole = float(distinct[-1] - distinct[0])
-    if 1 < len(distinct) <= MOST_EVEN + 1 and whole <= MOST_EVEN * np.median(np.diff(distinct)):
-        return whole
-    return high - low or float(values.std())
-
-
-# The largest scaled number: in float32 its square does not overflow.
-FARTHEST = 1e15
 
 
 # Gross values lie so many ranges of the central nine tenths outside of it, and are at most this
@@ -475,7 +204,8 @@ def on_grid(values: Array, places: int | None) -> Array:
         return np.where(np.abs(near - numbers) <= error * np.abs(numbers), near, numbers)
 
 
-def in_steps(values: Tensor, step: Tensor, *, up: bool | None = None) -> Tensor:
+@np.errstate(all="ignore")
+def in_steps(values: Array, step: Array, *, up: bool | None = None) -> Array:
     """The nearest multiples of steps, of the shape of values; where a step is 0, the values.
 
     Args:
@@ -485,11 +215,11 @@ def in_steps(values: Tensor, step: Tensor, *, up: bool | None = None) -> Tensor:
     """
     per, error = 1.0 / step, {None: 0.0, True: -NEAR, False: NEAR}[up]
     count = values / step + error
-    count = count.round() if up is None else count.ceil() if up else count.floor()
+    count = np.round(count) if up is None else np.ceil(count) if up else np.floor(count)
     # The quotient of whole numbers is rounded once: 3 / 10, not 3 * 0.1.
-    whole = (per - per.round()).abs() < NEAR
-    out = torch.where(whole & (per >= 1.0), count / per.round(), count * step)
-    return torch.where(step > 0.0, out, values)
+    whole = np.abs(per - np.round(per)) < NEAR
+    out = np.where(whole & (per >= 1.0), count / np.round(per), count * step)
+    return np.where(step > 0.0, out, values)
 
 
 def nearest(values: Tensor, known: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ import pandas as pd
 from torch import Tensor
 
 from dear_plugin._threads import lazy, one_thread
+from dear_plugin._validation import completed
 from dear_plugin.data import (
     dummies,
 )
@@ -46,6 +47,28 @@ from dear_plugin.errors import DearError, SchemaError, shown, unknown
 __all__ = ["Feature", "Kind", "Schema"]
 
 
+def _consistent(_: type, given: dict[str, Any]) -> None:
+    """Check that features, relations, rules and causes are consistent, and complete them."""
+    features, target = given["features"], given["target"]
+    names, owners = [feature.name for feature in features], owners_of(features)
+    given["relations"] = checked(given["relations"], features)
+    check_rules(given["rules"], names)
+    if twice := {n for n in names if names.count(n) > 1}:
+        raise SchemaError(f"duplicate feature names: {sorted(twice)}; rename them")
+    given["tiers"] = checked_tiers(given["tiers"], owners, target)
+    given["causes"] = checked_causes(given["causes"], owners, given["relations"], target)
+    if given["tiers"] and given["causes"]:
+        raise SchemaError("both tiers and causes are given: state the order by one of them")
+    columns = tuple(column.name for feature in features for column in feature.members)
+    given["column_names"] = given["column_names"] or columns
+
+
+def owners_of(features: Iterable[Feature]) -> dict[str, str]:
+    """The feature that each name stands for: its own, or that of one of its columns."""
+    return {each.name: f.name for f in features for each in (f, *f.members)}
+
+
+@completed(_consistent)
 @dataclass(frozen=True)
 class Schema:
     """The features of a frame, its target and rules between columns; see `Schema.infer`.
@@ -79,19 +102,6 @@ class Schema:
     causes: Causes = ()
     column_names: tuple[str, ...] = ()
     central: float = 0.98
-
-    def __post_init__(self) -> None:
-        """Check that the features, relations, rules and causes are consistent."""
-        vars(self).update(relations=checked(self.relations, self.features))
-        check_rules(self.rules, self.names)
-        if twice := {n for n in self.names if self.names.count(n) > 1}:
-            raise SchemaError(f"duplicate feature names: {sorted(twice)}; rename them")
-        tiers = checked_tiers(self.tiers, self._owners, self.target)
-        edges = checked_causes(self.causes, self._owners, self.relations, self.target)
-        if tiers and edges:
-            raise SchemaError("both tiers and causes are given: state the order by one of them")
-        names = [column.name for f in self.features for column in f.members]
-        vars(self).update(tiers=tiers, causes=edges, column_names=self.column_names or (*names,))
 
     @classmethod
     @stating
@@ -290,8 +300,8 @@ class Schema:
 
     @lazy
     def _owners(self) -> dict[str, str]:
-        """The feature that each name stands for: its own, or that of one of its columns."""
-        return {each.name: f.name for f in self for each in (f, *f.members)}
+        """The feature that each name stands for."""
+        return owners_of(self)
 
     def index(
         self, names: Iterable[str], where: str = "", error: type[DearError] = SchemaError

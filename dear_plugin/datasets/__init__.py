@@ -1,10 +1,10 @@
 """Data sets for recourse: one simulated, three published.
 
-`load_loan` needs no file and no network. The others look for their file in `data_home`, in the
-folder of the environment variable `DEAR_DATA_HOME`, and in the user's cache, and otherwise
-download it from its publisher. Every loader returns a `Dataset`. With `missing="keep"`, Adult and
-Give Me Some Credit include missing values and special codes; by default such rows are dropped, as
-in the recourse literature.
+Every loader returns a `Dataset`. `load_loan` needs no file and no network. The other loaders
+search their file in `data_home`, in the folder of the environment variable `DEAR_DATA_HOME`, and
+in the user's cache. If it is in none, they download it from its publisher. Rows with missing
+values or codes are dropped, as in the recourse literature, unless `missing="keep"` (Adult, Give Me
+Some Credit).
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ _UNITS = {
     "hours-per-week": "hours a week",
 }
 _CODES = {"capital-gain": (99_999,)}
-# Per column: the upstream levels that count as one, their common label, the label of the rest.
+# For each column: the levels that are joined, their label, and the label of other levels.
 _BINARY: Mapping[str, tuple[tuple[str, ...], str, str]] = {
     "workclass": (("Private",), "Private", "Other"),
     "marital-status": (("Married-civ-spouse", "Married-AF-spouse"), "Married", "Not married"),
@@ -101,36 +101,36 @@ def load_adult(
     Rows with any missing value (`?`) are dropped: 45,222 of 48,842 remain. (Published recourse
     tables often use 48,832 rows, after another preprocessing.)
 
-    `"binary"` is the preprocessing of the recourse literature, for comparison: 13 features, 7 of
-    them binary (workclass Private or Other, and so on); `education` is dropped, since
+    `"binary"` is the preprocessing of the recourse literature, for comparison. It has 13 features,
+    7 of them binary (workclass Private or Other, and so on). `education` is dropped, since
     `education-num` has the same information.
 
-    `"full"` has 13 features, all 8 categorical ones with every category (41 native countries);
-    `education` is kept and `education-num` is dropped, so that the two cannot contradict.
+    `"full"` has 13 features, 8 of them with all categories (41 native countries). `education` is
+    kept and `education-num` is dropped, so that the two cannot contradict each other.
 
     `missing="keep"` keeps all 48,842 rows: 2,799 workclasses, 2,809 occupations and 857 native
-    countries are missing, and a capital-gain of 99,999 (244 rows) is in `Dataset.special`: it is
-    the census' code for this amount or more; all other values are at most 41,310.
+    countries are missing. A capital-gain of 99,999 (244 rows) is in `Dataset.special`: it is the
+    census' code for this amount or more. All other values are at most 41,310.
 
     Schooling, work and investments are actionable. `marital-status`, `relationship` and
     `capital-loss` may change indirectly but are not actionable, since a model should not recommend
     to change them. `fnlwgt` (a survey weight) and age are immutable.
 
-    `Dataset.tiers`: what is given at birth comes first; schooling is completed before most
-    marriages and jobs; work follows the family, as a new job is no reason for a marriage; hours
-    follow from the job, and investments from what the work earns. The survey weight is a cause of
-    nothing, so that no tier names it.
+    `Dataset.tiers`: attributes given at birth come first. Schooling is completed before most
+    marriages and jobs. Work comes after the family, as a new job is no reason for a marriage.
+    Hours depend on the job, and investments on its earnings. The survey weight causes nothing, so
+    that no tier has it.
 
     Args:
         categories: "binary" or "full".
-        data_home: folder to look in first; see `dear_plugin.datasets`.
+        data_home: the folder to search first; see `dear_plugin.datasets`.
         missing: "drop" the rows with a missing value, or "keep" them.
 
     Returns:
         A `Dataset` with 13 features, target `income`; in the paper sex and race are protected.
 
     Raises:
-        DataError: the file is not available, or not in UCI's format.
+        DataError: the file is missing, or does not have UCI's format.
         InputError: an invalid value of `categories` or `missing`.
 
     References:
@@ -170,7 +170,7 @@ def load_adult(
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """Both members concatenated, `?` as missing, the label as 0 and 1."""
+    """The rows of both members, with `?` as missing and the label as 0 and 1."""
     with reading(path), zipfile.ZipFile(path) as archive:
         missing = [name for name in _MEMBERS if name not in archive.namelist()]
         if missing:
@@ -182,7 +182,7 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def _read_member(path: Path, archive: zipfile.ZipFile, member: str) -> pd.DataFrame:
-    """One member as a table of strings and numbers; `adult.test` starts with a comment line."""
+    """The rows of one member; `adult.test` starts with a comment line."""
     with archive.open(member) as file:
         rows = pd.read_csv(file, header=None, skipinitialspace=True, na_values="?", comment="|")
     rows.columns = pd.Index(_COLUMNS[: rows.shape[1]])

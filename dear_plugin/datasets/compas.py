@@ -38,29 +38,27 @@ _JAIL_TIME = "%Y-%m-%d %H:%M:%S"
 def load_compas(data_home: str | os.PathLike[str] | None = None) -> Dataset:
     """Load ProPublica's COMPAS table; `not_high_risk` = 1 is a score of Low or Medium.
 
-    The rows are those of ProPublica's analysis: screened within 30 days of the arrest, recidivism
-    known, charge not an ordinary traffic offence, score present: 6,172 of 7,214. Only the required
-    columns are read, without names and birth dates. `length_of_stay` is
-    the whole days from `c_jail_in` to `c_jail_out`; the 183 stays whose end is recorded before
-    their start count as 0. Charges are spelled out (Felony, Misdemeanor), recidivism is Yes or No,
-    race is African-American or Other.
+    The rows are the 6,172 of 7,214 in ProPublica's analysis: screened within 30 days of arrest,
+    with known recidivism and a score, and without ordinary traffic offences. Names and birth dates
+    are not read. `length_of_stay` is the number of whole days from `c_jail_in` to `c_jail_out`.
+    183 stays whose recorded end is before their start count as 0. Charges are Felony or
+    Misdemeanor, recidivism is Yes or No, race is African-American or Other.
 
-    Almost nothing is actionable: the charge, later records and prior counts are immutable, and
-    only the length of the stay in jail, which a bail can end, is left. The data set is included
-    because the literature uses it, with sex and race immutable (`Dataset.protected`) and all other
-    features mutable.
+    Only the length of the stay in jail is actionable, since a bail can end it. The charge, later
+    records and prior counts are immutable. The data set is included because the literature uses
+    it, with sex and race immutable (`Dataset.protected`) and all other features mutable.
 
     `Dataset.tiers` is the order in time: sex and age, earlier offences, the charge, the stay in
     jail, and the two years after it.
 
     Args:
-        data_home: folder to look in first; see `dear_plugin.datasets`.
+        data_home: the folder to search first; see `dear_plugin.datasets`.
 
     Returns:
         A `Dataset` with 7 features, target `not_high_risk`.
 
     Raises:
-        DataError: the file is not available, or not in ProPublica's format.
+        DataError: the file is missing, or does not have ProPublica's format.
 
     References:
         J. Larson, S. Mattu, L. Kirchner, J. Angwin: How we analyzed the COMPAS recidivism

@@ -47,7 +47,7 @@ _RATIOS = ("RevolvingUtilizationOfUnsecuredLines", "DebtRatio")
 def load_give_me_some_credit(
     data_home: str | os.PathLike[str] | None = None, *, missing: Missing = "drop"
 ) -> Dataset:
-    """Load Give Me Some Credit; `no_serious_delinquency` = 1 is a debtor without it.
+    """Load Give Me Some Credit; `no_serious_delinquency` = 1 is a debtor without delinquency.
 
     As in the recourse literature, rows with a missing value are dropped, then rows where any
     feature lies 3 or more standard deviations from its mean: 115,527 of 150,000 remain. The label
@@ -55,29 +55,29 @@ def load_give_me_some_credit(
     their names. The two ratios are rounded to 4 decimals, all other values are whole numbers.
 
     `missing="keep"` keeps missing values and codes: 144,850 rows remain by the same criterion on
-    all other values. MonthlyIncome is missing in 29,176 of them, NumberOfDependents in 3,865.
-    Without an income upstream's DebtRatio is not a ratio but the payments in dollars, so it is
-    set to missing, too. The codes 96 and 98 of the times past due
-    (268 rows) are in `Dataset.special`. Columns with missing values are floats.
+    all other values. MonthlyIncome is missing in 29,176 of them, NumberOfDependents in 3,865. In
+    rows without an income, upstream's DebtRatio is the payments in dollars, and is set to missing.
+    The codes 96 and 98 of the times past due (268 rows) are in `Dataset.special`. Columns with
+    missing values are floats.
 
     Income, debts and credit lines are actionable. Age and times past due are immutable. The number
     of dependents may change indirectly but is not actionable.
 
-    `Dataset.tiers`: age comes before the number of dependents, and both before the income;
-    payments past due are past events, which depend on the income and which lenders look at; loans
-    and credit lines are granted on income and history; only a granted line can be in use; the debt
-    ratio is computed from the payments on all of these.
+    `Dataset.tiers`: age comes before the number of dependents, and both before the income.
+    Payments past due are past events that depend on the income. Lenders grant loans and credit
+    lines on income and history. Only a granted line can be used. The debt ratio is computed from
+    the payments on all of these.
 
     Args:
-        data_home: folder to look in first; see `dear_plugin.datasets`. Kaggle requires a login, so
-            this file is never downloaded: get `cs-training.csv` manually, zipped or not.
+        data_home: the folder to search first; see `dear_plugin.datasets`. Kaggle requires a login,
+            so this file is never downloaded: get `cs-training.csv` manually, zipped or not.
         missing: "drop" the rows with a missing value or a code, or "keep" them.
 
     Returns:
         A `Dataset` with 10 numeric features, 4 of them immutable; target `no_serious_delinquency`.
 
     Raises:
-        DataError: the file is not available, or not in Kaggle's format.
+        DataError: the file is missing, or does not have Kaggle's format.
         InputError: an invalid value of `missing`.
 
     References:

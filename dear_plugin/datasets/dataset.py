@@ -18,7 +18,7 @@ def require_missing(missing: str) -> None:
     """Validate the argument `missing` of a loader.
 
     Raises:
-        InputError: neither "drop" nor "keep".
+        InputError: the value is neither "drop" nor "keep".
     """
     if missing not in get_args(Missing):
         raise InputError(unknown("missing", [missing], get_args(Missing)))
@@ -28,15 +28,14 @@ def require_missing(missing: str) -> None:
 class Dataset:
     """Rows in user units, and the constraints of their features.
 
-    An immutable feature never changes; an increasing one may only increase; `act_on` lists the
-    actionable features, which may change directly. A feature in none of the three may only change
-    indirectly.
+    Features in `act_on` are actionable: they may change directly. Other mutable features may only
+    change indirectly.
 
     Attributes:
-        name: short name, as in the demo's `--dataset`.
+        name: the short name, as in the demo's `--dataset`.
         frame: n rows; the features in order, then the target. Values are missing only with
             `missing="keep"`.
-        target: the target's column; 1 is the wanted class, 0 the other.
+        target: the column of the target; 1 is the wanted class, 0 the other class.
         immutable: features that never change.
         increasing: features that may only increase.
         act_on: actionable features.
@@ -44,13 +43,13 @@ class Dataset:
         protected: features that are immutable in the DEAR paper; its benchmark has all others
             mutable.
         special: the values of numeric features that are codes, as for `Schema.infer(special=)`.
-        labels: what texts call each feature, as for `Schema.infer(labels=)`.
+        labels: the names of features in texts, as for `Schema.infer(labels=)`.
         units: the units of numeric features, as for `Schema.infer(units=)`.
-        description: what a row is and how the rows were prepared.
-        source: publication or publisher, with its licence if known.
+        description: a sentence on what a row is.
+        source: the publication or publisher, with its licence if known.
 
     Raises:
-        SchemaError: a name that is not a feature, or one both immutable and in `act_on`.
+        SchemaError: a name is not a feature, or is both immutable and in `act_on`.
 
     Example:
         >>> from dear_plugin.datasets import load_loan
@@ -110,13 +109,13 @@ class Dataset:
 
         Args:
             test: the share of test rows, between 0 and 1.
-            seed: of a local generator; global generators are not used.
+            seed: the seed; global generators are not used.
 
         Returns:
             (train, test), both with the target.
 
         Raises:
-            InputError: a share that leaves a part without rows.
+            InputError: a part would have no rows.
         """
         size = round(len(self.frame) * test)
         if not 0 < size < len(self.frame):

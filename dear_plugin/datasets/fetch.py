@@ -1,4 +1,4 @@
-"""How a publisher's file is found or downloaded, and its columns checked."""
+"""Find or download a publisher's file, and check its columns."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Source:
     """A publisher's file.
 
     Attributes:
-        names: file names to look for, the publisher's own first.
+        names: the names of the file, the publisher's own first.
         page: the web page of the file, for manual downloads.
         url: the address for downloads without a login; None if there is none.
-        sha256: the checksum of a download, in hex. Existing files may be repacked or lack unused
-            columns, so only their columns are validated.
+        sha256: the checksum of a download, in hex. Of existing files only the columns are checked,
+            since they may be repacked or lack unused columns.
     """
 
     names: tuple[str, ...]
@@ -38,7 +38,7 @@ class Source:
 
 
 def locate(source: Source, data_home: str | os.PathLike[str] | None = None) -> Path:
-    """The file's path; the file is downloaded if it does not exist.
+    """The path of the file, which is downloaded if it does not exist.
 
     Args:
         source: the file.
@@ -75,7 +75,7 @@ def require_columns(path: Path, frame: pd.DataFrame, expected: Iterable[str]) ->
     """Validate that a table has the expected columns.
 
     Raises:
-        DataError: missing columns; the message names them and the columns found.
+        DataError: columns are missing; the message names them and the columns found.
     """
     missing = [name for name in expected if name not in frame.columns]
     if missing:
@@ -88,7 +88,7 @@ def require_numbers(path: Path, frame: pd.DataFrame, names: Iterable[str]) -> No
     """Validate that columns are numeric.
 
     Raises:
-        DataError: a column that is not; the message shows a value.
+        DataError: a column is not numeric; the message shows a value.
     """
     for name in names:
         if not pd.api.types.is_numeric_dtype(frame[name]):
@@ -100,7 +100,7 @@ def require_values(path: Path, column: pd.Series, expected: Iterable[str]) -> No
     """Validate that a column has only the expected values, none missing.
 
     Raises:
-        DataError: other values; the message shows them.
+        DataError: the column has other values; the message shows them.
     """
     known = list(expected)
     invalid = column[~column.isin(known)].unique()[:5]

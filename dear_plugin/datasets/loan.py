@@ -1,4 +1,4 @@
-"""Semi-synthetic loan applications, drawn from published structural equations."""
+"""Semi-synthetic loan applications from published structural equations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class _Unit:
     decimals: int
     unit: str
 
-    def show(self, z: _Draws) -> NDArray[np.float64] | NDArray[np.int64]:
+    def shown(self, z: _Draws) -> NDArray[np.float64] | NDArray[np.int64]:
+        """The column of a published variable."""
         shown: _Draws = np.round(self.shift + self.scale * z, self.decimals)
         return shown if self.decimals else shown.astype(np.int64)
 
@@ -52,7 +53,7 @@ LABELS: Mapping[str, str] = {
     "savings": "the savings",
 }
 
-# A schooling at an end of its range would have infinite noise.
+# An education at an end of its range would have infinite noise.
 EDGE = 1e-9
 # No feature has a cause in its own or a later tier, by the equations below.
 TIERS = (("gender", "age"), ("education",), ("loan_amount", "income"), ("duration", "savings"))
@@ -74,8 +75,8 @@ def load_loan(n: int = 10_000, seed: int = 0) -> Dataset:
         S &= -4 + 1.5 \cdot 1_{I > 0} I + U_S, & U_S &\sim N(0, 25) \\
         Y &\sim \mathrm{Bernoulli}(\sigma(0.3 (-L - D + I + S + I S)))
 
-    These variables are centred near zero. An affine map converts each to a readable unit, then it
-    is rounded; the label is drawn from the unrounded values:
+    These variables are centred near zero. An affine map converts each to a readable unit, and then
+    it is rounded. The label is drawn from the unrounded values:
 
     ============ ==================== ============================ =========
     column       shown as             unit                         rounded to
@@ -90,17 +91,17 @@ def load_loan(n: int = 10_000, seed: int = 0) -> Dataset:
     approved     Y                    1 = approved
     ============ ==================== ============================ =========
 
-    So every applicant is 18 or older, amounts are positive (except in about one row in a million),
-    and savings depend on income above 36 thousand only. The labels of gender are an assumption.
+    Every applicant is 18 or older. Amounts are positive, except in about one row in a million.
+    Savings depend only on income above 36 thousand. The labels of gender are an assumption. 52 %
+    of the rows are approved.
 
     `Dataset.tiers` follows from the equations: no feature has a cause in its own or a later tier.
 
     True values, such as conditional means, can be estimated from `load_loan(1_000_000, seed)`.
-    Approved: 52 %.
 
     Args:
-        n: number of rows.
-        seed: of a local generator.
+        n: the number of rows.
+        seed: the seed; global generators are not used.
 
     Returns:
         A `Dataset` with 7 features, target `approved`.
@@ -124,8 +125,8 @@ def load_loan(n: int = 10_000, seed: int = 0) -> Dataset:
         frame=solve(noises(n, np.random.default_rng(seed))),
         target="approved",
         immutable=("gender",),
-        # The label depends on I S: where both are low, a model would approve a lower income, which
-        # no recourse should recommend.
+        # The label depends on I S: if both are low, a model approves a lower income, which no
+        # answer should recommend.
         increasing=("age", "education", "income", "savings"),
         act_on=("education", "loan_amount", "duration", "income", "savings"),
         tiers=TIERS,
@@ -138,7 +139,7 @@ def load_loan(n: int = 10_000, seed: int = 0) -> Dataset:
 
 
 def noises(n: int, rng: np.random.Generator) -> dict[str, _Draws]:
-    """The noise of each variable and of the label, by the name of its column; (n,) each."""
+    """The noise of each variable and of the label, (n,), by the name of its column."""
     return {
         "gender": rng.integers(0, 2, n).astype(np.float64),
         "age": rng.gamma(10, 3.5, n),
@@ -151,7 +152,7 @@ def noises(n: int, rng: np.random.Generator) -> dict[str, _Draws]:
     }
 
 
-# The published equations: a variable from those before it and its noise, in the published scale.
+# The published equations, in the published scale: a variable from earlier ones and its noise.
 EQUATIONS: Mapping[str, Callable[[Mapping[str, _Draws], _Draws], _Draws]] = {
     "gender": lambda x, u: u,
     "age": lambda x, u: -35 + u,
@@ -169,13 +170,13 @@ EQUATIONS: Mapping[str, Callable[[Mapping[str, _Draws], _Draws], _Draws]] = {
 
 
 def _balance(x: Mapping[str, _Draws]) -> _Draws:
-    """The score of the label, before its factor."""
+    """The score of the label without its factor."""
     i, s = x["income"], x["savings"]
     return -x["loan_amount"] - x["duration"] + i + s + i * s
 
 
 def solve(noise: Mapping[str, _Draws], fixed: Mapping[str, _Draws] | None = None) -> pd.DataFrame:
-    """The rows of a noise; some columns may be fixed, in user units, as an intervention does."""
+    """The rows of a noise; an intervention may fix some columns, in user units."""
     given, x = fixed or {}, dict[str, _Draws]()
     for name, equation in EQUATIONS.items():
         x[name] = _UNITS[name].read(given[name]) if name in given else equation(x, noise[name])
@@ -183,7 +184,7 @@ def solve(noise: Mapping[str, _Draws], fixed: Mapping[str, _Draws] | None = None
 
 
 def noise_of(frame: pd.DataFrame) -> dict[str, _Draws]:
-    """The noise of rows, from which `solve` makes the same rows; that of the label is 0.
+    """The noise with which `solve` returns the given rows; that of the label is 0.
 
     Rounded values have the noise of their rounded equations.
 
@@ -193,7 +194,7 @@ def noise_of(frame: pd.DataFrame) -> dict[str, _Draws]:
     x = {name: unit.read(frame[name].to_numpy(np.float64)) for name, unit in _UNITS.items()}
     x["gender"] = (frame["gender"] == "male").to_numpy(np.float64)
     zero = np.zeros(len(frame))
-    # All noise but that of the schooling is added.
+    # All noise is additive, except that of education.
     noise = {name: x[name] - EQUATIONS[name](x, zero) for name in x}
     share = np.clip(x["education"] + 0.5, EDGE, 1.0 - EDGE)
     mean = -1 + 0.5 * x["gender"] + _sigmoid(0.1 * x["age"])
@@ -202,7 +203,7 @@ def noise_of(frame: pd.DataFrame) -> dict[str, _Draws]:
 
 def _show(drawn: Mapping[str, _Draws]) -> pd.DataFrame:
     gender = pd.Series(np.where(drawn["gender"] == 1, "male", "female"), dtype=object)
-    numbers = {name: unit.show(drawn[name]) for name, unit in _UNITS.items()}
+    numbers = {name: unit.shown(drawn[name]) for name, unit in _UNITS.items()}
     return pd.DataFrame(
         {"gender": gender, **numbers, "approved": drawn["approved"].astype(np.int64)}
     )

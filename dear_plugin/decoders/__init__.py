@@ -1,45 +1,44 @@
-"""Decoders of one interface, models of g(v, x_S), made by name or given as an instance."""
+"""Decoders of one interface, models of g(v, x_S), given as an instance, a class or a name."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from dear_plugin.decoders.collection import Decoders
-from dear_plugin.decoders.protocol import (
-    LATER,
-    REGISTRY,
-    Decoder,
-    DifferentiableDecoder,
-    Fit,
-    Sample,
-    decoder_class,
-    maker,
-    register,
-)
+from dear_plugin.decoders.protocol import Decoder, Fit, Sample
 from dear_plugin.decoders.protocol import Members as Members  # the type of positions of features
 from dear_plugin.decoders.transport.decoder import Transport
-from dear_plugin.errors import DearError, unknown
+from dear_plugin.errors import SettingError, unknown
 
-__all__ = [
-    "Decoder",
-    "Decoders",
-    "DifferentiableDecoder",
-    "Fit",
-    "Sample",
-    "Transport",
-    "decoder_class",
-    "make_decoder",
-    "register",
-]
+__all__ = ["Decoder", "Decoders", "Fit", "Sample", "Transport", "decoder_class", "make_decoder"]
 
 
-def make_decoder(decoder: str | Decoder) -> Decoder:
-    """A decoder by name, or the given one unchanged.
-
-    Args:
-        decoder: the name of a registered class, in any case, such as "transport"; "paper" for
-            `dear_plugin.Autoencoder.paper()`; or a decoder.
+def decoder_class(name: Any) -> type[Decoder]:
+    """The class that "transport" or "autoencoder" stands for, in any case.
 
     Raises:
-        DearError: an unknown name.
+        SettingError: anything else.
+
+    Example:
+        >>> decoder_class("transport") is Transport
+        True
+    """
+    called = name.lower() if isinstance(name, str) else ""
+    if called == "transport":
+        return Transport
+    if called == "autoencoder":
+        from dear_plugin.paper import Autoencoder
+
+        return Autoencoder
+    known = unknown("decoder", [name], ["transport", "autoencoder"])
+    raise SettingError(f"{known}; another one is given as its class, or as an instance")
+
+
+def make_decoder(decoder: str | type[Decoder] | Decoder) -> Decoder:
+    """A decoder unchanged, or one of a class or a name with its default settings.
+
+    Raises:
+        SettingError: none of these.
 
     Example:
         >>> type(make_decoder("transport")).__name__
@@ -47,8 +46,6 @@ def make_decoder(decoder: str | Decoder) -> Decoder:
     """
     if isinstance(decoder, Decoder):
         return decoder
-    known = {name.lower(): name for name in (*REGISTRY, *LATER)}
-    name = str(decoder).lower()
-    if name not in known:
-        raise DearError(unknown("decoder", [decoder], known))
-    return maker(known[name])()
+    if isinstance(decoder, type) and issubclass(decoder, Decoder):
+        return decoder()
+    return decoder_class(decoder)()

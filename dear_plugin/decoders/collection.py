@@ -59,11 +59,13 @@ class Decoders:
     def __init__(self, decoder: Decoder, sample: Sample, given: Sequence[Members]) -> None:
         self.decoder, self.sample = decoder, sample
         self.given = self._parts_of(given)
-        self._most, self._fewer = sample.at_most(MOST_ROWS), sample.at_most(FEWER_ROWS)
+        self._most = sample.at_most(MOST_ROWS)
+        self._fewer = self._most.at_most(FEWER_ROWS, shares=True)
         self._fitted: dict[tuple[Members, int], Decoder] = {}
         # The sets that each was trained with; a joint decoder's resamples have the same.
         self._together = dict.fromkeys(self.given, self.given)
         self._locks: dict[tuple[Any, ...], RLock] = {}
+        self._parts: dict[Members, tuple[Members, ...]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without locks, and without decoders that are estimated again on first use."""
@@ -98,7 +100,9 @@ class Decoders:
 
     def of(self, acted: Members) -> Decoder:
         """The fitted decoder of a set, by the positions of its features."""
-        parts = self.decoder.parts(self.sample.encoder.schema, acted)
+        parts = self._parts.get(acted)
+        if parts is None:
+            parts = self._parts[acted] = self.decoder.parts(self.sample.encoder.schema, acted)
         return self._at(acted, 0) if len(parts) == 1 else InOrder(self, acted, parts)
 
     def held(self, acted: Members) -> Members:
@@ -149,6 +153,8 @@ class Decoders:
         return self._locks.setdefault((os.getpid(), *name), RLock())
 
     def _at(self, acted: Members, draw: int) -> Decoder:
+        if (decoder := self._used(acted, draw)) is not None:
+            return decoder
         with self._lock(acted, draw):
             if (decoder := self._used(acted, draw)) is not None:
                 return decoder

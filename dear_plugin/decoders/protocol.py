@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from pkgutil import resolve_name
 from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -21,7 +20,7 @@ from dear_plugin._validation import Named
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.numbers import known
 from dear_plugin.data.schema import Schema
-from dear_plugin.errors import FileFormatError, unknown
+from dear_plugin.errors import DearError
 
 Members = tuple[int, ...]
 
@@ -172,6 +171,26 @@ class Decoder(Named, ABC):
         """
         self.fit(*fit)
 
+    def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:
+        """The rows that follow, (n, d), differentiable in a: for `Search(solver="paper")`.
+
+        Args:
+            x: (n, d) encoded factual rows.
+            v: (n, k) their latents.
+            a: (n, d) encoded rows, of which only the columns of S are read.
+
+        Raises:
+            DearError: by default there are no derivatives.
+        """
+        raise DearError(
+            f"{type(self).__name__} has no derivatives, which solver='paper' needs: use"
+            " decoder='autoencoder'"
+        )
+
+    def entanglement(self, rows: Tensor) -> Tensor:
+        """(n,) mean size of `d2 g / dv dx_S` over outputs, at rows, (n, p); by default NaN."""
+        return torch.full((len(rows),), torch.nan)
+
     @property
     def entries(self) -> int:
         """The number of entries in memory."""
@@ -181,86 +200,6 @@ class Decoder(Named, ABC):
     def uncompared(self) -> float:
         """The share of training rows compared with rows that differ in some held feature."""
         return 0.0
-
-
-class DifferentiableDecoder(Decoder):
-    """A decoder with exact derivatives, as the paper's search and costs need.
-
-    Example:
-        >>> from dear_plugin.decoders import DifferentiableDecoder, Transport
-        >>> from dear_plugin.paper import Autoencoder
-        >>> [isinstance(each, DifferentiableDecoder) for each in (Autoencoder(), Transport())]
-        [True, False]
-    """
-
-    @abstractmethod
-    def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:
-        """The rows that follow, (n, d), differentiable in a.
-
-        Args:
-            x: (n, d) encoded factual rows.
-            v: (n, k) their latents.
-            a: (n, d) encoded rows, of which only the columns of S are read.
-        """
-
-    @abstractmethod
-    def jacobians(self, rows: Tensor, train: Tensor) -> tuple[Tensor, Tensor]:
-        """Exact derivatives of g along the q encoded columns of S.
-
-        Args:
-            rows: (n, p) where to take them.
-            train: (m, p) training rows, for the least-squares slope of v on x_S.
-
-        Returns:
-            `dg / dx_S` at fixed v and `dg / dv` times that slope, (n, d, q) each.
-        """
-
-    @abstractmethod
-    def latent_jacobians(self, rows: Tensor) -> Tensor:
-        """`dg / dv` at rows, (n, p): (n, d, k)."""
-
-    @abstractmethod
-    def entanglement(self, rows: Tensor) -> Tensor:
-        """(n,) mean size of `d2 g / dv dx_S` over outputs, at rows, (n, p)."""
-
-
-REGISTRY: dict[str, type[Decoder]] = {}
-# What makes a decoder beside the engine, which is imported at its first use.
-LATER = {
-    "Autoencoder": "dear_plugin.paper:Autoencoder",
-    "paper": "dear_plugin.paper:Autoencoder.paper",
-}
-
-
-def register(kind: type[Decoder]) -> type[Decoder]:
-    """Register a decoder class under its class name; usable as a class decorator.
-
-    `DEAR(decoder="ClassName")` then makes one with default settings, and `DEAR.load` finds it.
-    """
-    REGISTRY[kind.__name__] = kind
-    return kind
-
-
-def maker(name: str) -> Callable[[], Decoder]:
-    """What makes the decoder of a name in `REGISTRY` or `LATER`."""
-    return REGISTRY[name] if name in REGISTRY else resolve_name(LATER[name])
-
-
-def decoder_class(name: str) -> type[Decoder]:
-    """The registered decoder class of a saved file.
-
-    Raises:
-        FileFormatError: a class that is not registered.
-
-    Example:
-        >>> decoder_class("Transport").__name__
-        'Transport'
-    """
-    if name in LATER:
-        resolve_name(LATER[name])  # which registers its class
-    if name not in REGISTRY:
-        raise FileFormatError(unknown("decoder class", [name], REGISTRY) + "; register it first")
-    return REGISTRY[name]
 
 
 Array = NDArray[Any]
@@ -309,10 +248,12 @@ class Sample:
     Args:
         rows: (n, p) the rows.
         encoder: the encoder of the rows.
+        whole: the sample that these are some rows of; None for itself.
 
     Attributes:
         rows: (n, p) float64 in user units, on the CPU.
         encoder: the encoder of the rows.
+        whole: the sample that these are some rows of, which shares what it was asked for.
 
     Example:
         >>> import torch
@@ -325,8 +266,8 @@ class Sample:
         200
     """
 
-    def __init__(self, rows: Tensor, encoder: Encoder) -> None:
-        self.rows, self.encoder = rows.double().cpu(), encoder
+    def __init__(self, rows: Tensor, encoder: Encoder, whole: Sample | None = None) -> None:
+        self.rows, self.encoder, self.whole = rows.double().cpu(), encoder, whole or self
         self._shared = Once()
 
     def __len__(self) -> int:
@@ -355,10 +296,16 @@ class Sample:
         n, generator = len(self), torch.Generator().manual_seed(draw)
         return Sample(self.rows[torch.randint(n, (n,), generator=generator)], self.encoder)
 
-    def at_most(self, count: int) -> Sample:
-        """At most so many of the rows, the same in every call."""
+    def at_most(self, count: int, *, shares: bool = False) -> Sample:
+        """At most so many of the rows, the same in every call.
+
+        Args:
+            count: how many.
+            shares: whether this is their `whole`. Odd rows of it are odd ones of them.
+        """
         if len(self) <= count:
             return self
         generator = torch.Generator().manual_seed(0)
-        some = torch.randperm(len(self), generator=generator)[:count]
-        return Sample(self.rows[some], self.encoder)
+        pairs = torch.randperm(len(self) // 2, generator=generator)[: -(-count // 2)]
+        some = (2 * pairs[:, None] + torch.arange(2)).flatten()[:count]
+        return Sample(self.rows[some], self.encoder, self if shares else None)

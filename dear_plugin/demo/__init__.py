@@ -1,4 +1,4 @@
-"""Recourse for rejected rows by the engine, by DiCE and by Alibi, and the page."""
+"""The demo: answers for rejected rows in Python, DiCE and Alibi, and the page."""
 
 from __future__ import annotations
 

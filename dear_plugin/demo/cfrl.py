@@ -1,4 +1,4 @@
-"""Alibi's CounterfactualRLTabular with the settings of its Adult example, in PyTorch."""
+"""Alibi's CounterfactualRLTabular in PyTorch, with the settings of its Adult example."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class Example:
     """The settings of Alibi's Adult example.
 
     Attributes:
-        hidden: width of the autoencoder's hidden layer.
-        latent: width of its latent layer.
-        epochs: passes over the training rows.
-        batch: rows a step.
+        hidden: the width of the autoencoder's hidden layer.
+        latent: the width of its latent layer.
+        epochs: the number of passes over the training rows.
+        batch: the rows of a training step of the autoencoder.
         rate: the learning rate of Adam.
-        steps: training steps of the actor and the critic.
-        rows: rows of such a step.
-        sparsity: weight of the sparsity loss.
-        consistency: weight of the consistency loss.
-        seed: of all generators.
+        steps: the number of training steps of the actor and the critic.
+        rows: the rows of such a step.
+        sparsity: the weight of the sparsity loss.
+        consistency: the weight of the consistency loss.
+        seed: the seed of all generators.
     """
 
     hidden: int = 128
@@ -48,8 +48,8 @@ class Rows:
     """Training rows in Alibi's format.
 
     Attributes:
-        X: (n, p) label-encoded.
-        names: of the columns.
+        X: (n, p) label-encoded rows.
+        names: the names of the columns.
         maps: the categories of every categorical column, by code.
         whole: the numeric features with integer values.
     """
@@ -65,7 +65,7 @@ class Rows:
         return len(self.names) - len(self.maps)
 
     def preprocessor(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-        """Alibi's preprocessor, standardised numbers and one-hot categories, and its inverse."""
+        """Alibi's preprocessor (standardised numbers, one-hot categories) and its inverse."""
         from alibi.explainers.backends.cfrl_tabular import get_he_preprocessor
 
         kinds = dict.fromkeys(self.whole, int)
@@ -76,7 +76,7 @@ class Rows:
 
 
 def networks(rows: Rows, example: Example) -> tuple[nn.Module, nn.Module]:
-    """Encoder and decoder of Alibi's heterogeneous autoencoder, untrained.
+    """The untrained encoder and decoder of Alibi's heterogeneous autoencoder.
 
     Args:
         rows: the training rows.
@@ -126,11 +126,11 @@ def explainer(
     immutable: Sequence[str],
     increasing: Sequence[str],
 ) -> Any:
-    """CounterfactualRLTabular, not fitted; it seeds the global generators.
+    """A CounterfactualRLTabular that is not fitted; it seeds the global generators.
 
     Args:
         rows: the training rows.
-        predictor: label-encoded rows -> probabilities.
+        predictor: a function from label-encoded rows to probabilities.
         nets: the trained encoder and decoder.
         example: the settings.
         immutable: features that never change.
@@ -154,7 +154,7 @@ def explainer(
         immutable_features=list(immutable),
         train_steps=example.steps,
         batch_size=example.rows,
-        # The CPU time of workers would not be counted.
+        # The CPU time of worker processes is not measured.
         num_workers=0,
         backend="pytorch",
         seed=example.seed,
@@ -162,7 +162,7 @@ def explainer(
 
 
 def _loss(heads: Sequence[Tensor], numbers: Tensor, codes: Tensor) -> Tensor:
-    """Squared error of the numbers, and the mean cross-entropy of the categories."""
+    """The squared error of numbers plus the mean cross-entropy of categories."""
     loss = functional.mse_loss(heads[0], numbers)
     for j, head in enumerate(heads[1:]):
         loss = loss + functional.cross_entropy(head, codes[:, j]) / codes.shape[1]

@@ -21,8 +21,8 @@ class Recipe:
     """The training settings of a classifier.
 
     Attributes:
-        batch: rows a step.
-        epochs: passes over the rows.
+        batch: the rows of a step.
+        epochs: the number of passes over the rows.
         rate: the learning rate of Adam; the paper does not name an optimiser.
     """
 
@@ -51,7 +51,7 @@ def trained(kind: Kind, x: Tensor, labels: Tensor, recipe: Recipe, seed: int = 0
         x: (n, d) encoded training rows.
         labels: (n,) 0 or 1.
         recipe: the recipe.
-        seed: of weights and batches; global generators are left as they were.
+        seed: the seed of weights and batches; global generators are restored.
     """
     with isolated(seed), one_thread():
         widths = pairwise((x.shape[1], *HIDDEN[kind], 1))

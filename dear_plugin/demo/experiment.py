@@ -17,12 +17,12 @@ from dear_plugin import Constraints, Encoder, Schema, datasets
 from dear_plugin.demo.classifiers import accuracy, recipe, trained
 from dear_plugin.errors import DataError
 
-# Data sets, their constraints where the demo has others, and what an applicant can reach: hours of
-# a week, a degree to finish, jobs to change to.
+# Data sets, the constraints that the demo changes, and the values that an applicant can reach:
+# hours of a week, a degree to finish, jobs to change to.
 EXAMPLES: dict[str, tuple[Callable[[], datasets.Dataset], dict[str, Any], Constraints]] = {
     "loan": (
         datasets.load_loan,
-        # No action changes an age; the data let it change along with others.
+        # The data set lets age change indirectly; here it is immutable.
         {"immutable": ("gender", "age"), "increasing": ("education", "income", "savings")},
         Constraints(ranges={"education": (5, 16), "duration": (48, 84)}),
     ),
@@ -31,7 +31,7 @@ EXAMPLES: dict[str, tuple[Callable[[], datasets.Dataset], dict[str, Any], Constr
         # Hours, schooling and work rather than an investment that most rows do not have.
         {"act_on": ("workclass", "education", "occupation", "hours-per-week")},
         Constraints(
-            # No text says that a marriage or an investment follows.
+            # No text should expect a marriage or an investment.
             frozen=["marital-status", "relationship", "capital-gain", "capital-loss"],
             ranges={"hours-per-week": (20, 60)},
             categories={
@@ -55,10 +55,10 @@ class Demo:
 
     Attributes:
         dataset: a name of `EXAMPLES`.
-        decoder: "transport", "autoencoder" or "paper".
+        decoder: "transport" or "autoencoder".
         rows: the largest number of rejected rows.
-        seed: of the split and the first classifier.
-        figure: the path of the figure; None is `dear-demo-<dataset>.png`.
+        seed: the seed of the split and the first classifier.
+        figure: the path of the figure; None for `dear-demo-<dataset>.png`.
     """
 
     dataset: str = "loan"
@@ -78,8 +78,8 @@ class Experiment:
         train: the training rows, or a sample of them.
         test: held-out rows.
         refused: the rejected test rows.
-        within: what an applicant can reach.
-        model: logits of the encoded tensor.
+        within: the constraints of the answers.
+        model: a module that returns logits of the encoded tensor.
         how: the arguments of DEAR in Python and in the hosts.
         summary: one sentence on the model.
     """
@@ -96,10 +96,10 @@ class Experiment:
 
 
 def make_experiment(demo: Demo) -> Experiment:
-    """Load, split and train, with the first seed whose model rejects enough rows.
+    """The experiment with the first seed whose model rejects enough rows.
 
     Raises:
-        DataError: no seed gives such a model.
+        DataError: no seed has such a model.
     """
     load, changes, within = EXAMPLES[demo.dataset]
     data = replace(load(), **changes)
@@ -126,7 +126,10 @@ def make_experiment(demo: Demo) -> Experiment:
             chosen = refused.iloc[: demo.rows]
             how = {"act_on": list(data.act_on), "decoder": demo.decoder}
             return Experiment(data, schema, train, test, chosen, within, model, how, summary)
-    raise DataError(f"none of {MOST_SEEDS} models rejects {FEWEST_REFUSED} rows of {data.name}")
+    raise DataError(
+        f"none of {MOST_SEEDS} models rejects at least {FEWEST_REFUSED} rows of {data.name}: use"
+        " another seed"
+    )
 
 
 def _sample(rows: pd.DataFrame, seed: int) -> pd.DataFrame:

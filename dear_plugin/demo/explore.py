@@ -20,14 +20,15 @@ class Explore:
 
     Attributes:
         dataset: a data set of the demo.
-        saved: the folder of a saved DEAR, in the place of a data set.
-        model: of the saved DEAR: a file of joblib, pickle or skops, or `module:attribute`.
-        trust: whether code of the model's file may run.
-        applicants: the rows of a saved DEAR, a file of comma-separated values.
-        index: the column that says whose case it is; "" for the number of the row.
+        saved: the folder of a saved DEAR, instead of a data set.
+        model: the model of the saved DEAR: a file of joblib, pickle or skops, or
+            `module:attribute`.
+        trust: whether code in the model's file may run.
+        applicants: a CSV file of rows for a saved DEAR.
+        index: the column of case numbers; "" for the number of the row.
         want: the wanted class; "" for class 1.
-        rows: the largest number of applicants.
-        port: 0 takes a free one.
+        rows: the largest number of rows.
+        port: the port of the page; 0 takes a free one.
         browser: whether a browser opens the page.
     """
 
@@ -44,11 +45,11 @@ class Explore:
 
 
 def explore(settings: Explore) -> None:
-    """Serve the page on this machine until it is interrupted; says at once what it does."""
+    """Serve the page on this machine until it is interrupted; it first prints the address."""
     port = settings.port or _free_port()
     what = f"a model of {settings.dataset}" if settings.saved is None else str(settings.saved)
     print(
-        f"{'Trains' if settings.saved is None else 'Loads'} {what}; the page will answer at"
+        f"{'Training' if settings.saved is None else 'Loading'} {what}; the page will be at"
         f" http://localhost:{port} (Ctrl+C ends it)",
         flush=True,
     )
@@ -59,7 +60,7 @@ def explore(settings: Explore) -> None:
 
 
 def _free_port() -> int:
-    """A port of this machine that is free."""
+    """A free port of this machine."""
     with socket.socket() as place:
         place.bind(("localhost", 0))
         return int(place.getsockname()[1])
@@ -76,7 +77,7 @@ def subject(settings: Explore) -> tuple[DEAR, pd.DataFrame, Constraints]:
         dear = DEAR(experiment.model, experiment.schema, **experiment.how)
         return dear.fit(experiment.train), experiment.refused, experiment.within
     if settings.applicants is None or not settings.model:
-        raise InputError("--saved needs --model and --applicants file.csv")
+        raise InputError("got --saved alone; it needs --model and --applicants file.csv, too")
     model = on_its_columns(model_of(settings.model, trust=settings.trust))
     dear = DEAR.load(settings.saved, model)
     rows = read_cases(settings.applicants, "--applicants", settings.index, dear.schema)

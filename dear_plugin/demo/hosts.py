@@ -12,7 +12,7 @@ from dear_plugin.demo.wrappings import OnAlibi, OnDice
 
 
 def through_dice(experiment: Experiment) -> pd.DataFrame:
-    """Counterfactuals by DiCE, with the model as probabilities of DiCE's encoding."""
+    """The counterfactuals through DiCE; the model returns probabilities of DiCE's encoding."""
     import dice_ml
 
     import dear_dice
@@ -46,7 +46,7 @@ def through_dice(experiment: Experiment) -> pd.DataFrame:
 
 
 def through_alibi(experiment: Experiment) -> pd.DataFrame:
-    """Counterfactuals by Alibi, with the model as a function of numpy rows with category codes."""
+    """The counterfactuals through Alibi; the model is a function of label-encoded rows."""
     import dear_alibi
 
     data, predictor = experiment.data, OnAlibi(experiment.model, experiment.schema)
@@ -65,9 +65,9 @@ def through_alibi(experiment: Experiment) -> pd.DataFrame:
 
 
 def _conditions(experiment: Experiment) -> list[dict[str, Any]]:
-    """What each row can reach as Alibi takes it: the steps of its numbers, the categories.
+    """The values that each row can reach, in Alibi's form: steps of numbers, and categories.
 
-    A number outside of its range keeps its value, as what is frozen does.
+    A number outside of its range keeps its value, like a frozen one.
     """
     within: Any = experiment.within
     alike: dict[str, Any] = {

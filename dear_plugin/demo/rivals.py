@@ -19,26 +19,26 @@ from dear_plugin.demo.cfrl import Example, Rows, explainer, networks, train
 from dear_plugin.demo.wrappings import OnAlibi, OnDice
 from dear_plugin.methods.base import RecourseMethod
 
-# The fastest sparsity option of each method of DiCE; none for `gradient`, which needs 20 seconds
-# per row with it. Two columns of probabilities for methods that misinterpret a single one.
+# Probability columns of each method of DiCE (some misinterpret a single one), and its fastest
+# sparsity option. `gradient` has none, as it takes 20 seconds per row with one.
 DICE: Mapping[str, tuple[int, Mapping[str, Any]]] = {
     "random": (1, {"posthoc_sparsity_algorithm": "binary"}),
     "genetic": (2, {"posthoc_sparsity_algorithm": "binary"}),
     "kdtree": (2, {"posthoc_sparsity_algorithm": "binary"}),
     "gradient": (1, {"posthoc_sparsity_param": None}),
 }
-# `genetic` may search its first generation without end.
+# `genetic` may never end the search of its first generation.
 MOST_CPU_S = 20.0
 
 
 def of_dice(
     method: str, model: Any, schema: Schema, frame: pd.DataFrame, *, target: str
 ) -> RecourseMethod:
-    """One of DiCE's methods with the constraints of a schema, fitted.
+    """A fitted method of DiCE with the constraints of a schema.
 
     Args:
         method: "random", "genetic", "kdtree" or, for torch modules, "gradient".
-        model: as `DEAR` takes it: a module of logits, or an object with `predict_proba`.
+        model: a module that returns logits, or an object with `predict_proba`.
         schema: the features.
         frame: n training rows.
         target: the column of decisions.
@@ -65,13 +65,13 @@ def of_dice(
 def of_alibi(
     model: Any, schema: Schema, frame: pd.DataFrame, *, steps: int = 10_000
 ) -> RecourseMethod:
-    """CounterfactualRLTabular and its autoencoder, trained as in Alibi's Adult example.
+    """A CounterfactualRLTabular with its autoencoder, trained as in Alibi's Adult example.
 
     Args:
-        model: as for `of_dice`.
+        model: see `of_dice`.
         schema: the features.
         frame: n training rows.
-        steps: of the training, which takes 10 to 30 CPU milliseconds each.
+        steps: the number of training steps, of 10 to 30 CPU milliseconds each.
     """
     import dear_alibi
 
@@ -88,13 +88,13 @@ def of_alibi(
 
 
 def _on_text(model: Any, schema: Schema) -> Any:
-    """A model of frames whose categories are text; itself, where they are."""
+    """A model of frames whose categories are text; the model itself if they are text already."""
     categories = [c for f in schema.columns for c in f.categories if c is not None]
     return model if all(isinstance(c, str) for c in categories) else OnText(model, schema)
 
 
 def _rules(schema: Schema) -> dict[str, Any]:
-    """The constraints that both hosts take."""
+    """The constraints that both hosts support."""
     return {
         "immutable": [c.name for c in schema.columns if c.immutable],
         "increasing": [c.name for c in schema.columns if c.direction > 0],
@@ -102,7 +102,7 @@ def _rules(schema: Schema) -> dict[str, Any]:
 
 
 class FramesOnAlibi(OnAlibi):
-    """A model of frames as probabilities of label-encoded rows; arguments as of `OnAlibi`."""
+    """A model of frames as a function of label-encoded rows; for arguments see `OnAlibi`."""
 
     def __init__(self, model: Any, schema: Schema) -> None:
         super().__init__(model, schema)
@@ -111,15 +111,15 @@ class FramesOnAlibi(OnAlibi):
             self.classes_ = model.classes_
 
     def __call__(self, x: Any) -> Any:
-        """(n, p) -> (n, 2) probabilities."""
+        """The probabilities of both classes, (n, 2), of rows, (n, p)."""
         return self.predicts.predict_proba(self.frame(x))
 
 
 class OnText:
-    """A model of frames whose categories are text, as DiCE has them.
+    """A model of frames whose categories are text, as in DiCE.
 
     Args:
-        model: of frames, with `predict_proba`.
+        model: a model of frames, with `predict_proba`.
         schema: the features, with the categories of the model's frames.
     """
 
@@ -132,12 +132,12 @@ class OnText:
         }
 
     def __getattr__(self, name: str) -> Any:
-        """Its classes are the model's, and so is its decision, if there is one."""
+        """An attribute of the model; its functions get frames in the model's own values."""
         found = getattr(self.__dict__["model"], name)
         return (lambda frame: found(self.frame(frame))) if name.startswith("predict") else found
 
     def frame(self, text: pd.DataFrame) -> pd.DataFrame:
-        """(n, p) in the model's own values and dtypes."""
+        """The frame, (n, p), in the model's own values and dtypes."""
         own = {n: [at.get(c, c) for c in text[n]] for n, at in self.own.items()}
         return self.encoder.typed(with_cells(text, own))
 
@@ -153,7 +153,7 @@ class Limited:
     explainer: Any
 
     def __getattr__(self, name: str) -> Any:
-        """All else is the explainer's."""
+        """An attribute of the explainer."""
         return getattr(self.explainer, name)
 
     def generate_counterfactuals(self, query: pd.DataFrame, **arguments: Any) -> Any:
@@ -164,16 +164,16 @@ class Limited:
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` after some CPU seconds, where the platform supports it."""
+    """A context that raises `TimeoutError` after some CPU seconds, if the platform can."""
     main = threading.current_thread() is threading.main_thread()
     if not (main and hasattr(signal, "setitimer")):
         yield
         return
 
-    def late(*_: Any) -> None:
+    def _late(*_: Any) -> None:
         raise TimeoutError(f"no answer within {seconds:g} CPU seconds")
 
-    before = signal.signal(signal.SIGVTALRM, late)
+    before = signal.signal(signal.SIGVTALRM, _late)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The text and the figure that the demo shows."""
+"""The text and the figure of the demo."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from dear_plugin.results.describe import head
 TITLE = "What to change, and what is expected to change along with it"
 WIDTH = 100
 MOST_HELD_OUT = 1_000
-# The rows that the hosts explain as well; each of them fits on all training rows first.
+# The number of rows that the hosts explain; each host first fits on all training rows.
 HOST_ROWS = 20
-# The rows that are printed, and those among which a credible action on a single given feature is
-# looked for.
+# The number of printed rows, and of rows that are searched for a credible action on one given
+# feature.
 LENGTH, LOOKED_AT = 5, 25
 
-# What the columns of `summary` are.
+# The explanation of the columns of `summary`.
 LEGEND = (
     "(success: the share of rows that the model accepts. Cost: the sum of all changes; 1 is the"
     " central 98 % of a number's training values, or another category. Support: the share of the 5"
@@ -69,10 +69,10 @@ def run(demo: Demo) -> None:
 
 @contextmanager
 def quiet(name: str = "dear_plugin") -> Iterator[None]:
-    """Without the log's remarks on the data, which each route would repeat.
+    """A context without log lines below errors, which each host would repeat.
 
     Args:
-        name: of the log.
+        name: the name of the logger.
     """
     log = logging.getLogger(name)
     level = log.level
@@ -103,19 +103,19 @@ def _print_story(dear: DEAR, recourses: Recourses, experiment: Experiment) -> No
 def story(
     dear: DEAR, recourses: Recourses, features: Sequence[str], *, within: Constraints
 ) -> list[tuple[Recourses, str]]:
-    """Up to `LENGTH` credible answers of a row each, with different actions as far as possible.
+    """Up to `LENGTH` credible answers, each of another row, with different actions if possible.
 
-    First one row for each set of features that the answers act on; then rows restricted to a
-    feature that no answer acts on alone; then further answers.
+    The first answers have different action sets. Next are answers restricted to a feature that no
+    answer acts on alone, and then further answers.
 
     Args:
-        dear: fitted.
+        dear: a fitted method.
         recourses: its answers.
-        features: the actionable ones.
+        features: the actionable features.
         within: the constraints of the answers.
 
     Returns:
-        Each with the feature that the action was restricted to, "" without a restriction.
+        Each answer, with the feature that its action was restricted to, or "".
     """
     credible = _credible(recourses)
     first = credible.drop_duplicates("acted_on")
@@ -137,13 +137,13 @@ def _credible(recourses: Recourses) -> pd.DataFrame:
 
 
 def _through_hosts(experiment: Experiment) -> dict[str, pd.DataFrame]:
-    """The counterfactuals of each host that is installed."""
+    """The counterfactuals through each installed host."""
     found, routes = {}, [("DiCE", "dice_ml", through_dice), ("Alibi", "alibi", through_alibi)]
     for route, package, explain in routes:
         if find_spec(package) is None:
-            _print(f"{route}: {package} is not installed, skipped")
+            _print(f"{route}: skipped, as {package} is not installed")
             continue
-        # DiCE's encoder raises a FutureWarning of pandas for every frame.
+        # DiCE's encoder causes a FutureWarning of pandas for every frame.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
             found[route] = explain(experiment)
@@ -153,7 +153,7 @@ def _through_hosts(experiment: Experiment) -> dict[str, pd.DataFrame]:
 def summary(
     experiment: Experiment, recourses: Recourses, found: Mapping[str, pd.DataFrame]
 ) -> pd.DataFrame:
-    """One line per route, the first is Python; the rows are scored by the model itself."""
+    """One line per route, the first is Python. The model itself scores the rows."""
     encoder, data = recourses.encoder, experiment.data
     names = list(experiment.schema.names)
     frozen = [*{*data.protected, *data.immutable, *experiment.within.frozen}]
@@ -200,7 +200,7 @@ def _draw(demo: Demo, recourses: Recourses) -> None:
 
 
 def _next(demo: Demo) -> str:
-    """The commands to go on with."""
+    """The text of the next commands."""
     python = Path(sys.executable)
     if python.is_relative_to(Path.cwd()):
         python = python.relative_to(Path.cwd())

@@ -1,1 +1,1 @@
-"""The facts of the training rows that answers are compared with."""
+"""The measures of answers that depend on training rows."""

@@ -1,9 +1,9 @@
-"""The facts of the training rows that answers are compared with.
+"""The measures of answers that depend on training rows: plausibility, support, consistency.
 
 *Consistency* is the share of training rows that gain by the same kind of change. It is computed
-from the model alone, on the curves of Goldstein et al. (2015), "Peeking Inside the Black Box"
-(individual conditional expectations): some training rows with one feature set to each of a few
-values, all else as it is.
+from the model's scores alone, on individual conditional expectation curves (Goldstein et al. 2015,
+"Peeking Inside the Black Box"): one feature of some training rows takes each of a few values, and
+the other features keep theirs.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from dear_plugin.models.checks import warn_of_labels
 from dear_plugin.models.classifier import Classifier, cutoffs
 from dear_plugin.problem.goals import Goal
 
-# Training rows in the sample of scores that gives the unit of the margin, and of plausibility.
+# The numbers of training rows that are scored for the unit of the margin, and for plausibility.
 SCORED_ROWS, COMPARED_ROWS = 2_000, 5_000
 NEIGHBOURS = 5
-# Above so many encoded columns a product of matrices is cheaper than a tree; cells of one product;
-# the rows that it finds, whose distances are then computed exactly.
+# Above so many encoded columns, a product of matrices is cheaper than a tree. The cells of one
+# product, and the number of near rows that it finds; their distances are then computed exactly.
 MOST_COLUMNS, DISTANCES_AT_A_TIME, NEAR = 20, 1 << 22, 16
-# The quantiles whose distance is the unit of a number; their distance in standard deviations, if
-# the distribution is normal.
+# The quantiles whose difference is the unit of a number; their difference in standard deviations
+# of a normal distribution.
 CENTRAL, NORMAL = (0.05, 0.95), 3.29
 
 
 class Neighbours:
-    """The nearest of some rows, Euclidean on the encoding: by a k-d tree, or by all distances.
+    """The nearest of n rows by Euclidean distance on encoded columns.
 
     Args:
         rows: (n, p) the rows.
@@ -52,12 +52,12 @@ class Neighbours:
         self._units = torch.ones(encoder.d).double() if units is None else units
 
     def query(self, rows: Tensor, k: int = NEIGHBOURS, *, skip: int = 0) -> tuple[Tensor, Tensor]:
-        """(m, k) the distances of rows, (m, p), to their nearest ones, and these.
+        """(m, k) the distances of rows, (m, p), to their nearest rows, and the positions of these.
 
         Args:
             rows: the rows.
             k: the number of neighbours.
-            skip: the number of nearest rows to leave out: 1 if the rows are among them.
+            skip: the number of nearest rows to leave out: 1 if each row is among them itself.
         """
         last = min(k + skip, len(self.rows))
         first = skip if skip < last else 0
@@ -66,7 +66,7 @@ class Neighbours:
         distances, near = map(torch.cat, found)
         new = self.encoder.is_new(rows)
         if bool(new.any()):
-            # New categories are as distant as any other two.
+            # A new category is as distant as any other two.
             more = (
                 torch.where(self.encoder.blocks, 1.0, 0.75).double() * self.encoder.shares.sign()
             )
@@ -75,29 +75,29 @@ class Neighbours:
         return distances[:, first:], near[:, first:]
 
     def distance(self, rows: Tensor, *, skip: int = 0) -> Tensor:
-        """(m,) double, the mean distance of rows, (m, p), to their nearest; see `query`."""
+        """(m,) double, the mean distance of rows, (m, p), to their nearest rows; see `query`."""
         return torch.from_numpy(self.query(rows, skip=skip)[0].numpy().mean(1))
 
     def _points(self, rows: Tensor) -> Tensor:
         scaled = self.encoder.expand(rows).double() / self._units
         compared = scaled[..., self.encoder.compared]
-        # Where all are identifiers, no two rows differ.
+        # If all columns are identifiers, no two rows differ.
         return compared if compared.shape[-1] else 0.0 * scaled[..., :1]
 
     @lazy
     def _known(self) -> Tensor:
-        """(n, d) the points of the rows."""
+        """(n, d) the rows as points."""
         return self._points(self.rows)
 
     @lazy
     def _tree(self) -> Any:
         from scipy.spatial import cKDTree
 
-        # Midpoint splits: with many ties, balanced trees are slow (three times slower on Adult).
+        # Midpoint splits: balanced trees are slow with many ties (three times slower on Adult).
         return cKDTree(self._known.numpy(), leafsize=32, balanced_tree=False)
 
     def _nearest(self, points: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """(m, c) the distances of points, (m, d), to the nearest, and these; ties by position."""
+        """(m, c) distances of points, (m, d), to the nearest rows, and these; ties by position."""
         near = torch.zeros(len(points), count, dtype=torch.int64)
         unsure = torch.ones(len(points), dtype=torch.bool)
         if self.encoder.d > MOST_COLUMNS:
@@ -108,9 +108,9 @@ class Neighbours:
         return self._exact(points, near)
 
     def _by_product(self, points: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """(m, c) what a product in float32 finds nearest, and (m,) bool, where it may be wrong.
+        """(m, c) the nearest rows by a product in float32, and (m,) bool, where it may be wrong.
 
-        Its rounding error, or a tie, may hide one.
+        A rounding error or a tie may hide a nearer row.
         """
         middle, rough, squares, kept = self._lowered
         moved, most = points - middle, min(max(NEAR, count + 1), len(rough))
@@ -122,7 +122,7 @@ class Neighbours:
         return near[:, :count], unsure
 
     def _exact(self, points: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
-        """(m, c) the sorted distances of points, (m, d), to known ones, (m, c), and these."""
+        """(m, c) the sorted distances of points, (m, d), to rows, (m, c), and these rows."""
         near = near.sort(dim=1).values
         exact = (self._known[near] - points[:, None]).square().sum(2).sqrt()
         distances, order = exact.sort(dim=1, stable=True)
@@ -130,10 +130,10 @@ class Neighbours:
 
     @lazy
     def _lowered(self) -> tuple[Tensor, Tensor, Tensor, float]:
-        """(d,) the median of known points, these less it, their squares less what is rounded.
+        """(d,) the median of known points, (n, d) their differences from it, and (n,) squares.
 
-        And the share of squares that is not rounded. Extreme points are far from all others, so
-        that their larger error does not matter.
+        Squares are lowered by their largest rounding error; the last value is the share that is
+        left. Extreme points are far from all others, so that their larger error does not matter.
         """
         middle = self._known.median(0).values
         moved = self._known - middle
@@ -143,14 +143,14 @@ class Neighbours:
 
 @dataclass(eq=False)
 class Trained:
-    """Facts of the training rows, each computed when it is first needed; a fit makes a new one.
+    """Measures that depend on training rows, each computed on first use.
 
     Attributes:
         rows: (n, p) the training rows.
         classifier: the model.
-        copies: of the model, trained again.
-        decoders: fitted on these rows; None for a method without any.
-        contradicted: what held-out rows contradict of what follows, `{set: {feature: text}}`.
+        copies: the copies of the model.
+        decoders: the decoders fitted on these rows; None for a method without decoders.
+        contradicted: the indirect changes that held-out rows contradict, `{set: {feature: text}}`.
     """
 
     rows: Tensor
@@ -160,15 +160,15 @@ class Trained:
     contradicted: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is computed on first access is computed again."""
+        """The arguments; measures are computed again."""
         return {field.name: vars(self)[field.name] for field in fields(self)}
 
     def plausibility(self, rows: Tensor) -> Tensor:
-        """(m,) the conformal p-values of rows, (m, p), in (0, 1]; they ignore labels.
+        """(m,) the plausibility of rows, (m, p): conformal p-values in (0, 1], without labels.
 
-        `(1 + #{i: d_i >= d}) / (n + 1)`, where d is the mean distance to the 5 nearest training
-        rows and d_i that of training row i without itself, over at most 5,000 training rows:
-        Vovk et al. (2005), "Algorithmic Learning in a Random World".
+        It is `(1 + #{i: d_i >= d}) / (n + 1)`. d is the mean distance of the row to its 5 nearest
+        training rows, and d_i that of training row i to 5 others, for at most 5,000 training rows.
+        Source: Vovk et al. (2005), "Algorithmic Learning in a Random World".
         """
         near, known = self._calibration
         at, n = torch.searchsorted(known, near.distance(rows)), len(known)
@@ -182,7 +182,7 @@ class Trained:
         Args:
             reached: (r, p) rows.
             goal: the targets of n rows.
-            idx: (r,), or (m, r), the row whose target is meant; so is the support.
+            idx: (r,) or (m, r), the position of the target of each row; the result has this shape.
         """
         neighbours, scores = self._supporting
         near = neighbours.query(reached)[1]
@@ -192,29 +192,30 @@ class Trained:
 
     @lazy
     def advised(self) -> bool:
-        """Advise to state tiers; once, on first access."""
+        """Warn once, on first access, that indirect changes are associations without tiers."""
         logger.warning(
-            "some answers count on indirect changes, which are associations unless"
-            " tiers=[[...], [...]] or causes={...} (in Schema.infer, DiCE and Alibi) states an"
-            " order of causes"
+            "some answers need indirect changes, which are associations and not effects:"
+            " tiers=[[...], [...]] or causes={...} (in Schema.infer, DiCE, Alibi) states an order"
+            " of causes"
         )
         return True
 
     @lazy
     def consistency(self) -> Consistency:
-        """Whether the model rewards a kind of change in general."""
+        """The consistency of changes."""
         return Consistency(self.scored[0], self.classifier)
 
     @lazy
     def usual(self) -> Usual:
-        """The usual values of a number in rows that are alike in all else."""
+        """The usual values of numbers in similar rows."""
         return Usual(self.classifier.encoder, _some(self.rows, COMPARED_ROWS))
 
     @lazy
     def scored(self) -> tuple[Tensor, Tensor]:
-        """(m, p) some of them in random order, complete ones if need be, and (m, c) their scores.
+        """(m, p) some training rows in random order, and (m, c) their scores.
 
-        The spread of the scores is the unit of the margin.
+        The spread of the scores is the unit of the margin. Rows are complete if the model needs
+        complete ones.
         """
         scored = self.classifier.score_training_rows(_some(self.rows, SCORED_ROWS))
         warn_of_labels(self.classifier, scored[1])
@@ -222,8 +223,8 @@ class Trained:
 
     @lazy
     def digests(self) -> dict[str, str]:
-        """SHA-256 of the training rows, and of the scores of some, by which a model is known."""
-        # Those of other batches differ by less than the last of these decimals.
+        """SHA-256 of the training rows, and of scores of some rows, which identify the model."""
+        # Scores in other batches differ by less than the last of these decimals.
         scores = self.scored[1].double().numpy().round(4)
         each = {"data": self.rows.numpy(), "model": scores}
         return {
@@ -232,18 +233,18 @@ class Trained:
 
     @lazy
     def deviations(self) -> Tensor:
-        """(p,) their standard deviations in units of cost, whatever the extreme values."""
+        """(p,) robust standard deviations of the features, in units of cost."""
         found = [_robust_spread(column, NORMAL) for column in self.rows.T]
         return torch.tensor(found, dtype=torch.float64) / self.classifier.encoder.unit
 
     @lazy
     def cutoffs(self) -> Tensor | None:
-        """The margins from which on the model decides for a class, see `cutoffs`; None for 0."""
+        """The margins from which on the model predicts a class, see `cutoffs`; None for 0."""
         return cutoffs(self.classifier, self.rows)
 
     @lazy
     def _calibration(self) -> tuple[Neighbours, Tensor]:
-        """Some training rows, and (n,) their sorted mean distances, each without itself."""
+        """Some training rows, and (n,) their sorted mean distances to the others."""
         encoder = self.classifier.encoder
         near = Neighbours(
             _some(self.rows, COMPARED_ROWS), encoder, robust_units(self.rows, encoder)
@@ -252,22 +253,22 @@ class Trained:
 
     @lazy
     def _supporting(self) -> tuple[Neighbours, Tensor]:
-        """The training rows and their scores; complete rows only if the model needs them."""
+        """The training rows and their scores; complete rows only if the model needs these."""
         rows, scores = self.classifier.score_training_rows(self.rows)
         return Neighbours(rows, self.classifier.encoder), scores
 
 
 def _some(rows: Tensor, count: int) -> Tensor:
-    """(m, p) so many of rows, (n, p), in random order."""
+    """(m, p) up to `count` of rows, (n, p), in random order."""
     rng = torch.Generator().manual_seed(0)
     return rows[torch.randperm(len(rows), generator=rng)[:count]]
 
 
 def robust_units(rows: Tensor, encoder: Encoder) -> Tensor:
-    """(d,) double, the units of encoded columns: robust ones, whatever the outliers.
+    """(d,) double, the units of encoded columns, which outliers do not affect.
 
-    A number counts in units of the range of its central nine tenths, or of its standard deviation
-    where that is zero; a column of a category, or of a special level, in units of sqrt(2).
+    The unit of a number is the range of its central nine tenths, or its standard deviation if that
+    range is zero. The unit of a column of a category, or of a special level, is sqrt(2).
 
     Args:
         rows: (n, p) training rows.
@@ -280,7 +281,7 @@ def robust_units(rows: Tensor, encoder: Encoder) -> Tensor:
 
 
 def _robust_spread(column: Tensor, parts: float = 1.0) -> float:
-    """A part of the range of the central nine tenths of a column, (n,), or its deviation."""
+    """The range of the central nine tenths of a column, (n,), over `parts`, or its deviation."""
     values = amounts_of(column).numpy()
     low, high = np.quantile(values, CENTRAL)
     if high > low:
@@ -292,13 +293,13 @@ def _robust_spread(column: Tensor, parts: float = 1.0) -> float:
 
 logger = logging.getLogger(__name__)
 
-# The rows and values of a number: at most 1,000 model rows a feature of up to 50 values.
+# Rows and values of a curve: the model gets at most 1,000 rows for a feature of up to 50 values.
 MODEL_ROWS, MOST_ROWS, FEWEST_ROWS, POINTS = 1_000, 200, 20, 5
-# The quantiles of which the values of a number are chosen.
+# The quantiles that the values of a number are chosen from.
 QUANTILES = torch.arange(1, 40, dtype=torch.float64) / 40.0
-# Relative rounding error of a margin: a smaller change is none.
+# The relative rounding error of a margin; smaller changes do not count.
 TOLERANCE = 1e-5
-# Below this share the model has no clear direction.
+# The smallest consistency of a clear direction.
 CLEAR = 0.7
 # Margins that are held in memory at a time.
 CELLS = 1 << 22
@@ -317,9 +318,9 @@ class Curves:
     amounts: int
 
     def pairs(self, start: int, end: int) -> tuple[Tensor, Tensor]:
-        """(q,) the values before and after the changes of a kind, see `ColumnKind.changes`.
+        """(q,) the positions of values before and after changes of a kind, see `Column.changes`.
 
-        Of an amount to a larger one: those about half of the values apart.
+        Pairs of amounts are about half of the values apart.
         """
         amounts, step = torch.arange(self.amounts), max(1, self.amounts // 2)
         if start < 0 and end < 0:
@@ -331,15 +332,15 @@ class Curves:
 
 
 class Consistency:
-    """The consistency of changes with what the model makes of the same kind of change elsewhere.
+    """The consistency of changes: the share of training rows that gain by the same kind of change.
 
     A kind is a number up or down, one category to another, or a special level left or entered.
-    Of the training rows whose margin such a change moves, the share that gain; 1 where it moves
-    none, as then the change acts by what follows alone. The model is called when a feature is
-    first requested, with at most 1,000 rows for one of up to 50 values.
+    Training rows whose margin does not change are left out. The share is 1 if no margin changes:
+    the change then acts only by its indirect changes. The model is called on the first request
+    of a feature, with at most 1,000 rows for a feature of up to 50 values.
 
     Args:
-        rows: (n, p) training rows in random order, which the model can score.
+        rows: (n, p) training rows in random order that the model can score.
         classifier: the model.
     """
 
@@ -348,16 +349,16 @@ class Consistency:
         self._curves: dict[int, Curves | None] = {}
 
     def of(self, x: Tensor, reached: Tensor, acted: Tensor, goal: Goal, idx: Tensor) -> Tensor:
-        """(m, p) double, the consistency of each change of what is acted on; 1 elsewhere.
+        """(m, p) double, the consistency of each direct change; 1 elsewhere.
 
-        NaN where the model takes no rows that change in this feature alone.
+        It is NaN if the model does not take rows that change in this feature alone.
 
         Args:
             x: (m, p) the factual rows.
             reached: (m, p) the counterfactuals.
             acted: (m, p) bool, the features acted on.
             goal: the targets of n rows.
-            idx: (m,) the row of each counterfactual.
+            idx: (m,) the position of each row's target.
         """
         out, moved = torch.ones(x.shape, dtype=torch.float64), acted & (x != reached)
         for j in moved.any(0).nonzero()[:, 0].tolist():
@@ -366,7 +367,7 @@ class Consistency:
         return out
 
     def _share(self, j: int, before: Tensor, after: Tensor, goal: Goal, idx: Tensor) -> Tensor:
-        """(m,) double, the consistency of changes of feature j, (m,) values each."""
+        """(m,) double, the consistency of changes of feature j, given (m,) values of each side."""
         curves, feature = self._curves_of(j), self._encoder.features[j]
         places = feature.changes(before, after)
         if curves is None:
@@ -379,19 +380,19 @@ class Consistency:
         return shares[which]
 
     def _curves_of(self, j: int) -> Curves | None:
-        """The curves of feature j; None where the model takes no such rows."""
+        """The curves of feature j; None if the model does not take such rows."""
         if j not in self._curves:
             try:
-                with torch.inference_mode(False):  # they outlive the caller's inference mode
+                with torch.inference_mode(False):  # the curves outlive the inference mode
                     self._curves[j] = self._measured(j)
-            except Exception as error:  # of the user's model, which may check its rows
-                self.classifier.scores(self.rows[:FEWEST_ROWS])  # one of other rows is its own
+            except Exception as error:  # the user's model may check its rows
+                self.classifier.scores(self.rows[:FEWEST_ROWS])  # raised if it fails too
                 logger.warning("no consistency of %r: %s", self._encoder.schema.names[j], error)
                 self._curves[j] = None
         return self._curves[j]
 
     def _measured(self, j: int) -> Curves:
-        """The curves of feature j: the model is called."""
+        """The curves of feature j, from a call of the model."""
         values, amounts = self._values(j)
         ordinary = self._encoder.amounts(self.rows[:, j], at=j)
         rows = self.rows[ordinary] if bool(ordinary.any()) else self.rows
@@ -402,7 +403,7 @@ class Consistency:
         return Curves(scores.view(*grid.shape[:2], -1), amounts)
 
     def _values(self, j: int) -> tuple[Tensor, int]:
-        """(g,) the values of a feature, and how many of the first are amounts."""
+        """(g,) the values of a feature, and the number of amounts, which are first."""
         feature, known = self._encoder.schema.features[j], self.rows[:, j]
         amounts = _spread(known[self._encoder.amounts(known, at=j)])
         levels, missing = feature.label_values, feature.missing_value
@@ -416,7 +417,7 @@ class Consistency:
 
 
 def _spread(values: Tensor) -> Tensor:
-    """Up to `POINTS` of the values of a number, (n,): evenly spaced quantiles, all distinct."""
+    """Up to `POINTS` distinct values of a number, (n,): evenly spaced quantiles."""
     if not len(values):
         return values
     found = values.double().quantile(QUANTILES, interpolation="nearest").unique()
@@ -426,7 +427,7 @@ def _spread(values: Tensor) -> Tensor:
 
 
 def _gaining(curves: Curves, pairs: tuple[Tensor, Tensor], goal: Goal, idx: Tensor) -> Tensor:
-    """(m,) double, the share of training rows that gain, for the goals of rows, (m,)."""
+    """(m,) double, the share of training rows that gain, for the targets at positions (m,)."""
     before, after = (curves.scores[:, at].flatten(0, 1) for at in pairs)
     out, q = torch.ones(len(idx), dtype=torch.float64), len(before)
     if not q:
@@ -443,18 +444,18 @@ def _gaining(curves: Curves, pairs: tuple[Tensor, Tensor], goal: Goal, idx: Tens
     return out
 
 
-# The training rows that are most alike, and the share of them beyond each end.
+# The number of similar training rows, and the share of them beyond each end.
 ALIKE, OUTER = 300, 0.01
 
 
 class Usual:
-    """The usual values of numbers in rows that are alike in all else: their central 98 %.
+    """The usual values of numbers: the central 98 % of their values in similar training rows.
 
-    Alike are the training rows for which a linear regression on all else predicts the most similar
-    value; what others determine is no part of it.
+    A linear regression predicts a number from all other features that definitions do not link with
+    it. Training rows are similar if their predictions are nearest.
 
     Args:
-        encoder: of the rows.
+        encoder: the encoder of the rows.
         known: (n, p) the training rows.
     """
 
@@ -463,12 +464,12 @@ class Usual:
         self._fits: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
 
     def ends(self, rows: Tensor, j: int) -> tuple[Tensor, Tensor]:
-        """(m,) twice, the least and the greatest usual value of a number in rows, (m, p)."""
+        """(m,) twice, the smallest and the largest usual value of a number in rows, (m, p)."""
         if j not in self._fits:
             self._fits[j] = self._fit(j)
         weights, fitted, values = self._fits[j]
         own, count = self._others(rows, j) @ weights, min(ALIKE, len(fitted))
-        # Of as many sorted rows, one after another, those of which the outer ones are nearest.
+        # Among windows of sorted predictions, the one whose ends are nearest.
         starts = torch.searchsorted(fitted, own)[:, None] + torch.arange(-count, 1)
         starts = starts.clamp(0, len(fitted) - count)
         far = ((fitted[each] - own[:, None]).abs() for each in (starts, starts + count - 1))
@@ -479,7 +480,7 @@ class Usual:
         return low.clamp_min(least), high.clamp_max(most)
 
     def _fit(self, j: int) -> tuple[Tensor, Tensor, Tensor]:
-        """A number's regression: (q,) weights, (m,) its predictions, sorted, (m,) values."""
+        """(q,) the weights of a number's regression, (m,) sorted predictions, and (m,) values."""
         some = self._known[self._encoder.amounts(self._known[:, j], at=j)]
         columns, values = self._others(some, j), some[:, j].double()
         target = self._central(some)[:, [j]].double()
@@ -488,7 +489,7 @@ class Usual:
         return found, fitted, values[order]
 
     def _others(self, rows: Tensor, j: int) -> Tensor:
-        """(m, q) a constant, and the encoded columns of all else."""
+        """(m, q) a constant, and the encoded columns of the other features."""
         schema, of = self._encoder.schema, self._encoder.feature_of
         fixed = schema.definitions
         tied = {each.name for each in fixed} | {schema.names[j]}
@@ -498,5 +499,5 @@ class Usual:
         return torch.cat([torch.ones(len(rows), 1).double(), columns], 1)
 
     def _central(self, rows: Tensor) -> Tensor:
-        """(m, p) rows, numbers not beyond the central training values, against outliers."""
+        """(m, p) rows with numbers clipped to the central training values."""
         return torch.where(self._encoder.amounts(rows), rows.clamp(*self._encoder.central), rows)

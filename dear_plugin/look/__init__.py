@@ -1,7 +1,7 @@
-"""What training rows say that a user could have stated: arguments of `Schema.infer`.
+"""Guesses from training rows: the arguments of `Schema.infer` that a user could have stated.
 
-`look(frame)` returns them with their evidence. `Schema.infer` asks for what is not stated, unless
-`guess=False`; nothing else in the engine does.
+`look(frame)` returns them with their evidence. `Schema.infer` adds them to the stated arguments,
+unless `guess=False`. Nothing else in the engine guesses.
 """
 
 from dear_plugin.look.guesses import Guess, Guesses, look

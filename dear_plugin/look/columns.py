@@ -1,4 +1,4 @@
-"""What the values of single columns say: few values, codes, dates, levels in order."""
+"""Guesses from the values of single columns: few values, codes, dates, ordered levels."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dear_plugin.data.feature import DAYS, Array, with_digits
-from dear_plugin.data.numbers import WHOLE, decimals
+from dear_plugin.data.feature import DAYS, with_digits
+from dear_plugin.data.numbers import WHOLE, Array, decimals
 
-# A number takes observed values only if these are at most so many, and if between two of them,
-# with so many rows each, a value of their common grid has none: of amounts, some would have it.
+# A number takes only observed values if it has at most MOST_OBSERVED of them, and a value of their
+# grid is missing between two with ROWS_AT_A_GAP rows each. Amounts would take it.
 MOST_OBSERVED, ROWS_AT_A_GAP = 24, 10
-# Numbers of more than FINE decimals were computed: they take observed values only if these are at
-# most MOST_FINE, and all but the commonest have so many rows each on average.
+# Numbers of more than FINE decimals were computed. They take only observed values if they have at
+# most MOST_FINE of them, with ROWS_A_VALUE rows each on average, the most frequent one apart.
 FINE, FINEST, MOST_FINE, ROWS_A_VALUE = 2, 9, 250, 3
-# A step is common if this share of so many rows takes it, and this share of the steps between the
-# 5 and 95 % quantiles is taken. It binds a number of at most so many values, and steps.
+# A step is common if ON_STEP of STEP_ROWS rows or more are multiples of it, and TAKEN of the steps
+# between the 5 and 95 % quantiles occur. It binds numbers of at most so many values, and steps.
 ON_STEP, STEP_ROWS, TAKEN, MOST_ON_STEPS, MOST_STEPS = 0.99, 50, 0.02, 60, 10_000
 ROUND = [10.0**k * a for k in range(7) for a in (1.0, 2.0, 2.5, 5.0) if 10.0**k * a % 1.0 == 0.0]
-# The most codes of a column, and the least rows of one of them.
+# The largest number of codes of a column, and the smallest number of rows of one of them.
 MOST_CODES, CODE_ROWS = 5, 5
-# A value with the form of a code lies at least FAR mean steps of the NEAR nearest amounts away,
+# A code has the form of one, and lies FAR mean steps of its NEAR_CODES nearest amounts away,
 FAR, NEAR_CODES = 3.0, 10
-# or it has SPIKE times as many rows as any of the NEAR nearest amounts.
+# or it has SPIKE times as many rows as any of these amounts.
 SPIKE = 6
-# Nines, sevens, eights, and 96 to 98 with leading nines: 7, 9, 88, 97, 998, 9999.
+# The form of codes: sevens, eights, nines, and nines before 6 to 8: 7, 88, 97, 998, 9999.
 FORM = re.compile(r"9+[6-9]?|7+|8+")
-# Dates and times as whole numbers: their forms, and what each part may be, and its digits.
+# Dates and times as whole numbers: their forms, the pattern of each part, and its digits.
 FORMS = ["Ymd", "Ym", "Yj", "YW", "YQ", "dmY", "mdY", "ymd", "dmy", "mdy", "YmdHMS", "YmdHM"]
 FORMS += ["YmdH", "HM", "HMS"]
 PART = {"Y": r"(19|20)\d\d", "y": r"\d\d", "m": "(0[1-9]|1[0-2])", "d": r"(0[1-9]|[12]\d|3[01])"}
 PART |= {"j": r"([0-2]\d\d|3[0-6]\d)", "W": r"([0-4]\d|5[0-3])", "Q": "[1-4]"}
 PART |= {"H": r"([01]\d|2[0-4])", "M": r"[0-5]\d", "S": r"[0-5]\d"}
 DIGITS = {"Y": 4, "j": 3, "Q": 1}
-# So many values are looked at; by chance they are dates at most this often. A value that is none
-# counts as much as so many dates.
+# The number of values that are tested, the largest probability that they are dates by chance, and
+# the number of dates that one other value counts against.
 LOOKED_AT, CHANCE, A_MISS = 200, 1e-4, 10
 
 
 def few_values(values: Array, places: int | None) -> tuple[float, ...]:
-    """The only values that a number, (n,), may take: with gaps, or on a step; () for all."""
+    """The values that a number, (n,), is limited to: with gaps, or on a step; () for no limit."""
     found = on_steps(values) if len(np.unique(values)) <= MOST_ON_STEPS else values[:0]
     kept = values[np.isin(values, found)] if len(found) else values
     return few_with_gaps(kept, places) or tuple(found.tolist())
 
 
 def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
-    """The distinct values of a number, (n,), if it may take no others; () if it may.
+    """The distinct values of a number, (n,), if their grid has gaps; () if it has none.
 
-    The grid is the greatest common step of the values: 12, 24, 36 and 48 have no gap. Counts that
-    were scaled, or their logarithms, have none.
+    The grid is the greatest common step of the values: 12, 24, 36 and 48 have no gap. Scaled
+    counts, and their logarithms, have no common step.
 
     Args:
         values: the values without codes and missing ones.
@@ -76,10 +76,11 @@ def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
 
 
 def on_steps(values: Array) -> Array:
-    """(q,) ascending, all numbers on the common step of a number, (n,); none if it has no such.
+    """(q,) all values on the common step of a number, (n,), ascending; none without a step.
 
-    It is larger than the last decimal, and the greatest of which nearly all rows are multiples,
-    from the most frequent one on: the common step of the values that these have, or a round one.
+    The step is the largest one of which nearly all rows are multiples, counted from the most
+    frequent value. It is larger than the last decimal. Candidates are the greatest common step of
+    frequent values, and round numbers.
     """
     distinct, counts = np.unique(values, return_counts=True)
     order = np.argsort(-counts, kind="stable")
@@ -106,10 +107,10 @@ def on_steps(values: Array) -> Array:
 
 
 def suspected_codes(values: Array) -> list[float]:
-    """Values of a number, (n,), that are probably codes such as -9 or 999, ascending.
+    """The values of a number, (n,), that are probably codes such as -9 or 999, ascending.
 
     They have the form of codes, and lie far from the nearest amounts or have many more rows; or
-    they are the only few negative ones.
+    they are the only negative values, and few.
 
     Args:
         values: the values without missing ones.
@@ -125,7 +126,7 @@ def suspected_codes(values: Array) -> list[float]:
 
 
 def _at_an_end(distinct: Array, counts: Array) -> list[float]:
-    """The fewest of distinct values, (m,) ascending, at one end that lie far from the rest."""
+    """The smallest set of values at one end of (m,) ascending ones that lies far from the rest."""
     for cut in range(1, min(MOST_CODES, len(distinct) - 2) + 1):
         for outer, rest, near, rows in (
             (distinct[:cut], distinct[cut:], distinct[cut : cut + NEAR_CODES], counts[:cut]),
@@ -140,12 +141,12 @@ def _at_an_end(distinct: Array, counts: Array) -> list[float]:
 
 
 def _has_form(value: float, is_low: bool) -> bool:
-    """Whether a value at the low or the high end looks like a code; a zero is an amount."""
+    """Whether a value at the low or the high end has the form of a code; zero is an amount."""
     return value % 1 == 0 and (value < 0 if is_low else bool(FORM.fullmatch(f"{value:.0f}")))
 
 
 def _negative(distinct: Array, counts: Array) -> list[float]:
-    """The few negative whole numbers of a column, unless they are the tail of its amounts."""
+    """The negative values of a column if they are few and whole, and no tail of its amounts."""
     negative = distinct < 0
     codes, rows, amounts = distinct[negative], counts[negative], counts[~negative]
     if not 0 < len(codes) <= MOST_CODES or len(amounts) <= 2 * len(codes):
@@ -157,7 +158,7 @@ def _negative(distinct: Array, counts: Array) -> list[float]:
 
 
 def _spikes(distinct: Array, counts: Array) -> list[float]:
-    """Numbers such as 99 and 9999 with many more rows than any other near them."""
+    """The values such as 99 and 9999 with many more rows than all values near them."""
     out = []
     for i in np.flatnonzero((counts >= CODE_ROWS) & (distinct >= 77)).tolist():
         near = np.delete(counts[max(i - NEAR_CODES, 0) : i + NEAR_CODES + 1], min(i, NEAR_CODES))
@@ -167,9 +168,9 @@ def _spikes(distinct: Array, counts: Array) -> list[float]:
 
 
 def form_of_dates(values: Array) -> str:
-    """The form of dates or times, such as %Y%m%d, that numbers, (n,), have; "" for none.
+    """The form of dates or times that numbers, (n,), have, such as %Y%m%d; "" for none.
 
-    Where most whole numbers between them have it, too, they are amounts.
+    They are amounts if most whole numbers between them have this form, too.
     """
     whole = np.unique(values[values > 0.0])
     if len(whole) < 3 or (whole % 1.0).any() or not 1e3 < whole[-1] < 1e15:
@@ -190,7 +191,7 @@ def form_of_dates(values: Array) -> str:
     return ""
 
 
-# Scales, separated by ";", their places by "|", and the words of a place by ",".
+# Scales of words: ";" separates scales, "|" the places of one, "," the words of a place.
 WORDS = (
     "very low|low|below average|medium,moderate|average|above average|high|very high;"
     "very poor|poor|fair|below average|average,typical|above average|good|very good|premium|"
@@ -210,7 +211,7 @@ SCALES = [
     for each in WORDS.split(";")
 ]
 # A level before all others, and the words that may stand in a range.
-NONE = re.compile(r"(none|no|non|never|not|zero|nothing|do not)( .*)?$")
+NOTHING = re.compile(r"(none|no|non|never|not|zero|nothing|do not)( .*)?$")
 NUMBER = r"\$?(\d[\d,]*(?:\.\d+)?)((?:[kKmM](?![a-zA-Z]))?)"
 SAID = re.compile(
     r"less|than|under|over|above|below|to|and|or|more|up|[lg][te]|years|months|days|hours|k[mg]|h|t"
@@ -222,7 +223,7 @@ Key = Callable[[str], Any]
 
 
 def order_of_ranges(column: pd.Series) -> tuple[str, ...] | None:
-    """The levels of a column, (n,), from the least to the greatest, if they are ranges."""
+    """The levels of a column, (n,), in ascending order if they are ranges; else None."""
     dtype = column.dtype
     is_category = isinstance(dtype, pd.CategoricalDtype)
     is_text = pd.api.types.is_string_dtype(column.dropna())
@@ -233,24 +234,24 @@ def order_of_ranges(column: pd.Series) -> tuple[str, ...] | None:
 
 
 def ranges_in_order(levels: Sequence[Hashable]) -> tuple[str, ...]:
-    """Levels of which all are numbers or ranges, and one at least is no plain number; else ()."""
+    """The levels in order if all are numbers or ranges, and at least one is a range; else ()."""
     if all(isinstance(level, str) and re.fullmatch(NUMBER, level.strip()) for level in levels):
         return ()
     return _in_order(levels, _range_of)
 
 
 def words_in_order(levels: Sequence[Hashable]) -> tuple[str, ...]:
-    """Levels that are words of one scale, or grades such as "B+"; else ()."""
+    """The levels in order if they are words of one scale, or grades such as "B+"; else ()."""
     keys: list[Key] = [_grade_of, *(partial(_place, scale=scale) for scale in SCALES)]
     return next(filter(None, (_in_order(levels, key) for key in keys)), ())
 
 
 def _in_order(text: Sequence[Hashable], key: Key) -> tuple[str, ...]:
-    """Three or more levels by a key that each of them has, but one that says none; else ()."""
+    """Three or more levels sorted by a key that all but a "none" level have; else ()."""
     levels = [level for level in text if isinstance(level, str)]
     if not 3 <= len(levels) <= MOST_IN_ORDER or len(levels) < len(text):
         return ()
-    none = [level for level in levels if NONE.match(_plain(level))]
+    none = [level for level in levels if NOTHING.match(_plain(level))]
     keys = {level: key(level) for level in levels if level not in none}
     different = len(set(keys.values())) == len(keys) and None not in keys.values()
     if not (different and len(none) < 2 <= len(keys)):
@@ -259,27 +260,27 @@ def _in_order(text: Sequence[Hashable], key: Key) -> tuple[str, ...]:
 
 
 def _plain(level: str) -> str:
-    """A level in lower case, its words separated by blanks, without a number before it."""
+    """A level in lower case, with blanks between words, without a number before them."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"^\d+[._] ?(?=\D)", "", level))
     return re.sub(r"[\W_]+", " ", words.replace("<", "lt ")).lower().strip()
 
 
 def _place(level: str, scale: dict[str, int]) -> int | None:
-    """The place of a level in a scale: that of the longest of its words that it begins with."""
+    """The place of a level in a scale: that of the longest word that it starts with."""
     words = _plain(level)
     starts = [each for each in scale if words == each or words.startswith(f"{each} ")]
     return scale[max(starts, key=len)] if starts else None
 
 
 def _grade_of(level: str) -> tuple[str, int, str] | None:
-    """The place of a grade: A, A-, B2."""
+    """The key that sorts grades such as A, A- and B2; None for other levels."""
     if not re.fullmatch(r"[A-H][+-]?\d?", level):
         return None
     return level[0], {"+": -1, "-": 1}.get(level[1:2], 0), level[1:]
 
 
 def _range_of(level: str) -> tuple[float, int] | None:
-    """The first number of a range, and whether it is below, at or above it."""
+    """The first number of a range, and -1, 0 or 1 if the range is below, at or above it."""
     found, rest = re.findall(NUMBER, level), re.sub(NUMBER, " ", level).lower().replace("_", " ")
     if not 1 <= len(found) <= 2 or not all(map(SAID.fullmatch, re.findall(r"[a-z]+", rest))):
         return None
@@ -290,27 +291,27 @@ def _range_of(level: str) -> tuple[float, int] | None:
     )
 
 
-# Labels, in lower case, that say that a value is not known.
+# Labels of unknown values, in lower case.
 NOT_KNOWN = {"", "?", "n/a", "nan", "null", "unknown", "not known", "missing", "not available"} | {
     *("no answer", "not stated", "k.a.", "k. a.", "keine angabe", "unbekannt"),
 }
 
 
 def not_known(categories: Iterable[Hashable]) -> tuple[str, ...]:
-    """The categories that say that a value is not known, such as "?" and "unknown"."""
+    """The categories that mark unknown values, such as "?" and "unknown"."""
     text = [c for c in categories if isinstance(c, str)]
     return tuple(c for c in text if c.strip().lower() in NOT_KNOWN)
 
 
 def spellings(levels: Iterable[Hashable]) -> list[list[str]]:
-    """The levels that are most likely one, which an action must not change to another."""
+    """The groups of levels that differ only in case or spaces, and are most likely one level."""
     found: dict[str, list[str]] = {}
     for level in (each for each in levels if each is not None):
         found.setdefault("".join(str(level).casefold().split()), []).append(str(level))
     return [own for own in found.values() if len(own) > 1]
 
 
-# How dates, and the times after them, are written as text.
+# The forms of dates as text, and of times after them.
 DAY = [
     f"{o[0]}{s}{o[1]}{s}{o[2]}" for s in "/-. " for o in ("dmY", "dmy", "mdY", "mdy", "Ymd", "ymd")
 ]
@@ -321,9 +322,9 @@ DATE_FORMS = [re.sub("([a-zA-SU-Z])", r"%\1", day + time) for day in DAY for tim
 
 
 def as_days(column: pd.Series) -> str:
-    """Code that makes days of the text `{0}` of a column, (n,), as `as_numbers` makes numbers.
+    """The code that turns the text `{0}` of a column, (n,), into days; "" if it holds no dates.
 
-    Of forms that all of it has, it is that of the shortest time between the first and the last.
+    Among several forms that fit all cells, the one with the shortest span of time is taken.
     """
     text, coerce, lost = with_digits(column)
     spans: dict[str, pd.Timedelta] = {}

@@ -1,4 +1,4 @@
-"""`look`: what training rows say that a user could have stated, with the evidence in sentences."""
+"""`look`: guesses of the arguments of `Schema.infer`, with their evidence in sentences."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pandas as pd
 
 from dear_plugin._threads import one_thread
 from dear_plugin.data import dummies, infer
-from dear_plugin.data.feature import Array, Feature, arguments, as_numbers, line
+from dear_plugin.data.feature import Feature, arguments, as_numbers, line
 from dear_plugin.data.forms import Numbers, relation_of, relations_of
 from dear_plugin.data.names import NAMES, SENSITIVE, says
-from dear_plugin.data.numbers import gross, on_grid, ordinary_values
+from dear_plugin.data.numbers import Array, gross, on_grid, ordinary_values
 from dear_plugin.data.relations import Lookup, Relation, in_words
 from dear_plugin.errors import argument
 from dear_plugin.look import columns as seen
@@ -26,7 +26,7 @@ from dear_plugin.look import orders, sums
 # A category is not acted on by default if it has more than MANY_LEVELS levels, or more than
 # SOME_LEVELS and fewer rows per level than ROWS_A_LEVEL.
 MANY_LEVELS, SOME_LEVELS, ROWS_A_LEVEL = 100, 12, 5
-# Text is suspected to be numbers or dates if this share of its distinct values has digits.
+# Text is suspected to be numbers or dates if at least this share of its levels has digits.
 PARSED = 0.9
 # The most rows that a message names.
 MOST_NAMED = 5
@@ -37,15 +37,15 @@ logger = logging.getLogger("dear_plugin.look")
 
 @dataclass(frozen=True)
 class Guess:
-    """What training rows say.
+    """One guess from training rows, or a remark.
 
     Attributes:
-        text: the evidence, and what to state where it is wrong.
-        argument: of `Schema.infer`, which this states; "" for a remark, which asks for one.
-        name: the feature, where it is an argument on one.
-        value: what the argument says.
-        level: of the log.
-        logger: where it is told.
+        text: the evidence, and what to state if the guess is wrong.
+        argument: the argument of `Schema.infer` that is guessed; "" for a remark.
+        name: the feature, if the argument has a value for each feature.
+        value: the value of the argument.
+        level: the level of the log line.
+        logger: the logger of the line.
     """
 
     text: str
@@ -57,13 +57,13 @@ class Guess:
 
 
 class Guesses(dict[str, Any]):
-    """Arguments of `Schema.infer`.
+    """The guessed arguments of `Schema.infer`, a dict.
 
     Args:
-        evidence: what they are based on, and remarks.
+        evidence: the guesses and remarks.
 
     Attributes:
-        evidence: likewise.
+        evidence: the same as a tuple.
     """
 
     def __init__(self, evidence: Iterable[Guess]) -> None:
@@ -80,13 +80,13 @@ class Guesses(dict[str, Any]):
         for name, lists in self.get("definitions", {}).items():
             self["definitions"][name] = lists if len(lists) > 1 else lists[0]
 
-    def tell(self) -> None:
+    def log(self) -> None:
         """Log the evidence."""
         for each in self.evidence:
             each.logger.log(each.level, "%s", each.text)
 
     def beside(self, stated: infer.Stated) -> infer.Stated:
-        """What is stated, and these."""
+        """The stated arguments, completed by these."""
         whole = {what: self[what] for what in infer.OF_SEVERAL if what in self}
         own = {what: (value, stated[what]) for what, value in self.items() if what not in whole}
         both = {w: {**a, **b} if isinstance(b, Mapping) else (*b, *a) for w, (a, b) in own.items()}
@@ -95,19 +95,19 @@ class Guesses(dict[str, Any]):
     def columns(
         self, frame: pd.DataFrame, columns: Mapping[str, Feature], stated: infer.Stated
     ) -> dict[str, Feature]:
-        """The features of columns, those made anew of which these say what their values are."""
+        """The features of columns, made anew if these guess an order or special values."""
         names = {name for what in ("ordered", "special") for name in self.get(what, ())}
         return {**columns, **infer.columns_of(frame, names, stated)}
 
 
 @one_thread()
 def look(frame: pd.DataFrame, target: str | None = None, **stated: Any) -> Guesses:
-    """The arguments of `Schema.infer` that it would guess, with their evidence.
+    """The arguments that `Schema.infer` would guess, with their evidence.
 
     Args:
         frame: training rows.
-        target: the column that is no feature.
-        stated: arguments that are known, of which nothing is guessed.
+        target: the column that is not a feature.
+        stated: known arguments of `Schema.infer`; these are not guessed.
 
     Raises:
         SchemaError: see `Schema.infer`.
@@ -124,11 +124,11 @@ def look(frame: pd.DataFrame, target: str | None = None, **stated: Any) -> Guess
 
 
 def guesses(frame: pd.DataFrame, columns: Mapping[str, Feature], stated: infer.Stated) -> Guesses:
-    """What is not stated of the columns of a frame.
+    """The guesses of arguments that are not stated.
 
     Args:
         frame: training rows.
-        columns: the features of its columns, as they are without guesses.
+        columns: the features of its columns without guesses.
         stated: see `data.infer`.
     """
     of_columns = [*_of_missing(frame, columns.values())]
@@ -149,7 +149,7 @@ def guesses(frame: pd.DataFrame, columns: Mapping[str, Feature], stated: infer.S
 def _of_relations(
     frame: pd.DataFrame, features: Sequence[Feature], stated: infer.Stated
 ) -> Iterator[Guess]:
-    """Definitions and orders, where they are not stated."""
+    """Guesses of definitions and orders that are not stated."""
     if stated["definitions"] is not None and stated["orders"] is not None:
         return
     given, frame = stated["definitions"], dummies.labelled(frame, features)
@@ -170,46 +170,46 @@ def _of_relations(
                 text = f"in every row: {low} <= {high}"
                 found.append(Guess(text, "orders", "", (low, high), INFO))
     if found:
-        text = "definitions={...} and orders=[...] of Schema.infer state others, or none"
+        text = "definitions={...} and orders=[...] of Schema.infer replace these rules"
         found.append(Guess(text, level=INFO))
     yield from found
 
 
 def _definition(relation: Relation | Lookup) -> Guess:
-    """What others determine, by definition or nearly."""
+    """The guess of a column that others determine, exactly or nearly."""
     ((how, text),) = in_words([relation])
     others = getattr(relation, "formula", "") or [*relation.members[1:]]
     return Guess(f"{how}: {text}", "definitions", relation.name, others, INFO)
 
 
 def _of_missing(frame: pd.DataFrame, features: Iterable[Feature]) -> Iterator[Guess]:
-    """Missing values, and columns of nothing else."""
+    """Remarks on missing values, and on columns without other values."""
     missing = {f.name: int(frame[f.name].isna().sum()) for f in features if f.missing}
     if empty := [name for name, count in missing.items() if count == len(frame)]:
-        yield Guess(f"columns {empty} are empty, and immutable: drop them")
+        yield Guess(f"columns {empty} are empty, and immutable: drop them from the frame")
     if some := [f"{name} {count}" for name, count in missing.items() if name not in empty]:
         yield Guess(
-            "missing values, treated as a separate level that no action enters or leaves:"
+            "missing values are kept, and no action fills or empties them:"
             f" {', '.join(some)} of {len(frame)} rows"
         )
 
 
 def of_column(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iterator[Guess]:
-    """What the values of a column, (n,), say.
+    """The guesses from the values of a column, (n,).
 
     Args:
         column: its cells.
-        feature: as it is without guesses.
+        feature: its feature without guesses.
         stated: see `data.infer`.
     """
     name = feature.name
     is_said = any(name in stated[what] for what in ("categorical", "ordered", "special"))
     levels = None if is_said else seen.order_of_ranges(column)
-    # "t0037" of each row is no range, although "10 t" of many rows is.
+    # "t0037" that differs in each row is not a range; "10 t" in many rows is one.
     if levels and not identified(column, name, False):
         yield Guess(
             f"column {name!r} holds numbers and ranges in the order {list(levels)};"
-            f" categorical=[{name!r}] ignores it, ordered= states another",
+            f" categorical=[{name!r}] drops this order, ordered= states another one",
             *("ordered", name, list(levels), INFO),
         )
         return
@@ -218,8 +218,8 @@ def of_column(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iter
         values = None if feature.choices else ordinary_values(column, feature.special)
         if form := "" if values is None else seen.form_of_dates(values):
             yield Guess(
-                f"column {name!r} looks like dates or times, {form} as whole numbers: nothing"
-                f" moves it; state numeric=[{name!r}] if it is none",
+                f"column {name!r} looks like dates or times, {form} as whole numbers: no action"
+                f" changes it; state numeric=[{name!r}] if it holds amounts",
                 *("immutable", name),
             )
         elif found := identified(column, name, not feature.choices):
@@ -230,23 +230,25 @@ def of_column(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iter
 
 
 def _identifier(column: pd.Series, feature: Feature, found: str) -> Guess:
-    """An identifier by its values or its name."""
+    """The guess of an identifier, by its values or its name."""
     name, other = feature.name, "categorical" if feature.choices else "numeric"
-    fix = f"{other}=[{name!r}] if it is none"
+    fix = f"{other}=[{name!r}] if it is not one"
     if found != "values":
         fix = f"identifiers=[{name!r}] if it is one, {other}= if not"
     text = (
-        f"column {name!r} looks like an identifier by its {found}: nothing moves it, and nothing"
-        f" is compared by it; state {fix}"
+        f"column {name!r} looks like an identifier by its {found}: no action changes it, and"
+        f" distances between rows leave it out; state {fix}"
     )
-    by_values = found == "values" and _as_text(column, "an identifier, which nothing moves", r"\D")
+    by_values = found == "values" and _as_text(
+        column, "an identifier, which no action changes", r"\D"
+    )
     return Guess(by_values or text, "identifiers", name)
 
 
 def _as_text(column: pd.Series, read_as: str, having: str = "") -> str:
-    """That more than two texts are dates, or numbers of which one has a pattern; "" for others.
+    """The remark that a column holds numbers or dates as text; "" for two levels or other text.
 
-    Text of whole numbers alone may be that of an identifier.
+    One level at least must contain the pattern `having`: whole numbers may be an identifier.
     """
     text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
     levels = column.dropna().drop_duplicates().astype(str)
@@ -258,13 +260,13 @@ def _as_text(column: pd.Series, read_as: str, having: str = "") -> str:
         return ""
     return (
         f"column {column.name!r} holds {'dates' if days else 'numbers'} as text and is read as"
-        f" {read_as}: in DiCE continuous_features=[..., {column.name!r}]; for a number:"
+        f" {read_as}. In DiCE, name it: continuous_features=[..., {column.name!r}]. For a number:"
         f" {line(str(column.name), code)}"
     )
 
 
 def _number(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iterator[Guess]:
-    """What a column of numbers takes: few values, gross ones, and codes."""
+    """Guesses from a column of numbers: few values, gross values, and codes."""
     name, values = feature.name, ordinary_values(column, feature.special)
     known = np.flatnonzero(~np.isnan(values))
     is_gross = gross(values[known])
@@ -273,7 +275,7 @@ def _number(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iterat
     if codes := _shown(seen.suspected_codes(values[known[~is_gross]])):
         yield Guess(
             f"column {name!r} has {codes}, which look like codes and not like amounts: if they are"
-            f" codes, declare them with special={{{name!r}: {codes}}}"
+            f" codes, state special={{{name!r}: {codes}}}"
         )
     if name not in stated["observed"]:
         single = np.float32 if str(column.dtype).lower() == "float32" else np.float64
@@ -284,26 +286,27 @@ def _number(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iterat
 
 
 def _gross(column: pd.Series, values: Array, far: Array) -> Guess:
-    """Rows, (m,), whose values lie beyond all others by far."""
+    """The remark on rows, at positions (m,), whose values lie far beyond all others."""
     codes, name = _shown(np.unique(values[far]).tolist()), column.name
     rows, more = column.index[far[:MOST_NAMED]].tolist(), ", ..." * (len(far) > MOST_NAMED)
-    declared = f"; special={{{name!r}: {codes}}} declares codes" * (len(codes) <= seen.MOST_CODES)
+    few = len(codes) <= seen.MOST_CODES
+    stated = f", or state special={{{name!r}: {codes}}} for codes" * few
     return Guess(
         f"column {name!r} has values far beyond all others in {len(far)} rows,"
-        f" {str(rows)[1:-1]}{more}: correct or drop errors{declared}"
+        f" {str(rows)[1:-1]}{more}: correct or drop errors{stated}"
     )
 
 
 def _observed(name: str, observed: list[float], is_amount: bool) -> Guess:
-    """Which values a number takes: a grid is a fact, codes are suspected."""
+    """The guess that a number takes few values: a grid (INFO), or suspected codes (WARNING)."""
     steps = np.diff(observed)
     even, whole = np.allclose(steps, steps[0]), not any(v % 1 for v in observed)
     what = f"takes steps of {steps[0]:g}" if even else f"takes only {len(observed)} values"
-    fix, level = f"observed={{{name!r}: []}} allows them", INFO
+    fix, level = f"observed={{{name!r}: []}} allows all values", INFO
     # Rounded amounts often have a common step.
     if whole and not (even or is_amount) and math.gcd(*map(int, observed)) == 1:
         what, level = f"has only the values {_shown(observed)}", logging.WARNING
-        fix = f"if they are codes and not amounts, declare categorical=[{name!r}]"
+        fix = f"if they are codes and not amounts, state categorical=[{name!r}]"
     text = f"column {name!r} {what}: no value in between is proposed; {fix}"
     return Guess(text, "observed", name, observed, level)
 
@@ -313,15 +316,15 @@ def _shown(values: Sequence[float]) -> list[float]:
 
 
 def _category(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iterator[Guess]:
-    """What the levels of a category are: not known, spelled twice, an order, too many."""
+    """Guesses from the levels of a category: unknown, spelled twice, ordered, too many."""
     name, levels, rows = feature.name, feature.choices, len(column)
     own = () if name in stated["special"] else seen.not_known(levels)
     unknown = [level for level in own if (column == level).any()]
     if unknown:
         yield Guess(
             f"column {name!r} has the levels {unknown}, which say that the value is not known:"
-            f" nothing enters or leaves them; special={{{name!r}: {unknown}}} declares that,"
-            f" special={{{name!r}: []}} makes them levels like others",
+            f" no action enters or leaves them. special={{{name!r}: {unknown}}} states this;"
+            f" special={{{name!r}: []}} makes them ordinary levels",
             *("special", name, unknown),
         )
     elif feature.ranked:
@@ -331,14 +334,14 @@ def _category(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iter
     ):
         yield Guess(
             f"column {name!r} has levels that differ only in case or spaces,"
-            f" {several[:MOST_NAMED]}: make one of them before training the model, or state"
-            f" excluded={{{name!r}: [...]}} with those to leave out"
+            f" {several[:MOST_NAMED]}: merge them before training the model, or state"
+            f" excluded={{{name!r}: [...]}} with the levels that no action should reach"
         )
     if name not in stated["categorical"]:
         if words := seen.words_in_order([level for level in levels if level is not None]):
             yield Guess(
                 f"column {name!r} has levels that seem to have an order: ordered={{{name!r}:"
-                f" {list(words)}}} states it, categorical=[{name!r}] that there is none"
+                f" {list(words)}}} states it, categorical=[{name!r}] states that there is none"
             )
         if text := _as_text(column, f"a category of {len(levels)} levels"):
             yield Guess(text)
@@ -353,20 +356,22 @@ def _category(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iter
 
 
 def _of_names(features: Sequence[Feature], stated: infer.Stated) -> Iterator[Guess]:
-    """Mutable features with names of what no action changes, the first reason of each.
+    """Remarks on mutable features whose names suggest that no action changes them.
 
-    Those with a direction or a range are left out. Where nothing is immutable, it is asked for.
+    A feature has one remark. Features with a direction or a range have none. One more remark is
+    made if no feature is stated as immutable.
     """
     known = {f.name for f in features if f.immutable or f.direction or f.limits is not None}
-    fixed, told = argument("immutable"), logger.getChild("names")
+    fixed, log = argument("immutable"), logger.getChild("names")
     for reason in NAMES:
         if names := [f.name for f in features if f.name not in known and says(f.name, reason)]:
             known |= {*names}
-            yield Guess(f"columns {names} {reason}: {fixed}={names} keeps them fixed", logger=told)
+            yield Guess(f"columns {names} {reason}: {fixed}={names} keeps them fixed", logger=log)
         elif reason == SENSITIVE and not stated["immutable"]:
-            text = f"nothing is stated as immutable: {fixed}=[...] lists what no person can change"
-            text = f"{text}, such as age or origin, and advice then leaves it as it is"
-            yield Guess(text, logger=told)
+            text = (
+                f"nothing is stated as immutable: list in {fixed}=[...] the features that cannot"
+            )
+            yield Guess(f"{text} change, such as age or origin", logger=log)
 
 
 # Words of names, and endings: "customerId", "zip", "flight_no", "job_code".
@@ -375,17 +380,17 @@ NAMED = re.compile(
     r"(?![a-z])|fips$|.(num|number|code|_no|_nr)$"
     r"|(school|child|person|stud\w*|dist|sch|county|p|user|cust\w*|firm)id$"
 )
-# The least rows; with a name, the least distinct values, or half the rows.
+# The smallest number of rows; by name, the smallest number of distinct values, or half the rows.
 FEWEST, DISTINCT = 20, 30
-# By values, in so many rows: text with this share of distinct values; whole numbers with this
-# share of ties, and this one of the ties that chance would give.
+# By values, with at least ROWS rows: the smallest share of distinct values of text; the largest
+# share of ties of whole numbers, and of the ties that chance would give.
 ROWS, TEXT, TIES, BY_CHANCE = 50, 0.4, 0.03, 0.1
-# Sparse numbers, where chance gives no ties: all of so many digits, and few of them round.
+# Sparse numbers, which have no ties by chance: all have so many digits, and few are round.
 DIGITS, ROUND = 6, 0.25
 
 
 def identified(column: pd.Series, name: str, of_numbers: bool) -> str:
-    """What makes a column, (n,), an identifier: its values, its name alone, or "" for nothing."""
+    """Why a column, (n,), is an identifier: "values" or "name alone"; "" if it is none."""
     known = column.dropna()
     n, distinct = len(known), known.nunique()
     if n < FEWEST:
@@ -402,7 +407,7 @@ def identified(column: pd.Series, name: str, of_numbers: bool) -> str:
 
 
 def _is_no_amount(values: Array, ties: int) -> bool:
-    """Whether whole numbers, (n,), have fewer ties than amounts would have, or are sparse."""
+    """Whether whole numbers, (n,), have fewer ties than amounts have, or are sparse."""
     n, low, high = len(values), values.min(), values.max()
     expected = n * (n - 1) / 2.0 / (high - low + 1.0)
     digits = {len(f"{abs(end):.0f}") for end in (low, high)}

@@ -1,7 +1,7 @@
 """Orders of numbers, columns that a category determines, and groups of flags.
 
-A definition has a sharp edge: few of the rows near it break it, where habits and unlike units
-have from 5 to 100 %.
+A definition has a sharp edge: few of the rows near it break it. Of a habit, or of columns in
+unlike units, 5 to 100 % of the near rows do.
 """
 
 from __future__ import annotations
@@ -13,31 +13,33 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
+from dear_plugin.data.cells import is_one
 from dear_plugin.data.dummies import shared
-from dear_plugin.data.feature import Array, Feature, Mask
+from dear_plugin.data.feature import Feature, Mask
 from dear_plugin.data.forms import MOST_LEVELS, ROWS, Numbers, determined
+from dear_plugin.data.numbers import Array
 from dear_plugin.data.relations import Relation
 
 Pair = tuple[str, str]
-# Rows that break an order by more than the usual distance are errors, at most this share.
+# Rows that break an order by more than the usual distance are errors; their largest share.
 ORDER_ERRORS = 0.025
-# Values are near if they differ by this share of the smaller central range; the least share of
-# near rows, and if the names share a word. Values are close if they differ by this share of the
-# upper one; the least share of close rows.
+# Values are near if they differ by at most NEAR of the smaller central range. NEAR_ROWS is the
+# smallest share of near rows, NEAR_AKIN that of columns whose names share a word. Values are close
+# if they differ by at most CLOSE of the upper one; CLOSE_ROWS is the smallest share of close rows.
 NEAR, NEAR_ROWS, NEAR_AKIN, CLOSE, CLOSE_ROWS = 0.1, 0.02, 0.004, 0.2, 0.005
-# The most rows that break an order, as a share of the near ones; how many times as many would if
-# the columns were independent, and the least share of them.
+# The largest share of near rows that break an order. If the columns were independent, at least
+# ODDS times as many rows would break it, and at least the share EXPECTED.
 BROKEN, ODDS, EXPECTED = 0.02, 10.0, 0.02
-# Of orders whose values are never near: the least usual ratio, the rows that may break it, and
-# the share and number that would.
+# For columns without near values: the smallest median ratio, the largest share of rows that break
+# the order, and the smallest expected share and number under independence.
 ALIKE, FAR_BROKEN, FAR_EXPECTED, FAR_ROWS = 0.5, 0.0005, 0.0015, 5.0
-# Of two flags: the rows that would break it, and the share that may.
+# For two flags: the smallest expected number of rows that break it, and the largest share.
 FLAGS_EXPECTED, FLAGS_BROKEN = 20.0, 0.005
 ORDER_ROWS, HEAD = 30, 500
 
 
 def orders(numbers: Numbers, found: Sequence[Relation]) -> list[Pair]:
-    """The orders of numbers; those of logarithms, squares and roots follow from the others."""
+    """The orders of numbers. Logarithms, squares and roots are left out, as theirs follow."""
     exact = [each for each in found if each.is_definition]
     powers = [each for each in exact if each.log and len(each.others) == 1]
     own = [p.name for p in powers if p.shift is not None or p.weights[0] not in (1.0, -1.0)]
@@ -46,7 +48,7 @@ def orders(numbers: Numbers, found: Sequence[Relation]) -> list[Pair]:
 
 
 def sharp(numbers: Numbers, skipped: Iterable[str]) -> list[Pair]:
-    """The orders of numbers but those skipped, such as logarithms of others."""
+    """The orders of numbers, without those of the skipped columns."""
     table, names = numbers.values, numbers.names
     known, low = ~np.isnan(table), np.nanmin(table, 0) if table.size else np.zeros(0)
     some = np.nanquantile(table, np.linspace(0, 1, 50), 0).T if table.size else table.T
@@ -74,7 +76,7 @@ def sharp(numbers: Numbers, skipped: Iterable[str]) -> list[Pair]:
 
 
 def implied(sums: Iterable[Relation], numbers: Numbers) -> list[Pair]:
-    """Each part is at most the total, if no part is negative."""
+    """The orders that sums imply: each part is at most the total, if no part is negative."""
     low, found = np.nanmin(numbers.values, 0, initial=np.inf), list[Pair]()
     least = dict(zip(numbers.names, low, strict=True))
     for each in sums:
@@ -87,7 +89,7 @@ def implied(sums: Iterable[Relation], numbers: Numbers) -> list[Pair]:
 
 
 def _is_order(a: Array, b: Array, unit: float, akin: bool) -> bool:
-    """Whether a <= b, (n,) each, is no coincidence."""
+    """Whether a <= b, (n,) each, holds by more than chance."""
     gap = b - a
     kept = gap >= -max(float(np.median(np.abs(gap))), unit)
     if kept.mean() < 1.0 - ORDER_ERRORS:
@@ -106,13 +108,13 @@ def _is_order(a: Array, b: Array, unit: float, akin: bool) -> bool:
 
 
 def _implies(b: Array, zeros: float) -> bool:
-    """Whether a flag, (n,), is 1 where another one is; given its share of zeros."""
+    """Whether a flag is 1 wherever another one is; b, (n,), are its values there."""
     broken = int((b == 0.0).sum())
     return bool(len(b) * zeros >= FLAGS_EXPECTED and broken <= FLAGS_BROKEN * len(b))
 
 
 def _mode(values: Array, least: float) -> float:
-    """A value near the least that a fifth of the rows near it have; else the least one."""
+    """A frequent value near the smallest one, or else the smallest one."""
     distinct, counts = np.unique(values, return_counts=True)
     at = int(counts.argmax())
     often = counts[:at].sum() < 0.1 * counts.sum() <= 0.5 * counts[at]
@@ -123,26 +125,26 @@ def _words(name: str) -> set[str]:
     return {w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name) if len(w) > 2}
 
 
-# The least rows of each level of a number; these have no wide gaps. The least rows of a level of a
-# category.
+# The smallest number of rows per level of a number, the widest gap between its levels in steps,
+# and the smallest number of rows per level of a category.
 ROWS_A_LEVEL, GAPS, ROWS_A_CATEGORY = 20, 3, 5
 
 
 def lookups(
     frame: pd.DataFrame, features: Sequence[Feature], exact: Sequence[Relation]
 ) -> list[Pair]:
-    """The columns that others determine, (column, other).
+    """The pairs (column, other) in which the other column determines the column.
 
     Args:
         frame: training rows.
         features: the features of its columns.
-        exact: exact relations, whose members determine each other otherwise.
+        exact: definitions; their members are not paired.
     """
     at = np.random.default_rng(0).permutation(len(frame))[:ROWS]
     some = frame[[f.name for f in features]].iloc[at]
     table = np.array([pd.factorize(some[name])[0] for name in some]).T
     pairs: dict[Pair, None] = {}
-    # Of two that determine each other a number is the base: it has an order.
+    # If two columns determine each other, the number is the base, since it has an order.
     for x in sorted(range(len(features)), key=lambda j: bool(features[j].categories)):
         base = features[x]
         decides = _decides(some[base.name], base, int(table[:, x].max()) + 1)
@@ -160,7 +162,7 @@ def lookups(
 
 
 def _decides(column: pd.Series, feature: Feature, levels: int) -> bool:
-    """Whether a column may determine others."""
+    """Whether a column has enough rows per level to determine others."""
     if feature.choices:
         return levels > 1 and ROWS_A_CATEGORY * levels <= len(column)
     values = column[~column.isin(feature.special)].dropna().to_numpy(dtype=np.float64)
@@ -171,15 +173,15 @@ def _decides(column: pd.Series, feature: Feature, levels: int) -> bool:
     return bool(np.ptp(values) < GAPS * levels * np.gcd.reduce(steps))
 
 
-# Fewer rows are no evidence of a group.
+# The smallest number of rows that is evidence of a group.
 FEWEST_ROWS = 20
 
 
 def groups(frame: pd.DataFrame, features: Iterable[Feature]) -> list[tuple[str, ...]]:
-    """The names of the columns of which exactly one is 1; none in a frame of few rows.
+    """The groups of columns of which exactly one is 1 in every row; none for few rows.
 
-    From each column on, those are added that are 1 where the ones before are 0, the most alike by
-    name first, until every row has one.
+    A group starts with one column. Columns that are 1 where all others of the group are 0 are
+    added until every row has a 1; among several, the one with the most similar name is first.
 
     Args:
         frame: training rows.
@@ -189,7 +191,7 @@ def groups(frame: pd.DataFrame, features: Iterable[Feature]) -> list[tuple[str, 
     names = [feature.name for feature in own]
     if len(names) < 2 or len(frame) < FEWEST_ROWS:
         return []
-    flags = np.stack([each.is_one(frame[each.name]) for each in own], 1)
+    flags = np.stack([is_one(each, frame[each.name]) for each in own], 1)
     counts = flags.astype(np.float32)
     apart, left, out = counts.T @ counts == 0, set(range(len(names))), list[tuple[str, ...]]()
     for first in range(len(names)):
@@ -203,7 +205,7 @@ def groups(frame: pd.DataFrame, features: Iterable[Feature]) -> list[tuple[str, 
 def _group(
     first: int, names: Sequence[str], flags: Mask, apart: Mask, left: Iterable[int]
 ) -> tuple[int, ...]:
-    """The columns of the group of one, (n, q) bool flags; () if some row has none of them."""
+    """The group of the column `first`, given (n, q) bool flags; () if some row has no 1."""
     found, covered, free = [first], flags[:, first].copy(), set(left) - {first}
     while not covered.all():
         free = {j for j in free if apart[found[-1], j]}

@@ -1,7 +1,7 @@
-"""Which columns determine others: the members of sums, products, logarithms and near-functions.
+"""The columns that others determine: sums, products, logarithms and near-functions.
 
-Each number is regressed on the others by forward selection. What `data.forms` finds a form for is
-a definition; it is solved for the column that is computed.
+Each number is regressed on the others by forward selection. A fit with an exact form (see
+`data.forms`) is a definition. It is solved for the column that is computed from the others.
 """
 
 from __future__ import annotations
@@ -12,36 +12,37 @@ from itertools import chain
 import numpy as np
 
 from dear_plugin.data import forms
-from dear_plugin.data.feature import Array, Mask
+from dear_plugin.data.feature import Mask
 from dear_plugin.data.forms import Fit, Indices, Numbers, Scale
+from dear_plugin.data.numbers import Array
 from dear_plugin.data.relations import Relation, expression
 
-# The least share of known values.
+# The smallest share of known values.
 KNOWN = 0.5
-# The least correlation of a number with a logarithm that it is. What a second column of a
-# near-function leaves at most of what the first one leaves.
+# The smallest correlation of a number with its logarithm. The largest share of the residual
+# variance that a second column of a near-function may leave.
 STRAIGHT, SECOND = 0.995, 0.1
-# Of pairs the rows that are looked at first, and the most pairs then.
+# For pairs: the number of rows that are tested first, and of pairs that are tested further.
 FEW_ROWS, MOST_PAIRS = 12, 20
 # Rounding error of a correlation.
 CORRELATION_ROUNDING = 1e-9
-# Parts of a whole: the least weight, as rounding takes away.
+# The smallest weight of a part of a whole; rounding lowers weights.
 LIKE_A_PART = 0.3
 
 
 def definitions(numbers: Numbers) -> list[Relation]:
-    """The definitions of numbers, and then the near-functions."""
+    """The definitions of numbers, followed by near-functions."""
     exact, near = list[Relation](), list[Fit]()
     for scale in Scale.all(numbers):
         found, close = fits(scale)
         exact, near = [*exact, *(fit.relation for fit in found)], [*near, *close, *shares(scale)]
     defined = {each.name for each in exact}
     exact += {each.name: each for each in pairs(numbers) if each.name not in defined}.values()
-    # Of the logarithms, those without a constant fit best.
+    # Of logarithms, those without a constant come first.
     exact.sort(key=lambda r: (r.shift is not None) * (r.constant != 0.0, r.error) or (False, 0.0))
     exact = [*{frozenset(each.members): each for each in exact[::-1]}.values()][::-1]
     every = chain(exact, _apart(near, exact))
-    # In the form that they have where they are stated.
+    # A relation gets the form that it has when a user states it.
     stated = (
         each if each.formula else forms.form_of(numbers, each.name, each.others) for each in every
     )
@@ -49,7 +50,7 @@ def definitions(numbers: Numbers) -> list[Relation]:
 
 
 def _apart(near: Iterable[Fit], exact: Iterable[Relation]) -> list[Relation]:
-    """One near-function for the same members; none where definitions link two of these."""
+    """The near-functions, one for the same members, without those that definitions link."""
     found = {
         frozenset(f.relation.members): f.relation for f in sorted(near, key=lambda f: -f.left)
     }
@@ -62,7 +63,7 @@ def _apart(near: Iterable[Fit], exact: Iterable[Relation]) -> list[Relation]:
 
 
 def fits(scale: Scale) -> tuple[list[Fit], list[Fit]]:
-    """The exact fits of numbers, short ones first, that do not follow from others; near ones."""
+    """The exact fits of numbers, short ones first, without those that follow, and near fits."""
     distinct = [len(np.unique(v)) for v in scale.others.T]
     wide = [j for j, count in enumerate(distinct) if count > 3 or not scale.kind.log]
     # A square comes before its root, which has the same count.
@@ -78,7 +79,7 @@ def fits(scale: Scale) -> tuple[list[Fit], list[Fit]]:
 
 
 def pairs(numbers: Numbers) -> Iterator[Relation]:
-    """The numbers that are the larger, the smaller or the distance of two, or one switched."""
+    """The numbers that are the larger, the smaller or the distance of two, or one times a flag."""
     table, flag = numbers.values, numbers.flags
     named = np.array(numbers.names, dtype=bool)
     few = table[(np.abs(table) > 0.0).sum(1).argsort(kind="stable")[::-1][:FEW_ROWS]]
@@ -99,7 +100,7 @@ def pairs(numbers: Numbers) -> Iterator[Relation]:
 
 
 def _fit(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit | None]:
-    """The exact and the near relation of a column to some of others."""
+    """The exact and the near relation of a column to some of the others, or None."""
     here = scale.rows([y])
     if here.sum() < forms.FUNCTION_ROWS:
         return None, None
@@ -109,7 +110,7 @@ def _fit(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit | No
     if not likely or (scale.kind.shift is not None and max(r[likely]) < STRAIGHT):
         return None, None
     exact, first = None, None
-    for akin in (1.1, *np.sort(r[likely])[::-1][:3], 0.9):  # the most like may hide others
+    for akin in (1.1, *np.sort(r[likely])[::-1][:3], 0.9):  # similar ones may hide others
         exact, near, is_close = _forward(scale, y, [j for j in likely if r[j] < akin])
         first = first or near
         if exact or not is_close:
@@ -118,7 +119,7 @@ def _fit(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit | No
 
 
 def _forward(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit | None, bool]:
-    """By forward selection; also whether the columns explain most of y."""
+    """The exact and near fit by forward selection, and whether they explain most of y."""
     exact, near, is_close, left, chosen = None, None, False, [1.0], list[int]()
     most, free = (
         forms.MOST if scale.kind.shift is None else 1,
@@ -153,7 +154,7 @@ def _forward(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit 
 
 
 def computed(scale: Scale, y: int, chosen: list[int], weights: Array) -> Fit | None:
-    """The exact form, if there is one, solved for the column that is computed."""
+    """The exact form solved for the computed column; None if there is none."""
     for here, columns, simple, coarse in forms.simple_forms(scale, y, chosen, weights):
         if found := _solved(scale, here, y, columns, simple, coarse):
             return found
@@ -165,8 +166,8 @@ def _solved(
 ) -> Fit | None:
     """The relation solved for the column that is computed from the others.
 
-    Rounding explains what is left of it alone; its decimals hold what any others give; it has more
-    decimals, or is the total of three or more, or it comes after the others.
+    Only its residual is within rounding, and its decimals can hold every result. If that holds for
+    several columns, it is the one with more decimals, the total of three or more, or the last one.
     """
     first = forms.kept_form(scale, here, y, others, weights, coarse)
     if not first or scale.kind.shift is not None:
@@ -181,16 +182,16 @@ def _solved(
         if other and zeros_agree(scale, other.relation):
             found[linear or abs(weights[i]) == 1.0, j] = other
 
-    def key(at: tuple[bool, int]) -> tuple[float, ...]:
+    def _key(at: tuple[bool, int]) -> tuple[float, ...]:
         (simple, j), fit = at, found[at]
         total = not scale.kind.log and len(others) > 2 and min(fit.relation.weights) > 0.0
         return not fit.rounded, simple, _is_exact(scale, fit.relation), -units[j], total, j
 
-    return found[max(found, key=key)]
+    return found[max(found, key=_key)]
 
 
 def _is_exact(scale: Scale, relation: Relation) -> bool:
-    """Whether a sum of any numbers with the decimals of theirs has those of its own."""
+    """Whether the decimals of a column can hold every sum of the others."""
     own, *others = scale.numbers.units[[*map(scale.numbers.names.index, relation.members)]]
     if scale.kind.log or own == 0.0:
         return True
@@ -199,7 +200,7 @@ def _is_exact(scale: Scale, relation: Relation) -> bool:
 
 
 def zeros_agree(scale: Scale, relation: Relation) -> bool:
-    """Whether a product is zero where a factor is."""
+    """Whether a product is zero where one of its factors is zero."""
     y, *factors = map(scale.numbers.names.index, relation.members)
     factors = [j for j, w in zip(factors, relation.weights, strict=True) if w > 0]
     same = (scale.raw[:, y] == 0.0) == (scale.raw[:, factors] == 0.0).any(1)
@@ -207,14 +208,14 @@ def zeros_agree(scale: Scale, relation: Relation) -> bool:
 
 
 def follows(row: Array, span: Array) -> bool:
-    """Whether a relation is a combination of others."""
+    """Whether a relation is a linear combination of others."""
     size = np.maximum(np.abs(span).max(0, initial=0.0), np.abs(row)) + 1e-12
     again = np.linalg.lstsq((span / size).T, row / size, rcond=None)[0] @ (span / size)
     return bool(np.abs(again - row / size).max() <= 1e-3)
 
 
 def shares(scale: Scale) -> list[Fit]:
-    """Numbers of the same decimals, none of them negative, of which the sum is nearly constant."""
+    """Fits of non-negative numbers with the same decimals whose sum is nearly constant."""
     found, units = list[Fit | None](), scale.numbers.units
     for unit in [] if scale.kind.log else np.unique(units[units > 0.0]):
         low = np.nanmin(scale.own, 0)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from pkgutil import resolve_name
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -37,7 +36,10 @@ from dear_plugin.results.proposal import (
 from dear_plugin.results.recourses import Recourses, table_of
 from dear_plugin.search import Search, SearchProblem, SearchRun
 from dear_plugin.search.criteria import accepted_beyond, margins
+from dear_plugin.search.problem import Array, tensors
+from dear_plugin.search.sums import Solver
 from dear_plugin.search.table import Table
+from dear_plugin.search.values import Line
 
 # How far past the decision boundary a proposal aims; each retry aims farther, see `Goal.aim`.
 PAST = (1e-4, 1e-3, 1e-1)
@@ -47,8 +49,6 @@ FEWEST_ROWS = 8
 ROWS_WRITTEN = 1024
 # Rows per search; cells of their tried actions, 128 MiB to 256, about as many of each set.
 ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 25, 128
-# Solvers, which are imported at their first use.
-SOLVERS = {"line": "dear_plugin.search.values:Line", "paper": "dear_plugin.paper.descent:Descent"}
 # A search of the rows of a case: the first k answers of each, one proposal per rank.
 Run: TypeAlias = Callable[[int], Sequence[Proposal]]
 
@@ -94,7 +94,7 @@ class Answering:
     def recourses(self, k: int = 1) -> Recourses:
         """Up to k answers of every row."""
         _, rank, question, whole = self._row_by_row(self._searched(k), 0)
-        return completed(question, *vars(whole).values(), rank=rank, asked=k, search=self)
+        return completed(question, *vars(whole).values(), rank=rank, k=k, search=self)
 
     def table(self, k: int) -> tuple[Tensor, pd.DataFrame]:
         """(m,) the positions of the rows of answers of ranks 1 to k - 1, and these as a table."""
@@ -324,10 +324,10 @@ def searching(problem: SearchProblem, case: Case, *, search: Search, trained: Tr
         indirect_weight=search.indirect_weight,
     )
     evidence, enough = trained if search.has_criteria else None, margins(case, search, trained)
-    solver = resolve_name(SOLVERS[search.solver])
+    solver = _paper_s() if search.solver == "paper" else Line
     # Without derivatives, small operations are faster.
     with torch.inference_mode(not solver.derives):
-        run = SearchRun(problem, search, evidence, case.aim, enough, solver)
+        run = SearchRun(problem, search, evidence, case.aim.numpy(), enough.numpy(), solver)
 
     def more(k: int) -> list[Proposal]:
         with torch.inference_mode(not solver.derives):
@@ -336,6 +336,13 @@ def searching(problem: SearchProblem, case: Case, *, search: Search, trained: Tr
         return [proposal.clone() for proposal in found]
 
     return more
+
+
+def _paper_s() -> type[Solver]:
+    """The paper's solver, which is imported when it is asked for."""
+    from dear_plugin.paper.descent import Descent
+
+    return Descent
 
 
 def decoded(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Proposal:
@@ -358,54 +365,52 @@ def decoded(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) 
 
 
 def _proposal(
-    problem: SearchProblem, answers: SearchRun, ranks: Sequence[Tensor], rank: int
+    problem: SearchProblem, answers: SearchRun, ranks: Sequence[Array], rank: int
 ) -> Proposal:
     """The proposal of one rank for all rows of a problem, given the lines of all ranks."""
     m, table, at = len(problem), answers.table, ranks[rank]
-    again = torch.isin(table.pair(at), table.pair(torch.cat([at[:0], *ranks[:rank]])))
-    kind = torch.where(table.size[table.set[at]] > 1, SEVERAL, ANOTHER)
-    excluded = table.has((table.margin == -torch.inf).nonzero()[:, 0])
+    before = [table.pair[lines] for lines in ranks[:rank]]
+    kind = np.where(table.size[table.set[at]] > 1, SEVERAL, ANOTHER)
+    kind[np.isin(table.pair[at], np.concatenate([table.pair[:0], *before]))] = SAME
+    excluded, rows = table.has(np.flatnonzero(table.margin == -np.inf)), table.row[at]
     none = torch.full((m,), int(Status.NO_MORE if rank else Status.EXCLUDED))
     least = torch.full((m,), torch.nan) if answers.own is None else answers.own.float()
+    tried, owner, kinds = tensors(_tried(problem, excluded), rows, kind)
     proposal = replace(
         identity_proposal(problem.x, torch.zeros(m, dtype=torch.bool)),
         status=none,
-        tried=_tried(problem, excluded),
+        tried=tried,
         least=least,
     )
-    rows = table.row[at]
     if not rank:
         proposal = replace(proposal, reasons=_why_nothing(problem, excluded, rows))
-    kept = {
-        "kind": kind.masked_fill(again, SAME),
-        "tried": proposal.tried[rows],
-        "least": least[rows],
-    }
-    return merged(proposal, replace(_explained(table, at), **kept), rows)
+    found = replace(_explained(table, at), kind=kinds, tried=tried[owner], least=least[owner])
+    return merged(proposal, found, owner)
 
 
-def _why_nothing(problem: SearchProblem, excluded: Tensor, ranked: Tensor) -> list[str]:
+def _why_nothing(problem: SearchProblem, excluded: Array, ranked: Array) -> list[str]:
     """(n,) the reasons of rows of which no action was tried; "" for others, `ranked` ones too."""
-    acted = problem.sets.masks.any(0)
     reasons, nothing = [""] * len(problem), ~excluded
     nothing[ranked] = False
-    for i in nothing.nonzero()[:, 0].tolist():
-        reasons[i] = problem.feasible.limits.why_nothing(i, acted)
+    for i in np.flatnonzero(nothing).tolist():
+        reasons[i] = problem.feasible.limits.why_nothing(i, problem.sets.masks.any(0))
     return reasons
 
 
-def _explained(table: Table, at: Tensor) -> Proposal:
+def _explained(table: Table, at: Array) -> Proposal:
     """The proposal of lines, (q,), with their status and what was measured."""
-    row, sets, values, margin = table.row[at], table.set[at], table.values[at], table.margin[at]
-    proposal = decoded(table.problem, row, sets, values)
-    status = torch.zeros(len(at), dtype=torch.int64)
+    row, sets, values = table.row[at], table.set[at], table.values[at]
+    status = np.zeros(len(at), dtype=np.int64)
     status[(values == table.problem.own(row, sets)).all(1)] = Status.NO_ADVICE
-    status[margin < table.aim[row]] = Status.UNREACHED
-    return replace(proposal, status=status, measured=table.measured[at])
+    status[table.margin[at] < table.aim[row]] = Status.UNREACHED
+    proposal = decoded(table.problem, *tensors(row, sets, values))
+    new, measured = tensors(status, table.measured[at])
+    return replace(proposal, status=new, measured=measured)
 
 
-def _tried(problem: SearchProblem, excluded: Tensor) -> Tensor:
+def _tried(problem: SearchProblem, excluded: Array) -> Array:
     """(n, 3) the features that may act alone, the given groups, and what is left out."""
-    may_act, single = problem.actionable, problem.sets.single
-    counts = (may_act & single).sum(1), (may_act & ~single).sum(1), excluded.long()
-    return torch.stack(counts, 1)
+    may_act, single = problem.may_act, problem.single
+    counts = (may_act & single).sum(1), (may_act & ~single).sum(1), excluded
+    tried: Array = np.stack(counts, 1).astype(np.int64)
+    return tried

@@ -12,9 +12,9 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
-from functools import partial
+from functools import cache, partial
 from itertools import compress
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from dear_plugin import _html
 from dear_plugin._threads import fitting, one_thread
 from dear_plugin._threads import progress as showing
 from dear_plugin._validation import Named, jobs, one_of, require_instance, suggesting
-from dear_plugin.data.encoder import Encoder, column_limits
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.errors import NotFittedError, SettingError, shown
@@ -35,14 +35,16 @@ from dear_plugin.models.checks import check_estimator, check_repeats
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.constraints import Constraints, admissible, held_cells
 from dear_plugin.problem.feasible import Case
-from dear_plugin.problem.goals import Label, Target, goal_of
+from dear_plugin.problem.goals import Label, Target, goal_of, most_likely
 from dear_plugin.problem.rules import Rules
-from dear_plugin.problem.seen_pairs import SeenPairs
-from dear_plugin.results.proposal import Proposal, Question, asked_for
+from dear_plugin.results.proposal import Proposal, Question, answers_per_row
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import Search
 
 __all__ = ["Case", "RecourseMethod"]
+
+# A target that depends on what the model says of the rows: scores, (n, c), and classes, (n,).
+TargetOf: TypeAlias = Callable[[Tensor, Tensor], Target]
 
 
 class RecourseMethod(Named, ABC):
@@ -192,7 +194,7 @@ class RecourseMethod(Named, ABC):
     def generate(
         self,
         frame: pd.DataFrame,
-        target: Target | Label | None = None,
+        target: Target | Label | TargetOf | None = None,
         *,
         within: Constraints | None = None,
         k: int = 1,
@@ -206,6 +208,8 @@ class RecourseMethod(Named, ABC):
             frame: any frame with the schema's features; no rows give an empty result.
             target: the wanted decision: a `Target`, or the label of a class; None is class 1. A
                 model that names its classes must then have classes 0 and 1 (or False and True).
+                A function gets the scores, (n, c), and the numbers of the present classes, (n,),
+                of the rows (NaN and 0 of those that cannot be read), and returns a `Target`.
             within: constraints of this call only.
             k: the most answers of a row, which are searched at once: see
                 `Recourses.alternatives`. Letters state the first that can be stated.
@@ -223,7 +227,7 @@ class RecourseMethod(Named, ABC):
                 no whole number from 1.
             ModelError: the model returns no scores.
         """
-        k, count = asked_for(k), jobs("n_jobs", n_jobs)
+        k, count = answers_per_row(k), jobs("n_jobs", n_jobs)
         question = question_of(self, frame, target, within, on_error=on_error)
         with showing(progress):
             return Answering(self, question, count).recourses(k)
@@ -271,7 +275,7 @@ logger = logging.getLogger(__name__)
 def question_of(
     method: RecourseMethod,
     frame: pd.DataFrame,
-    target: Target | Label | None,
+    target: Target | Label | TargetOf | None,
     within: Constraints | None,
     *,
     acts: Tensor | None = None,
@@ -313,17 +317,21 @@ def question_of(
     _warn_of_new(encoder, x[at])
     x[list(bad)] = 0.0
     rules = None if trained.decoders is None else trained.decoders.sample.shared(_rules)
-    feasible = admissible(within, x, encoder, column_limits(encoder.schema, frame), rules)
-    goal = goal_of(target, len(x), classifier.classes, classifier.output)
+    feasible = admissible(within, x, encoder, encoder.held(frame), rules)
     # A copy: the caller may change the frame later.
     frame = frame.copy()
     part = frame.iloc[at.numpy()] if bad else frame
     known = classifier.frame_scores(part, x[at])
     check_repeats(classifier, part, x[at], known)
     scores = known.new_full((len(x), known.shape[1]), torch.nan).index_copy(0, at, known)
+    decided = cache(lambda: classifier.decisions(part))
+    if callable(target):
+        now = most_likely(known) if (own := decided()) is None else own
+        target = target(scores, torch.zeros(len(x), dtype=now.dtype).index_copy(0, at, now))
+    goal = goal_of(target, len(x), classifier.classes, classifier.output)
     goal = goal.bind(scores, lambda: trained.cutoffs)
     accepted = torch.zeros(len(x), dtype=torch.bool)
-    accepted[at] = goal.select(at).succeeds(known, lambda: classifier.decisions(part))
+    accepted[at] = goal.select(at).succeeds(known, decided)
     return Question(
         *(encoder, trained, method.search, method.settings),
         case=Case(x, goal, feasible, goal.aim(PAST[0])),
@@ -336,7 +344,7 @@ def question_of(
 
 
 def _rules(sample: Sample) -> Rules:
-    return Rules.of(sample.encoder, SeenPairs.of(sample.rows.numpy(), sample.encoder))
+    return Rules.of(sample.encoder, sample.rows.numpy())
 
 
 def _scores_new(

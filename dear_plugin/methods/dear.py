@@ -20,6 +20,7 @@ from torch import Tensor
 from dear_plugin._threads import one_thread
 from dear_plugin._threads import progress as showing
 from dear_plugin._validation import require_instance
+from dear_plugin.data.cells import cells_of, read_column
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.infer import misfit
 from dear_plugin.data.relations import Condition, Rule
@@ -49,6 +50,7 @@ from dear_plugin.results.complete import completed
 from dear_plugin.results.proposal import Proposal, Question, identity_proposal, merged
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import Search, SearchProblem
+from dear_plugin.search.problem import arrays, tensors
 
 TIMES = (
     "%d action sets are fitted on %d rows in %.1f s; a row alone will take about %.2g s and six"
@@ -79,7 +81,8 @@ class DEAR(RecourseMethod):
         schema: the features.
         act_on: feature names, or groups of them; None means `schema.actionable`, one at a time.
         decoder: "transport" (rows keep their conditional rank), "autoencoder" (the paper's), or
-            a decoder: `Transport(given=())` does not condition on immutable features.
+            a class or an instance of `Decoder`: `Transport(given=())` does not condition on
+            immutable features.
         output: "logits" (default for modules), "probabilities" (default for black boxes) or
             "values" (regression).
         encode: for modules on a host's encoding, a differentiable map from ours, (m, d).
@@ -103,7 +106,7 @@ class DEAR(RecourseMethod):
         schema: Schema,
         *,
         act_on: ActOn | None = None,
-        decoder: str | Decoder = "transport",
+        decoder: str | type[Decoder] | Decoder = "transport",
         output: Output | None = None,
         encode: Callable[[Tensor], Tensor] | None = None,
         search: Search | None = None,
@@ -127,7 +130,7 @@ class DEAR(RecourseMethod):
         return cast(Decoders, self.trained.decoders)
 
     def _learn(self, rows: Tensor) -> Decoders:
-        # A copy: the decoder passed may be in use elsewhere, and an interrupt changes nothing.
+        # A copy: the decoder passed may be in use elsewhere, and stays as it is.
         decoder, sample = self.decoder.clone_unfitted(), Sample(rows, self.encoder)
         decoders, start = Decoders(decoder, sample, self.sets.members), time.perf_counter()
         decoders.fit(self.sets.members)
@@ -135,9 +138,6 @@ class DEAR(RecourseMethod):
             seconds = time.perf_counter() - start, decoders.seconds(self.sets.members)
             logger.info(TIMES, len(self.sets), len(rows), *seconds)
         self.decoder = decoder
-        passed = self._params["decoder"]
-        if isinstance(passed, Decoder) and hasattr(decoder, "history"):
-            vars(passed)["history"] = decoder.history
         return decoders
 
     def _propose(self, case: Case) -> Proposal:
@@ -152,6 +152,7 @@ class DEAR(RecourseMethod):
         run = proposals(problem, case, start)
 
         def ranks(k: int) -> Sequence[Proposal]:
+            """The first k answers of every row, one proposal per rank."""
             first, *others = run(min(k, MOST))
             # Ranks that no row has are dropped.
             return [first, *(other for other in others if not bool(other.failed.all()))]
@@ -212,7 +213,7 @@ class DEAR(RecourseMethod):
         return completed(
             *(question, *vars(written).values()),
             rank=np.zeros(len(written.success), dtype=np.int64),
-            asked=1,
+            k=1,
             search=Answering(self, question),
         )
 
@@ -288,6 +289,7 @@ class DEAR(RecourseMethod):
         encode: Callable[[Tensor], Tensor] | None = None,
         rules: Sequence[Rule | Condition] = (),
         copies: Sequence[Any] = (),
+        decoder: type[Decoder] | None = None,
     ) -> DEAR:
         """Read what `save` wrote; no code from the folder is run.
 
@@ -297,12 +299,14 @@ class DEAR(RecourseMethod):
             encode: as in the constructor.
             rules: those of the schema, which are not saved as they are code.
             copies: those of the model, of which only the number is saved.
+            decoder: the class of a decoder of your own; the package's are known.
 
         Raises:
-            FileFormatError: a damaged, incomplete or newer save, or another number of rules or
-                copies.
+            FileFormatError: a damaged, incomplete or newer save, another number of rules or
+                copies, or another decoder.
         """
-        dear: DEAR = saving.load(cls, Path(folder), model, encode, rules, copies)
+        own: Any = {"encode": encode, "rules": rules, "copies": copies}
+        dear: DEAR = saving.load(cls, Path(folder), model, decoder, **own)
         return dear
 
     def with_model(
@@ -357,8 +361,6 @@ class DEAR(RecourseMethod):
 
 Actions: TypeAlias = Mapping[str, Any] | pd.DataFrame
 ROWS_AT_ONCE = 1024
-# What an action sets that leaves none, or several, of the columns of a feature at 1.
-NONE = -1.0
 
 
 def outcomes(
@@ -404,7 +406,7 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
     for name, values in read.items():
         where = acted[name].to_numpy()
         # The dtype of an object column is inferred once missing cells are left out.
-        reading = columns[name].read(table[name][where].infer_objects())
+        reading = read_column(columns[name], table[name][where].infer_objects())
         if reading.complaint:
             complaints.append(reading.complaint)
         else:
@@ -425,12 +427,12 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
 def _level(flags: npt.NDArray[np.float64], own: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
     """(n,) the categories that new values of columns, (n, m), NaN for the same, make of own ones.
 
-    `NONE` where not exactly one column is 1 then; NaN where none has a new value.
+    None of them, m, where not exactly one column is 1 then; NaN where none has a new value.
     """
     before = np.arange(flags.shape[1]) == own[:, None]
     enters = (flags == 1.0).any(1, keepdims=True)
     after = np.where(np.isnan(flags), before & ~enters, flags) == 1.0
-    level = np.where(after.sum(1) == 1, after.argmax(1), NONE)
+    level = np.where(after.sum(1) == 1, after.argmax(1), flags.shape[1])
     return np.where(np.isnan(flags).all(1), np.nan, level)
 
 
@@ -495,7 +497,8 @@ def _on_grid(problem: SearchProblem, sets: Tensor, wanted: Tensor) -> Tensor:
     inside = [admits(own[:, [i]], where[:, i], rows) for i in range(where.shape[1])]
     # A row without a change keeps its values, as does a feature whose own value no action reaches.
     kept = unchanged & (unchanged.all(1, keepdim=True) | ~torch.cat(inside, 1))
-    return torch.where(kept, own, problem.snapped(rows, sets, wanted[:, None])[:, 0])
+    (snapped,) = tensors(problem.snapped(*arrays(rows, sets, wanted[:, None]))[:, 0])
+    return torch.where(kept, own, snapped)
 
 
 def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) -> list[str]:
@@ -506,10 +509,10 @@ def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) ->
     limits, acted = case.feasible.limits, ~values.isnan()
     for j in acted.any(0).nonzero()[:, 0].tolist():
         rows, feature = acted[:, j].nonzero()[:, 0], encoder.schema.features[j]
-        wanted = values[rows, j]
-        refused = ~limits.admits(wanted[:, None], torch.full((len(rows),), j), rows)[:, 0]
+        wanted, none = values[rows, j], encoder.is_new(values[rows])[:, j]
+        known = wanted.masked_fill(none, 0.0)[:, None]
+        refused = ~limits.admits(known, torch.full((len(rows),), j), rows)[:, 0] | none
         refused = (refused & (wanted != case.x[rows, j])) | limits.not_actionable[rows, j]
-        refused |= (wanted == NONE) & bool(feature.dummies)
         for row, value in zip(rows[refused].tolist(), wanted[refused].tolist(), strict=True):
             reasons[row].append(_refusal(limits, feature, row, j, value))
     return [", ".join(parts) for parts in reasons]
@@ -517,11 +520,11 @@ def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) ->
 
 def _refusal(limits: Limits, feature: Feature, row: int, j: int, wanted: float) -> str:
     """Why a row may not take a value of the feature at position j."""
-    if feature.dummies and wanted == NONE:
+    if wanted >= len(feature.dummies) > 0:
         return Reason.NOT_ONE.format(feature.called)
     if bool(limits.not_actionable[row, j]):
         return Reason.NOT_ACTIONABLE.format(feature.called)
-    (cell,) = feature.cells(np.array([wanted]))
+    (cell,) = cells_of(feature, np.array([wanted]))
     if not feature.is_amount(cell):
         return Reason.NOT_THIS_VALUE.format(feature.called, one(feature, cell))
     ends = float(limits.low[row, j]), float(limits.high[row, j])

@@ -1,4 +1,4 @@
-"""A fitted DEAR saved to one file of safetensors with its settings, and loaded again."""
+"""Save a fitted DEAR to one safetensors file with its settings, and load it again."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from dear_plugin._version import __version__
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.relations import Condition, Rule
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders import Decoders, Sample, decoder_class
+from dear_plugin.decoders import Decoder, Decoders, Sample, decoder_class
 from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingError
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.search import DescentSchedule, Search
 
-# Versions 0.1 and 0.2 wrote formats 1 and 2, of two files each; 0.3 wrote 3, of scaled rows; 0.4
-# wrote 5 and 6, of columns that are features one by one.
+# Versions 0.1 and 0.2 wrote formats 1 and 2 (two files), 0.3 wrote 3 (scaled rows), and 0.4 wrote
+# 5 and 6 (each column is a feature).
 FORMAT = 7
 FILE, KEY = "dear.safetensors", "dear"
-# Saved rows that are checked for values that the schema's dtypes cannot hold.
+# The number of saved rows whose values are checked against the schema's dtypes.
 SOME_ROWS = 100
-# Exceptions of values that are not those that were saved.
+# The exceptions that wrong saved values may cause.
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 
@@ -38,13 +38,13 @@ def save(decoders: Decoders, settings: Mapping[str, Any], rows: Tensor, folder: 
     """Write a fitted DEAR to a folder, without its model.
 
     Args:
-        decoders: of its sets.
-        settings: of it.
+        decoders: the decoders of its sets.
+        settings: its settings.
         rows: (n, p) its training rows.
-        folder: where it is written.
+        folder: the folder to write to.
 
     Raises:
-        SettingError: settings that JSON cannot hold, before anything is written.
+        SettingError: JSON cannot hold the settings; nothing is written.
     """
     settings = {"version": __version__, **settings}
     tensors = {
@@ -59,7 +59,7 @@ def save(decoders: Decoders, settings: Mapping[str, Any], rows: Tensor, folder: 
     with draft.open("wb") as file:
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())  # on the disk before it replaces the former save
+        os.fsync(file.fileno())  # on the disk before it replaces an older save
     draft.replace(folder / FILE)
 
 
@@ -67,6 +67,8 @@ def load(
     cls: Callable[..., Any],
     folder: Path,
     model: Any,
+    decoder: type[Decoder] | None,
+    *,
     encode: Callable[[Tensor], Tensor] | None,
     rules: Sequence[Rule | Condition],
     copies: Sequence[Any],
@@ -79,8 +81,8 @@ def load(
     ):
         if settings.get(name, 0) != len(own):
             raise FileFormatError(
-                f"{folder} was saved with {settings.get(name, 0)} {what}, which are no part of a"
-                f" save; got {len(own)}: give the same ones as {name}=[...]"
+                f"{folder} was saved with {settings.get(name, 0)} {what}, which a save does not"
+                f" contain; got {len(own)}: pass the same ones as {name}=[...]"
             )
     try:
         search = settings["search"]
@@ -89,7 +91,7 @@ def load(
             model,
             Schema.from_dict(settings["schema"], rules),
             act_on=[tuple(names) for names in settings["sets"]],
-            decoder=decoder_class(settings["decoder"]).with_settings(settings["decoder_settings"]),
+            decoder=_class_of(settings, decoder).with_settings(settings["decoder_settings"]),
             output=settings["output"],
             encode=encode,
             search=Search(**search),
@@ -99,15 +101,29 @@ def load(
         decoders = _decoders(dear, Sample(rows, dear.encoder), tensors)
         dear._trained = Trained(rows, dear.classifier, dear._copies, decoders)
     except (FileFormatError, ModelError):
-        raise  # the model is not part of the save
+        raise  # errors of the file, or of the model that was passed
     except (DearError, *_MISFITS) as error:
         what = f"{type(error).__name__}: {error}"
-        raise FileFormatError(f"{folder} does not hold a whole DEAR ({what})") from error
+        raise FileFormatError(f"{folder} holds no whole DEAR ({what}): save it again") from error
     return dear
 
 
+def _class_of(settings: Mapping[str, Any], own: type[Decoder] | None) -> type[Decoder]:
+    """The class of the decoder of a save."""
+    name = settings["decoder"]
+    try:
+        kind = decoder_class(name) if own is None else own
+    except SettingError as error:
+        raise FileFormatError(
+            f"the decoder {name} is no part of a save: give its class as decoder={name}"
+        ) from error
+    if kind.__name__ != name:
+        raise FileFormatError(f"the decoder of the save is {name}, got decoder={kind.__name__}")
+    return kind
+
+
 def sealed(settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> bytes:
-    """The content of a save: tensors, and settings with a digest of both, which detects damage."""
+    """The bytes of a save: tensors, and settings with a digest of both that detects damage."""
     whole = {"format": FORMAT, **settings}
     try:
         text = json.dumps({**whole, "seal": _seal(whole, tensors)}, allow_nan=False)
@@ -122,13 +138,13 @@ def _seal(settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The settings and tensors of a save, checked; `FileFormatError` names the file."""
+    """The checked settings and tensors of a save; a `FileFormatError` names the file."""
     try:
         content = path.read_bytes()
         tensors = safetensors.load(content)
         settings = _settings(content)
     except FileNotFoundError:
-        raise FileFormatError(f"{path} is not there: is {path.parent} a saved DEAR?") from None
+        raise FileFormatError(f"{path} does not exist: is {path.parent} a saved DEAR?") from None
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error}") from error
     except (SafetensorError, ValueError, RecursionError) as error:
@@ -136,16 +152,16 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     version = settings.get("format")
     if type(version) is not int or version < FORMAT:  # a bool is an int as well
         raise FileFormatError(
-            f"{path} is not a DEAR that this version saves; one of version 0.4 or before has to"
-            " be fitted again on the training rows, and saved"
+            f"{path} does not have the format of this version ({FORMAT}). A DEAR of version 0.4 or"
+            " earlier must be fitted again on the training rows, and saved"
         )
     if version > FORMAT:
         raise FileFormatError(
             f"{path} has format {version}, this version of dear-plugin reads {FORMAT}: install a"
-            " newer one"
+            " newer version"
         )
     if settings.pop("seal", None) != _seal(settings, tensors):
-        raise FileFormatError(f"{path} is damaged: it is not the file that was saved")
+        raise FileFormatError(f"{path} is damaged: it changed after it was saved")
     return settings, tensors
 
 
@@ -158,7 +174,7 @@ def _settings(content: bytes) -> dict[str, Any]:
 
 
 def _decoders(dear: Any, sample: Sample, tensors: Mapping[str, Tensor]) -> Decoders:
-    """The decoders of the sets: from their tensors, or fitted again on the same rows."""
+    """The decoders of the sets, from their tensors, or fitted again on the same rows."""
     decoders = Decoders(dear.decoder, sample, dear.sets.members)
     for i, members in enumerate(decoders.given):
         decoder, prefix = dear.decoder.clone_unfitted(), f"decoder/{i}/"
@@ -177,6 +193,6 @@ def _validated_rows(rows: Tensor, encoder: Encoder) -> Tensor:
     check_tensor("rows", rows, (None, encoder.p), dtype=torch.float64)
     codes, most = rows[:, encoder.labelled], encoder.high[encoder.labelled]
     if not bool(((codes == codes.floor()) & (codes >= 0) & (codes <= most)).all()):
-        raise ValueError("rows hold unknown categories")
+        raise ValueError("rows hold codes of categories that the schema does not have")
     encoder.rows(encoder.frame(rows[:SOME_ROWS]))
     return rows

@@ -1,1 +1,1 @@
-"""Scores of rows by a torch module or a black box."""
+"""Scores of rows from a torch module or a black box."""

@@ -1,10 +1,9 @@
 """Scores and decisions of the user's model, a torch module or a black box.
 
-A model with `predict` and `predict_proba` need not predict the likeliest class: scikit-learn's
-`FixedThresholdClassifier` and `TunedThresholdClassifierCV` do not. A search evaluates
-probabilities alone, so it needs the *cutoff*: the margin at which the prediction changes. It is
-estimated from training rows, so that a row's counterfactual does not depend on the other rows of
-its batch.
+A model may predict another class than the likeliest one: scikit-learn's
+`FixedThresholdClassifier` and `TunedThresholdClassifierCV` do. A search evaluates only
+probabilities. It needs the *cutoff*, the margin at which the prediction changes. The cutoff is
+estimated from training rows, so that a counterfactual does not depend on other rows of the query.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ from dear_plugin.problem.goals import ClassGoal, most_likely, probabilities
 
 Output = Literal["logits", "probabilities", "values"]
 OUTPUTS = get_args(Output)
-# By how much the probabilities of a row may differ from 1 in sum: half precision rounds.
+# The largest difference of the sum of a row's probabilities from 1: half precision rounds.
 APART = 1e-2
 SEVERAL = (
-    "a model with several outputs is passed as a function of one of them, such as"
+    "for a model with several outputs, pass a function of one of them, such as"
     " lambda rows: model.predict_proba(rows)[{}]"
 )
 ROWS_A_CALL = 1 << 16
@@ -43,7 +42,7 @@ CELLS_A_CALL = 1 << 23
 
 
 class Classifier:
-    """Scores, (m, c), of rows, (m, p).
+    """The user's model, which returns scores, (m, c), of rows, (m, p).
 
     Scores are logits: one column is the log-odds of class 1, c columns are log-probabilities up
     to a constant. The score of a regression model (`output="values"`) is its value, in one column.
@@ -54,12 +53,11 @@ class Classifier:
             probabilities.
         encoder: expands rows for modules and writes frames for black boxes.
         output: "logits" (the default for modules), "probabilities" (the default for black boxes)
-            or "values" (regression). It is not inferred from values; without it, a module must not
-            end in a sigmoid or a softmax.
+            or "values" (regression). Without it, a module must not end in a sigmoid or a softmax.
         encode: for modules, a differentiable map from encoded columns (m, d) to their inputs.
 
     Raises:
-        ModelError: a model that is none of these, or an unknown `output`.
+        ModelError: another kind of model, or an unknown `output`.
     """
 
     def __init__(
@@ -71,14 +69,14 @@ class Classifier:
         encode: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         self.model, self.encoder = model, encoder
-        # Whether it is known that a second call gives the same scores.
+        # Whether a second call has returned the same scores.
         self.repeats = False
         self.is_module = isinstance(model, nn.Module)
         if output is not None and str(output) not in OUTPUTS:
             raise ModelError(f"output must be one of {sorted(OUTPUTS)}, got {shown(output)}")
         self.output: Output = output or ("logits" if self.is_module else "probabilities")
         if encode is not None and not self.is_module:
-            raise ModelError("encode= is for torch modules; a black box receives frames")
+            raise ModelError(f"encode= is for torch modules, got {type(model).__name__}: omit it")
         self._backend: TorchModel | FrameModel = (
             TorchModel(model, encoder, encode, output is not None)
             if self.is_module
@@ -97,15 +95,14 @@ class Classifier:
             rows: m rows.
 
         Raises:
-            ModelError: NaN, infinity, a wrong shape, values that are no probabilities, or a
-                module that ends in a sigmoid or softmax while `output` is not stated.
+            ModelError: the model returned NaN, infinity, a wrong shape, or values outside of
+                [0, 1]; or a module ends in a sigmoid or softmax while `output` is not stated.
         """
         if not len(rows):
             return rows.new_zeros((0, 1))
         width = self.encoder.d if self.is_module else self.encoder.p
         most = max(1, min(ROWS_A_CALL, CELLS_A_CALL // width))
-        # Tensors that the model caches in a call must not be inference tensors, which cannot be
-        # differentiated later.
+        # A model may cache tensors; inference tensors cannot be differentiated later.
         with torch.inference_mode(mode=False):
             parts = [
                 self._to_scores(self._backend.outputs(chunk), len(chunk))
@@ -121,7 +118,7 @@ class Classifier:
 
         Args:
             frame: m rows.
-            rows: (m, p) the same rows, if the caller has read them already.
+            rows: (m, p) the same rows, if they are known.
         """
         if not len(frame):
             return torch.zeros(0, 1)
@@ -133,16 +130,16 @@ class Classifier:
 
     @property
     def has_decisions(self) -> bool:
-        """Whether the model has decisions of its own: both `predict` and `predict_proba`."""
+        """Whether the model has both `predict`, its decision, and `predict_proba`."""
         return self._backend.has_decisions
 
     def decisions(self, frame: pd.DataFrame) -> Tensor | None:
         """(m,) int64, the score columns of the classes that the model predicts for a frame.
 
-        None for a model without `predict`: a torch module, a function, a regression.
+        It is None for a model without `predict`: a torch module, a function, a regression.
 
         Raises:
-            ModelError: `predict` returns anything but classes of the model.
+            ModelError: `predict` returned other values than classes of the model.
         """
         if not isinstance(self._backend, FrameModel) or not self._backend.has_decisions:
             return None
@@ -151,21 +148,21 @@ class Classifier:
         return self._backend.decisions(self.encoder.typed(frame))
 
     def decided(self, frame: pd.DataFrame, scores: Tensor) -> Tensor:
-        """(m,) int64, the classes of a frame: the model's decisions, else the likeliest by scores.
+        """(m,) int64, the decided classes: the model's decisions, or else the likeliest classes.
 
         Args:
             frame: m rows.
-            scores: (m, c) theirs.
+            scores: (m, c) their scores.
         """
         own = self.decisions(frame)
         return most_likely(scores) if own is None else own
 
     def in_units(self, scores: Tensor) -> Tensor:
-        """Scores, (m, c), as probabilities of every class, or as the values of a regression."""
+        """The probabilities of every class, or the values of a regression, from scores, (m, c)."""
         return scores.double() if self.output == "values" else probabilities(scores)
 
     def score_training_rows(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Training rows, (n, p), and their scores; if it fails, those of the complete rows."""
+        """Training rows, (n, p), and their scores; complete rows only if the model needs these."""
         try:
             return rows, self.scores(rows)
         except Exception:
@@ -181,11 +178,11 @@ class Classifier:
             ModelError: a black box has no gradient.
         """
         if isinstance(self._backend, FrameModel):
-            raise ModelError("a black box has no gradient; use solver='line'")
+            raise ModelError("a black box has no gradient; use solver='line' or a torch module")
         return self._to_scores(self._backend.differentiable(x), len(x)).to(x.device)
 
     def _to_scores(self, raw: Tensor, m: int) -> Tensor:
-        """Raw outputs as scores, (m, c); a `ModelError` if they are none."""
+        """Raw outputs as scores, (m, c); a `ModelError` for a wrong shape or value."""
         if raw.ndim == 1 and len(raw) == m:
             raw = raw[:, None]
         if raw.ndim == 0 and m == 1:
@@ -209,8 +206,7 @@ def _from_probabilities(raw: Tensor) -> Tensor:
     if low < -1e-6 or high > 1.0 + 1e-6:
         raise ModelError(
             f"output='probabilities', but the model returned values from {low:.3g} to {high:.3g};"
-            " pass output='logits' if these are logits, output='values' if they are predictions of"
-            " a regression"
+            " state output='logits' for logits, or output='values' for predictions of a regression"
         )
     tiny = 1e-12 if raw.dtype == torch.float64 else 1e-7
     if raw.shape[1] == 1:
@@ -220,8 +216,8 @@ def _from_probabilities(raw: Tensor) -> Tensor:
         bad = int((sums - 1.0).abs().argmax())
         raise ModelError(
             f"the probabilities of {raw.shape[1]} classes must sum to 1, and those of row {bad} of"
-            f" {len(raw)} sum to {float(sums[bad]):.3g}; {SEVERAL.format(':, 1')}; scores that are"
-            " no probabilities need output='logits'"
+            f" {len(raw)} sum to {float(sums[bad]):.3g}; {SEVERAL.format(':, 1')}; for scores that"
+            " are not probabilities, state output='logits'"
         )
     return raw.clamp_min(tiny).log()
 
@@ -230,14 +226,14 @@ def _from_probabilities(raw: Tensor) -> Tensor:
 SHAPES = ("shape", "size", "elements", "dimension", "channels")
 OUT_OF_MEMORY = (torch.cuda.OutOfMemoryError, MemoryError)
 NO_DECISION = (
-    "If a model has `predict` and `predict_proba`, `predict` is its decision; to decide by the"
+    "If a model has `predict` and `predict_proba`, `predict` is its decision. To decide by"
     " probabilities alone, pass the function `model.predict_proba`"
 )
 
 
 @dataclass(eq=False)
 class TorchModel:
-    """A torch module on encoded columns, without names or decisions of classes.
+    """A torch module on encoded columns; it has no class labels and no `predict`.
 
     Attributes:
         model: the module.
@@ -256,7 +252,7 @@ class TorchModel:
 
     @property
     def reference(self) -> Tensor:
-        """A tensor of the module's device and dtype: its first floating parameter or buffer."""
+        """A tensor with the module's device and dtype: its first floating parameter or buffer."""
         tensors: Iterator[Tensor] = chain(self.model.parameters(), self.model.buffers())
         return next((t for t in tensors if t.is_floating_point()), torch.empty(0))
 
@@ -297,20 +293,21 @@ class TorchModel:
         except (RuntimeError, IndexError) as error:
             if isinstance(error, OUT_OF_MEMORY) or not any(word in str(error) for word in SHAPES):
                 raise
-            made = "which encode= made of" if self.encode else "which are"
+            made = "that encode= returned for" if self.encode else "which are"
             raise ModelError(
                 f"the module does not take rows of shape {tuple(inputs.shape)}, {made} the"
                 f" {self.encoder.d} encoded columns of the schema's {self.encoder.p} features"
-                f" (torch: {error}). Train it on Encoder(schema).encode(frame), or pass encode=, a"
-                " map from these columns to its inputs"
+                f" (torch: {error}). Train it on Encoder(schema).encode(frame), or pass as encode="
+                " a map from these columns to its inputs"
             ) from error
 
 
 class _WithGradient(torch.autograd.Function):
-    """The outputs of a module; their gradient is taken with the user's threads, too."""
+    """The outputs of a module, with gradients computed on the user's threads, too."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, call: Callable[[Tensor], Tensor]) -> Tensor:
+        """The outputs, (m, c), of `call` on x, (m, d)."""
         with torch.enable_grad():
             ctx.x = x.detach().requires_grad_()
             ctx.raw = call(ctx.x)
@@ -319,21 +316,22 @@ class _WithGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, weights: Tensor) -> tuple[Tensor, None]:
+        """The gradient with respect to x, (m, d), of outputs weighted by (m, c) weights."""
         with users_threads():
             (gradient,) = torch.autograd.grad(ctx.raw, ctx.x, weights)
         return gradient, None
 
 
 class FrameModel:
-    """A model on frames in user units.
+    """A black box on frames in user units.
 
     Args:
         model: an object with `predict_proba`, with `predict` for values, or any callable.
         encoder: writes frames.
-        output: what it returns, see `Classifier`.
+        output: the kind of its outputs, see `Classifier`.
 
     Raises:
-        ModelError: it has none of these.
+        ModelError: the model has no such method and is not callable.
     """
 
     def __init__(self, model: Any, encoder: Encoder, output: str) -> None:
@@ -343,11 +341,11 @@ class FrameModel:
         if not callable(self._function):
             raise ModelError(
                 "a model must be a torch module, have predict_proba, or be callable on frames; got"
-                f" {type(model).__name__}. A regression, which has predict only, needs"
-                " output='values'; a classifier without probabilities, such as SVC, is wrapped:"
-                " sklearn.calibration.CalibratedClassifierCV(model).fit(X, y). Where a"
-                " decision_function above 0 accepts, as of outlier detectors, pass this function,"
-                " model.decision_function, with output='logits'"
+                f" {type(model).__name__}. For a regression, which has only predict, state"
+                " output='values'. Wrap a classifier without probabilities, such as SVC:"
+                " sklearn.calibration.CalibratedClassifierCV(model).fit(X, y). For a model whose"
+                " decision_function above 0 accepts, such as outlier detectors, pass the function"
+                " model.decision_function with output='logits'"
             )
 
     @property
@@ -368,7 +366,7 @@ class FrameModel:
             raw = _array(self._function(self._inputs(frame)))
         if raw.dtype.kind not in "fiub":
             raise ModelError(f"the model must return numbers, got dtype {raw.dtype}")
-        # A copy: arrays from pandas may be read-only, of which torch warns.
+        # A copy: torch warns of read-only arrays, which pandas may return.
         out = torch.from_numpy(np.array(raw, dtype=np.float64, order="C"))
         # The single column of a one-class model is not the probability of a second class.
         one_class = self.output == "probabilities" and len(self.classes or ()) == 1
@@ -381,10 +379,10 @@ class FrameModel:
         return self.output != "values" and all(map(callable, both))
 
     def decisions(self, frame: pd.DataFrame) -> Tensor:
-        """(m,) int64, the columns of the classes that `predict` gives a frame of the features.
+        """(m,) int64, the score columns of the classes that `predict` returns for a frame.
 
         Raises:
-            ModelError: `predict` returns anything but classes of the model.
+            ModelError: `predict` returned other values than classes of the model.
         """
         with self._own_errors(frame), users_threads():
             labels, m = _array(self.model.predict(self._inputs(frame))), len(frame)
@@ -400,35 +398,35 @@ class FrameModel:
             unknown = [x for x in labels.reshape(-1).tolist() if _column(x, known) < 0]
             raise ModelError(
                 f"`predict` returned {unknown[0]!r}, which is none of the model's classes"
-                f" {list(known) or 'classes, numbers from 0: it has no classes_'}. {NO_DECISION}"
+                f" {list(known) or '(no classes_, so numbers from 0)'}. {NO_DECISION}"
             )
         return torch.from_numpy(columns[codes])
 
     @contextmanager
     def _own_errors(self, frame: pd.DataFrame) -> Iterator[None]:
-        """Add to an error of the model's own what it was called with, (m, p), as a note."""
+        """Add a note to an error of the model: the frame, (m, p), that it was called with."""
         try:
             yield
         except Exception as error:
             names = list(self.encoder.schema.names)
             trained = list(getattr(self.model, "feature_names_in_", names))
             note = (
-                f"The model was called with a frame of the schema's columns, {names}: encoders and"
-                " scalers must be inside it, a pipeline or a function of such a frame"
+                f"The model was called with a frame of the schema's columns, {names}. It must take"
+                " such a frame: put encoders and scalers inside it, in a pipeline or a function"
             )
             if absent := [name for name in map(str, trained) if name not in names]:
                 note = f"The model was trained on columns that the training rows lack: {absent}"
             elif sorted(map(str, trained)) == sorted(names) and trained != names:
                 note = (
-                    "The model was trained on these columns in another order: the schema's is that"
-                    " of its frame, Schema.infer(frame[model.feature_names_in_])"
+                    "The model was trained on these columns in another order. Infer the schema"
+                    " from them in that order: Schema.infer(frame[model.feature_names_in_])"
                 )
             rows = f"{len(frame)} rows, the first of them {frame.index[:3].tolist()}"
-            error.add_note(f"The user's model raised this of {rows}. {note}")
+            error.add_note(f"The user's model raised this error for {rows}. {note}")
             raise
 
     def _inputs(self, frame: pd.DataFrame) -> Any:
-        """A frame, or an array for an estimator fitted on arrays, which warns of column names."""
+        """A frame, or an array if the estimator was fitted on arrays."""
         on_arrays = hasattr(self.model, "n_features_in_") and not hasattr(
             self.model, "feature_names_in_"
         )
@@ -453,35 +451,35 @@ def _array(output: Any) -> npt.NDArray[Any]:
 
 
 def _column(label: Any, known: Mapping[Any, int]) -> int:
-    """The index of a label among the classes; without these, the label itself; -1 for neither."""
+    """The score column of a label: its place in the classes, or the label itself; -1 for none."""
     if known:
         return known.get(label, -1)
     number = float(label) if isinstance(label, Real) else -1.0
     return int(number) if number >= 0.0 and number.is_integer() else -1
 
 
-# The number of training rows that are predicted first, and if `predict` is not the likeliest class
-# for all of them.
+# The number of training rows that are predicted first, and the number if `predict` differs from
+# the likeliest class for some of them.
 SOME_ROWS, MOST_ROWS = 2_000, 20_000
-# The refinement: rounds of new rows, recombined column by column from rows near the cutoff.
+# The refinement: new rows in each round, recombined column by column from rows near the cutoff.
 PARENTS, CHILDREN, ROUNDS = 40, 500, 5
-# The cutoff is set at most this far below the first accepted margin, in log-odds. The search aims
-# slightly above it, and must not skip a score that many rows share, as scores of trees are.
+# The cutoff is at most this far below the first accepted margin, in log-odds. The search aims
+# slightly above it. It must not skip a score that many rows share, as trees return.
 BEFORE = 2e-4
 # The distance of the cutoff from the outermost row if all rows lie on one side, in log-odds.
 FAR = 1.0
-# The second cutoff is followed by at least so many accepted rows.
+# At least so many rows above the second cutoff are all accepted.
 RUN = 50
 
 Ends = tuple[float, float]
 
 
 def cutoffs(classifier: Classifier, rows: Tensor) -> Tensor | None:
-    """(2, c) double, per class the least margin at which the model predicts it.
+    """(2, c) double, two cutoffs per class: margins from which on the model predicts it.
 
-    The first is the cutoff with the fewest errors; no row just above the second is rejected. They
-    are equal if the prediction depends on the margin alone. None if the model has no `predict`, or
-    predicts the likeliest class.
+    The first cutoff has the fewest errors; no row just above the second one is rejected. They are
+    equal if the prediction depends on the margin alone. The result is None if the model has no
+    `predict`, or predicts the likeliest class.
 
     Args:
         classifier: the model.
@@ -525,10 +523,10 @@ class _Predicted:
 def _cutoff(
     classifier: Classifier, sample: _Predicted, label: int, rng: torch.Generator
 ) -> tuple[float, float]:
-    """The cutoff of a class with the fewest errors, and the strict one.
+    """The two cutoffs of a class: with the fewest errors, and the strict one.
 
-    Training rows may be sparse near the cutoff, or all on one side of it: rows on both sides are
-    recombined in several rounds until the cutoff is bracketed closely.
+    Training rows may be sparse near the cutoff. Rows on both sides are recombined in several
+    rounds until the cutoff is bracketed closely.
     """
     order, position, ends, strict = _scan(sample, label)
     for _ in range(ROUNDS):
@@ -545,11 +543,11 @@ def _cutoff(
 
 
 def _scan(sample: _Predicted, label: int) -> tuple[Tensor, int, Ends, Ends]:
-    """Rows by margin, (m,); the place of the cutoff; the margins around it, and the strict one."""
+    """(m,) the order by margin, the place of the cutoff, and the margins around both cutoffs."""
     goal = ClassGoal(torch.full((len(sample.rows),), label))
     margin, order = goal.margin(sample.scores).double().sort()
     rejected = (sample.decisions != label)[order].long()
-    # (m + 1,) errors of a cutoff before each row, and after the last.
+    # (m + 1,) the errors of a cutoff before each row, and after the last one.
     above = pad(rejected.flip(0).cumsum(0).flip(0), (0, 1))
     errors = above + pad((1 - rejected).cumsum(0), (1, 0))
     position = _least(errors, margin)
@@ -559,13 +557,13 @@ def _scan(sample: _Predicted, label: int) -> tuple[Tensor, int, Ends, Ends]:
 
 
 def _least(errors: Tensor, margin: Tensor) -> int:
-    """The place with the fewest errors, (m + 1,), not between equal margins, (m,)."""
+    """The place with the fewest errors, (m + 1,), that is not between equal margins, (m,)."""
     tied = pad(margin[1:] == margin[:-1], (1, 1))
     return int(errors.masked_fill(tied, torch.iinfo(torch.int64).max).argmin())
 
 
 def _around(margin: Tensor, position: int) -> Ends:
-    """The margins before and after a place, `FAR` apart at either end."""
+    """The margins before and after a place; at either end they are `FAR` apart."""
     low = float(margin[position - 1]) if position else float(margin[0]) - FAR
     return low, float(margin[position]) if position < len(margin) else low + FAR
 

@@ -1,4 +1,4 @@
-"""Copies of a model that are trained again on bootstrap samples."""
+"""Copies of a model, trained again on bootstrap samples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dear_plugin.errors import ModelError
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.goals import Goal, share_of
 
-# Bootstrap samples that are drawn until one has every class.
+# The largest number of draws until a bootstrap sample has every class.
 DRAWS = 100
 
 
@@ -24,20 +24,20 @@ def bootstrap_copies(
 ) -> list[Any]:
     """Copies of a scikit-learn estimator or pipeline, each fitted on a bootstrap sample.
 
-    They differ as the model would if it were trained again on other rows of the same population:
-    `DEAR(model, schema, copies=bootstrap_copies(model, X, y))` asks for answers that they accept.
-    Every `random_state` among the parameters is another one, too.
+    The copies vary as the model would if it were trained again on other rows of the same
+    population. `DEAR(model, schema, copies=bootstrap_copies(model, X, y))` searches for answers
+    that they accept. Every `random_state` among the parameters gets a new value.
 
     Args:
-        model: has `fit` and `get_params`; it is not changed.
+        model: an estimator with `fit` and `get_params`; it is not changed.
         X: (m, p) its training rows, a frame or an array.
         y: (m,) the labels or values.
         n: the number of copies.
-        seed: of the samples.
+        seed: the seed of the samples.
         n_jobs: the number of processes, as in joblib.
 
     Raises:
-        ModelError: a model that cannot be cloned, or labels of which no sample has every class.
+        ModelError: the model cannot be cloned, or no sample has every class.
 
     Example:
         >>> import numpy as np
@@ -48,7 +48,7 @@ def bootstrap_copies(
         >>> [round(copy.predict_proba([[25.0]])[0, 1], 2) > 0.5 for copy in copies]
         [True, True, True]
     """
-    # Their import takes as long as that of everything else.
+    # These imports take as long as the whole package.
     import joblib
     from sklearn.base import clone, is_classifier
 
@@ -70,18 +70,18 @@ def bootstrap_copies(
 def as_classifiers(
     copies: Sequence[Any], of: Classifier, **options: Any
 ) -> tuple[Classifier, ...]:
-    """Copies of a model as classifiers, which have its classes.
+    """Copies of a model as classifiers.
 
     Args:
-        copies: the models.
-        of: the model that they are copies of.
-        options: of `Classifier`.
+        copies: the copies.
+        of: the model.
+        options: the arguments of `Classifier`.
 
     Raises:
-        ModelError: a copy with other classes.
+        ModelError: a copy has other classes than the model.
     """
     if isinstance(copies, str) or not isinstance(copies, Sequence):
-        raise ModelError(f"copies must be a list of models, got {type(copies).__name__}")
+        raise ModelError(f"copies must be a list of models, got a {type(copies).__name__}")
     found = tuple(Classifier(copy, of.encoder, **options) for copy in copies)
     for i, each in enumerate(found):
         own, wanted = ([*(one.classes or ())] for one in (each, of))
@@ -93,17 +93,17 @@ def as_classifiers(
 def agreement(
     copies: Sequence[Classifier], reached: Tensor, goal: Goal, idx: Tensor, least: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """The share of the copies, at least one, that accept rows, with one call of each copy.
+    """The share of the copies that accept rows; each copy is called once.
 
-    Also by how much the margin falls short in the copy that decides whether the share `least` is
-    reached; 0 where none does.
+    It also returns the shortfall: by how much the margin is too small in the copy that decides
+    whether the share `least` is reached, or 0 if it is.
 
     Args:
-        copies: of the model.
+        copies: at least one copy of the model.
         reached: (r, p) rows.
         goal: the targets of n rows.
-        idx: (r,), or (m, r), the row whose target is meant; so are both results.
-        least: the share to reach.
+        idx: (r,) or (m, r), the position of the target of each row; results have this shape.
+        least: the required share.
     """
     times, at = idx.numel() // max(len(reached), 1), idx.flatten()
     scores = [copy.scores(reached).repeat(times, 1) for copy in copies]
@@ -116,16 +116,16 @@ def agreement(
 def _sample(
     m: int, labels: npt.NDArray[Any] | None, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """(m,) the rows of a bootstrap sample, with every class."""
+    """(m,) the positions of a bootstrap sample that has every class."""
     for _ in range(DRAWS):
         at = rng.integers(0, m, m)
         if labels is None or len(np.unique(labels[at])) == len(np.unique(labels)):
             return at
-    raise ModelError("some classes have too few rows to be in a bootstrap sample")
+    raise ModelError(f"no bootstrap sample of {m} rows had every class: join rare classes")
 
 
 def _reseeded(model: Any, seed: int) -> Any:
-    """A model with another seed wherever it has one."""
+    """A model with a new seed in each `random_state`."""
     names = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
     return model.set_params(**dict.fromkeys(names, seed))
 

@@ -1,4 +1,4 @@
-"""Contexts in which the user's model is called, and a check that a module returns logits."""
+"""Contexts around calls of the user's model, and a check that a module returns logits."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from dear_plugin.errors import ModelError
 SQUASHING = ("sigmoid", "sigmoid_", "special_expit", "expit", "softmax")
 
 _LOCK = threading.Lock()
-# The running calls of each module that was in training mode, with their threads: by submodule,
-# since a network may be called alone and inside another.
+# The running calls, with their threads, of each submodule that was in training mode: a network may
+# be called alone and inside another one.
 _CALLS: dict[nn.Module, dict[object, int]] = {}
 
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """A context in which a module is in evaluation mode; every training flag is restored.
+    """A context in which a module is in evaluation mode; training flags are restored after it.
 
-    The first of several threads switches it on and the last one off, so that dropout stays off for
-    all of them. A forked child keeps the flags that its own thread needs.
+    The first of several threads starts evaluation mode and the last one ends it, so that dropout
+    stays off for all. A forked child keeps the flags that its own thread needs.
 
     Args:
-        module: any torch module, in training mode or not.
+        module: a torch module, in training mode or not.
 
     Example:
         >>> dropout = nn.Dropout()
@@ -60,13 +60,13 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
 
 def _leave(call: object) -> None:
-    """End a call; idempotent."""
+    """End a call; a second time, do nothing."""
     with _LOCK:
         _keep(lambda other, _: other is not call)
 
 
 def _keep(kept: Callable[[object, int], bool]) -> None:
-    """Drop the other calls, and restore the flags that no call needs."""
+    """Drop the calls that are not kept, and restore the flags that no call needs."""
     for part, calls in list(_CALLS.items()):
         _CALLS[part] = {call: thread for call, thread in calls.items() if kept(call, thread)}
         if not _CALLS[part]:
@@ -75,7 +75,7 @@ def _keep(kept: Callable[[object, int], bool]) -> None:
 
 
 def _renew() -> None:
-    """In a forked child, replace the lock and drop the calls of threads that do not exist."""
+    """In a forked child, replace the lock and drop the calls of other threads."""
     global _LOCK
     _LOCK = threading.Lock()
     own = threading.get_ident()
@@ -88,11 +88,11 @@ if hasattr(os, "register_at_fork"):  # Windows does not fork
 
 @contextmanager
 def isolated(seed: int | None = None) -> Iterator[None]:
-    """A context in which the output is hidden, and after which global generators are as before.
+    """A context that hides output, and restores the states of global generators after it.
 
     Args:
-        seed: of Python's, numpy's and torch's global generators in the context; None leaves their
-            state.
+        seed: the seed of Python's, numpy's and torch's global generators in the context; None
+            keeps their states.
 
     Example:
         >>> with isolated(seed=0):
@@ -117,13 +117,15 @@ def isolated(seed: int | None = None) -> Iterator[None]:
 
 
 def logits_of(call: Callable[[], Any]) -> Any:
-    """The output of a module, checked to be logits by the functions called, not by its values.
+    """The output of a module, which must not be that of a sigmoid or a softmax.
+
+    The check records the torch functions that are called; it does not depend on values.
 
     Args:
-        call: calls the module.
+        call: a function that calls the module.
 
     Raises:
-        ModelError: the output is that of a sigmoid or a softmax.
+        ModelError: a sigmoid or a softmax returned the output.
 
     Example:
         >>> logits_of(lambda: torch.nn.Linear(2, 1)(torch.zeros(3, 2))).shape
@@ -135,7 +137,7 @@ def logits_of(call: Callable[[], Any]) -> Any:
     if source:
         raise ModelError(
             f"the module ends in a {source}, but outputs of modules are read as logits by default:"
-            " say output='probabilities'"
+            " state output='probabilities'"
         )
     return raw
 
@@ -161,7 +163,7 @@ class _Recorder(TorchFunctionMode):
         return out
 
     def source_of(self, raw: Any) -> str:
-        """The function that returned a tensor or one that it is a view of; "" if there is none."""
+        """The recorded function that returned a tensor, or the base of this view; "" for none."""
         if not isinstance(raw, Tensor):
             return ""
         memory = raw.untyped_storage().data_ptr()

@@ -1,15 +1,17 @@
-"""What an applicant has chosen on the page, also as JSON of a saved case."""
+"""What is chosen on the page for one applicant, or for all, also as JSON of a saved case."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from dear_plugin.data.feature import Feature
 from dear_plugin.errors import InputError, shown
 
+# In the place of an applicant: what holds for all of them.
+EVERYONE = ""
 # What may become of a feature.
 ACT, FOLLOWS, STAYS = "I may act on it", "it may follow", "it stays"
 # What JSON holds for each field.
@@ -21,7 +23,6 @@ TYPES: dict[str, tuple[type, str]] = {
     "feature": (str, "a text"),
     "hand": (dict, "an object by features"),
     "way": (int, "a whole number"),
-    "everyone": (bool, "true or false"),
 }
 # What limits a feature, by the argument of `Constraints`.
 REACHES = {
@@ -35,10 +36,10 @@ Check = tuple[str, Any, bool, str]
 
 @dataclass(frozen=True)
 class Choices:
-    """What an applicant has chosen.
+    """What is chosen for one applicant, or for all; another one has choices of their own.
 
     Attributes:
-        applicant: one of `Session.labels`.
+        applicant: one of `Session.labels`, or `EVERYONE`.
         states: `ACT`, `FOLLOWS` or `STAYS` by the feature.
         reach: the least and the greatest value of numbers and of levels with an order, None where
             an end is that of the schema; the levels of other categories.
@@ -46,7 +47,6 @@ class Choices:
         feature: that of the curve; "" for the one that the first way acts on.
         hand: the values that are tried by hand.
         way: the position of the way that the letter is of.
-        everyone: whether the advice to all applicants is shown.
     """
 
     applicant: str
@@ -56,18 +56,15 @@ class Choices:
     feature: str = ""
     hand: Mapping[str, Any] = field(default_factory=dict)
     way: int = 0
-    everyone: bool = False
 
     def to_json(self) -> str:
         """A saved case."""
         return json.dumps(asdict(self), indent=1, default=lambda value: value.item())
 
-    def asks_as(self, other: Choices) -> bool:
-        """Whether the ways are those of other choices."""
-        mine, others = (
-            (each.applicant, each.states, each.reach, each.excluded) for each in (self, other)
-        )
-        return mine == others
+    @property
+    def question(self) -> str:
+        """What the ways, or kinds of advice, depend on: the same for equal ones."""
+        return replace(self, feature="", hand={}, way=0).to_json()
 
 
 def read(
@@ -116,7 +113,8 @@ def _parts(
     features: Mapping[str, Feature],
 ) -> Iterator[Check]:
     names, which = [*states], choices.applicant
-    yield "applicant", which, which in applicants, f"one of the {len(applicants):,} on this page"
+    words = f"one of the {len(applicants):,} on this page, or {EVERYONE!r} for all"
+    yield "applicant", which, which in (*applicants, EVERYONE), words
     own = [*choices.states]
     yield "states", own, sorted(own) == sorted(names), f"a state of each of {names}"
     for name, state in choices.states.items():
@@ -149,6 +147,10 @@ def _reach(feature: Feature, reach: Any) -> tuple[bool, str]:
     """Whether something is a reach of a feature, and what would be."""
     some = reach if isinstance(reach, list) else []
     wrong = [each for each in some if not _value(feature, each)[0]]
+    how, words = feature.limited_by[0], _value(feature, None)[1]
+    if how == "ranges" and not feature.answers:
+        low, high = feature.ends
+        wrong += [each for each in some if each not in (None, *wrong) and not low <= each <= high]
+        words = f"a number from {low:.10g} to {high:.10g}"
     valid = {"ranges": len(some) == 2 and {*wrong} <= {None}, "categories": some and not wrong}
-    how = feature.limited_by[0]
-    return bool(valid[how]), REACHES[how].format(_value(feature, None)[1])
+    return bool(valid[how]), REACHES[how].format(words)

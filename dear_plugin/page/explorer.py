@@ -7,16 +7,17 @@ import signal
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 import panel as pn
 import param
 
+from dear_plugin._threads import stopped_by
 from dear_plugin.errors import InputError
 from dear_plugin.page.choices import Choices
 from dear_plugin.page.session import Answer, Session
-from dear_plugin.page.shown import names, shown
+from dear_plugin.page.shown import known, shown
 
 TITLE = "What could be changed?"
 # No other machine reaches the page.
@@ -74,42 +75,51 @@ class Explorer(pn.viewable.Viewer):  # type: ignore[misc]
 class Page(pn.custom.JSComponent):  # type: ignore[misc]
     """One session: each question is numbered, and shown when all of it is answered.
 
+    Another question, or the Stop button, ends the work on the one before.
+
     Args:
         session: with the first question.
     """
 
     title = param.String(TITLE)
-    names = param.List([])
+    known = param.Dict({})
     shown = param.Dict({})
     _esm, _stylesheets = CODE, [LOOK]
 
     def __init__(self, session: Session) -> None:
-        super().__init__(names=names(session), sizing_mode="stretch_width")
-        self.session, self._turn, self._lock = session, 0, Lock()
+        super().__init__(known=known(session), sizing_mode="stretch_width")
+        self.session, self._turn, self._lock, self._stop = session, 0, Lock(), Event()
         self._show(0, session.answered(session.answer.choices))
 
     def _handle_msg(self, message: Mapping[str, Any]) -> None:
-        """A question, `case` as JSON; it replaces those that are not answered yet."""
-        self._turn = message["turn"]
+        """A question, `case` as JSON, "" to stop; it ends the work on the one before."""
+        self._stop.set()
+        self._turn, self._stop = message["turn"], Event()
         try:
-            self._later(self._turn, self.session.opened(message["case"]))
+            if message["case"]:
+                self._later(self._turn, self._stop, self.session.opened(message["case"]))
+            else:
+                self.shown = {**self.shown, "turn": self._turn}
         except InputError as problem:
             self.shown = {**self.shown, "turn": self._turn, "wrong": str(problem)}
 
-    def _later(self, turn: int, choices: Choices) -> None:
+    def _later(self, turn: int, stop: Event, choices: Choices) -> None:
         """Answer while the page stays responsive."""
 
         async def _run() -> None:
-            if answer := await asyncio.to_thread(self._answered, turn, choices):
+            if answer := await asyncio.to_thread(self._answered, stop, choices):
                 # In the next turn of the server, which then holds the lock of the page.
                 pn.state.execute(partial(self._show, turn, answer), schedule=True)
 
         pn.state.execute(_run)
 
-    def _answered(self, turn: int, choices: Choices) -> Answer | None:
+    def _answered(self, stop: Event, choices: Choices) -> Answer | None:
         """The answer, unless there is another question meanwhile."""
-        with self._lock:
-            return self.session.answered(choices) if turn == self._turn else None
+        try:
+            with self._lock, stopped_by(stop):
+                return self.session.answered(choices)
+        except KeyboardInterrupt:
+            return None
 
     def _show(self, turn: int, answer: Answer) -> None:
         """Show an answer in one update, if it is to the present question."""

@@ -11,11 +11,11 @@ import pandas as pd
 import torch
 
 from dear_plugin._threads import one_thread
-from dear_plugin.data.encoder import column_limits
 from dear_plugin.data.feature import Feature
 from dear_plugin.errors import ConstraintError, InputError, shown
 from dear_plugin.methods.dear import DEAR, outcomes
-from dear_plugin.page.choices import ACT, FOLLOWS, STAYS, Choices, read
+from dear_plugin.page.choices import ACT, EVERYONE, FOLLOWS, STAYS, Choices, read
+from dear_plugin.page.harm import better, not_worse
 from dear_plugin.problem.constraints import Constraints, admissible
 from dear_plugin.problem.feasible import Limits
 from dear_plugin.problem.goals import Target
@@ -25,8 +25,8 @@ from dear_plugin.tell.letter import LetterTemplate, in_the_way
 
 # The ways that are shown.
 MOST_WAYS = 4
-# The values of a number in a curve.
-POINTS = 33
+# The values of a number in a curve, and the questions whose answers are kept.
+POINTS, KEPT = 33, 16
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,7 @@ class Session:
         states: what may become of each of them.
         ranges: the reach to start from, of numbers and levels with an order.
         levels: of other categories.
+        better: in which direction a feature may change, as the other leaves people worse off.
         costs: of the constraints.
         answer: the last one.
 
@@ -104,7 +105,8 @@ class Session:
         self.chance = not (isinstance(target, Target) and target.is_range)
         self.labels: dict[str, int] = {}
         for at, label in enumerate(map(str, rows.index)):
-            self.labels[f"{label} (row {at + 1})" if label in self.labels else label] = at
+            again = label in (*self.labels, EVERYONE)
+            self.labels[f"{label} (row {at + 1})" if again else label] = at
         within = _for_all(within or Constraints())
         self.ranges, self.levels = _ends(within, dear.schema)
         self.costs = within.costs
@@ -113,13 +115,17 @@ class Session:
         acts &= acts if within.act_on is None else {*within.act_on}
         mutable = {f.name: f for f in dear.schema if not f.immutable}
         self.features = {n: mutable[n] for n in sorted(mutable, key=lambda n: n not in acts)}
+        self.better = {name: better(feature) for name, feature in self.features.items()}
         self.states = {n: [*[ACT] * (n in acts), FOLLOWS, STAYS] for n in self.features}
         states = {n: STAYS if n in within.frozen else s[0] for n, s in self.states.items()}
         self.answer = Answer(Choices(next(iter(self.labels)), states))
         self._excluding: tuple[Any, Any] = ((), dear)
+        self._known: dict[str, Any] = {}
 
     def row(self, choices: Choices) -> pd.DataFrame:
-        """The chosen applicant, a frame of one row."""
+        """The chosen applicant, a frame of one row, or all of them."""
+        if choices.applicant == EVERYONE:
+            return self.rows
         return self.rows.iloc[[self.labels[choices.applicant]]]
 
     def reach(self, choices: Choices, name: str) -> Any:
@@ -127,10 +133,10 @@ class Session:
         return choices.reach.get(name, self.ranges.get(name, self.levels.get(name)))
 
     def limits(self, row: pd.DataFrame, within: Constraints | None = None) -> Limits:
-        """What an action may set in a frame of one row."""
+        """What an action may set in rows of a frame."""
         encoder = self.dear.encoder
         x = encoder.readable_rows(row)[0].nan_to_num()
-        return admissible(within, x, encoder, column_limits(encoder.schema, row)).limits
+        return admissible(within, x, encoder, encoder.held(row)).limits
 
     def opened(self, case: str) -> Choices:
         """The choices of a case as JSON.
@@ -141,20 +147,21 @@ class Session:
         return read(case, list(self.labels), self.states, self.features)
 
     def answered(self, choices: Choices) -> Answer:
-        """The answer to choices, as far as it is shown; of the last one what is the same."""
-        out, last, target = Answer(choices), self.answer, self.target
-        row, within = self.row(choices), self._within(choices)
-        own = target.at(self.labels[choices.applicant]) if isinstance(target, Target) else target
-        given: dict[str, Any] = {"within": within, "target": own}
+        """The answer to choices, as far as it is shown; what is known of the question is kept."""
+        out, target, every = Answer(choices), self.target, choices.applicant == EVERYONE
+        row, within, question = self.row(choices), self._within(choices), choices.question
+        if isinstance(target, Target) and not every:
+            target = target.at(self.labels[choices.applicant])
+        given: dict[str, Any] = {"within": within, "target": target}
         try:
-            dear = self._without(choices.excluded)
-            if last.ways and choices.asks_as(last.choices):
-                out = replace(out, ways=last.ways)
-            if choices.everyone:
-                every = dear.generate(self.rows, target, within=within)
-                return replace(out, advice=every.advice())
-            if not out.ways:
-                out = replace(out, ways=self._ways(dear.generate(row, k=MOST_WAYS, **given)))
+            if question not in self._known:
+                dear = self._without(choices.excluded)
+                found = dear.generate(row, k=1 if every else MOST_WAYS, **given)
+                known = found.advice() if every else self._ways(found)
+                self._known = dict([*self._known.items()][1 - KEPT :]) | {question: known}
+            if every:
+                return replace(out, advice=self._known[question])
+            out = replace(out, ways=self._known[question])
             feature = choices.feature or self._first(out)
             found = curve(self.dear, row, feature, choices.hand, **given)
             out = replace(out, feature=feature, curve=found)
@@ -181,14 +188,22 @@ class Session:
         return next(acted, next(iter(self.features)))
 
     def _within(self, choices: Choices) -> Constraints:
-        """The constraints of any applicant."""
+        """The constraints of the applicant, or of all of them."""
         states = choices.states.items()
         acts, frozen = ([name for name, own in states if own == each] for each in (ACT, STAYS))
-        limits = {"ranges": {**self.ranges}, "categories": {**self.levels}}
-        for name, reach in choices.reach.items():
-            if name in acts:
-                limits[self.features[name].limited_by[0]][name] = reach
-        return Constraints(frozen, acts, **limits, costs=self.costs)
+        chosen = self.ranges | self.levels
+        chosen |= {name: reach for name, reach in choices.reach.items() if name in acts}
+        levels = {*self.levels, *(n for n in acts if "ranges" not in self.features[n].limited_by)}
+        rows, ranges, categories = self.row(choices), [], []
+        for at in range(len(rows)):
+            own = {n: (self.features[n], self.better[n], rows[n].iloc[at]) for n in acts}
+            reach = chosen | {n: not_worse(*own[n], chosen.get(n)) for n in acts}
+            known = {name: each for name, each in reach.items() if each is not None}
+            ranges.append({name: known[name] for name in known if name not in levels})
+            categories.append({name: known[name] for name in known if name in levels})
+        # Those of one row hold for all copies of it.
+        limits = (ranges, categories) if len(rows) > 1 else (ranges[0], categories[0])
+        return Constraints(frozen, acts, limits[0], limits[1], self.costs)
 
     def _without(self, excluded: Sequence[Sequence[Any]]) -> Any:
         """The DEAR without some kinds of advice, which is kept until others are excluded."""

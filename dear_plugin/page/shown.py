@@ -12,7 +12,9 @@ import pandas as pd
 import torch
 
 from dear_plugin.data.feature import Feature
-from dear_plugin.page.choices import ACT, STAYS, Choices
+from dear_plugin.data.names import SENSITIVE, says
+from dear_plugin.page.choices import ACT, EVERYONE, STAYS, Choices
+from dear_plugin.page.harm import not_worse
 from dear_plugin.page.session import Answer, Session, Way
 from dear_plugin.results.changes import in_short, is_amount, marks_of, number, one, unit_of
 from dear_plugin.results.describe import evidence
@@ -21,6 +23,7 @@ from dear_plugin.tell.schemas import DOWN, UP
 
 ACCEPTED = "This applicant has the wanted decision already."
 NONE = "No way was found with what may change. Allow more, or look at another applicant."
+OFFERED = {0: "", 1: "Less of it is not offered.", -1: "More of it is not offered."}
 AT_END = "Nothing is left to act on: the value is at the end of what is in reach, or beyond it."
 # By the kind of what changes, or the link of what is expected to follow.
 LINES = {"direct": "Do", "forced": "With it", "effect": "Expected to follow"}
@@ -29,26 +32,44 @@ VERBS = {UP: "Increase {}", DOWN: "Reduce {}"}
 # The values in the search for an applicant.
 MOST_SEARCHED = 3
 NUMBER = re.compile(r"\d[\d.]*")
+# What follows a kind of advice, see `advice`, and what it is called.
+FOLLOW = re.compile(r"(.+?) (up|down|changes) in (\d+%)(?:, |$)")
+HOW = {UP: "rise", DOWN: "fall", "changes": "change"}
 
 Values = dict[str, Any]
 
 
 def names(session: Session) -> list[tuple[str, str]]:
     """The applicants: a line to search in, and the name."""
-    shown = list(session.dear.schema)[:MOST_SEARCHED]
+    shown = [f for f in session.dear.schema if not _is_protected(f)][:MOST_SEARCHED]
     values = ([f"{f.title} {text_of(f, v)}" for v in session.rows[f.name]] for f in shown)
     lines = map(" · ".join, zip(session.labels, *values, strict=True))
     return list(zip(lines, session.labels, strict=True))
 
 
+def known(session: Session) -> Values:
+    """What the page knows of all applicants; whose attributes, or names, may be hidden."""
+    some = filter(_is_protected, session.dear.schema)
+    return {
+        "names": names(session),
+        "start": asdict(session.answer.choices),
+        "protected": sorted({name for f in some for name in (f.title, f.called, f.name)}),
+        "named": says(str(session.rows.index.name), SENSITIVE),
+    }
+
+
+def _is_protected(feature: Feature) -> bool:
+    return says(feature.name, SENSITIVE) or says(feature.label, SENSITIVE)
+
+
 def shown(session: Session, answer: Answer) -> Values:
     """All that the page shows."""
-    row = session.row(answer.choices).iloc[0]
-    fixed = (f for f in session.dear.schema if f.immutable)
+    row, one = session.row(answer.choices).iloc[0], answer.choices.applicant != EVERYONE
+    fixed = [f for f in session.dear.schema if f.immutable]
     return {
         "choices": asdict(answer.choices),
         "status": _summary(answer),
-        "fixed": " · ".join(f"{f.title} {text_of(f, row[f.name])}" for f in fixed) or "nothing",
+        "fixed": [f"{f.title} {text_of(f, row[f.name])}" if one else f.title for f in fixed],
         "features": _features(session, answer.choices),
         "chance": session.chance,
         "error": answer.error,
@@ -71,55 +92,70 @@ def text_of(feature: Feature, value: Any, *beside: float) -> str:
 
 def _summary(answer: Answer) -> str:
     """How many ways there are, or kinds of advice."""
-    one = answer.advice is None
-    n = len(answer.found if one else answer.advice)
+    one = answer.choices.applicant != EVERYONE
+    n = len(answer.found if one else answer.advice if answer.advice is not None else ())
     what = "way" if one else "kind"
     return f"{n or 'no'} {what}{'s' * (n != 1)}{'' if one else ' of advice'}"
 
 
 def _note(answer: Answer) -> list[str]:
-    """What stands in the place of the ways."""
+    """What stands in the place of the ways; a letter, where there is one, has the reason."""
     if answer.found or not answer.ways:
         return []
-    why = answer.ways[0].why
-    return [NONE, why] if why else [ACCEPTED]
+    first = answer.ways[0]
+    if first.result.question.unreadable[0]:
+        return [first.why]
+    return [NONE if first.why else ACCEPTED]
 
 
 def _features(session: Session, choices: Choices) -> list[Values]:
     """What may become of each feature, and how far."""
-    row, names = session.row(choices), session.dear.schema.names
-    limits = session.limits(row)
-    ends = dict(zip(names, zip(limits.low[0], limits.high[0], strict=True), strict=True))
+    rows, names = session.row(choices), session.dear.schema.names
+    limits, one = session.limits(rows), choices.applicant != EVERYONE
+    low, high = limits.low.amin(0).tolist(), limits.high.amax(0).tolist()
+    ends = dict(zip(names, zip(low, high, strict=True), strict=True))
     out = []
     for name, feature in session.features.items():
         state, reach = choices.states[name], session.reach(choices, name)
-        now = text_of(feature, row[name].iloc[0])
+        now = text_of(feature, rows[name].iloc[0]) if one else None
         each = {"name": name, "title": feature.title, "now": now, "states": session.states[name]}
         if state == ACT or (reach and state != STAYS):
-            each |= _reach(feature, reach, *ends[name])
+            way = session.better[name] * (state == ACT)
+            kept = not_worse(feature, way * one, rows[name].iloc[0])
+            shown = _ends if feature.has_order else _levels
+            each |= shown(feature, reach, kept, *ends[name])
+            each["offered"] = OFFERED[way]
         out.append(each)
     return out
 
 
-def _reach(feature: Feature, reach: Any, low: Any, high: Any) -> Values:
-    """How far a feature is within reach, between the ends that the schema leaves an action."""
-    return feature.either(_ends, _levels, feature, reach, low, high)
+def _levels(feature: Feature, reach: Any, kept: Any, *_: float) -> Values:
+    """Which levels are within reach, of those that leave nobody worse off."""
+    known = [level for level in feature.answers if kept is None or level in kept]
+    return {"levels": [[text_of(feature, c), c, c in (reach or known)] for c in known]}
 
 
-def _levels(feature: Feature, reach: Any, low: Any, high: Any) -> Values:
-    chosen = reach or feature.answers
-    return {"levels": [[text_of(feature, c), c, c in chosen] for c in feature.answers]}
-
-
-def _ends(feature: Feature, reach: Any, low: Any, high: Any) -> Values:
-    low, high = max(float(low), feature.ends[0]), min(float(high), feature.ends[1])
+def _ends(feature: Feature, reach: Any, kept: Any, low: float, high: float) -> Values:
+    """How far a feature is within reach, between the ends that are left to an action."""
+    least, most = (None if end is None else feature.place(end) for end in kept or (None, None))
+    low = max(low, feature.ends[0], low if least is None else least)
+    high = min(high, feature.ends[1], high if most is None else most)
     if low >= high:
         return {"none": AT_END}
     few = [value for value in feature.few if low <= feature.place(value) <= high]
     ends = (few[0], few[-1]) if few else (low, high)
     held = [end if own is None else own for own, end in zip(reach or ends, ends, strict=True)]
     inside = [_between(feature, own, *ends) for own in held]
-    return {"ends": ends, "held": inside, **_input(feature, few)}
+    limits = [[ends[0], inside[1]], [inside[0], ends[1]]]
+    said = [_span(feature, *pair) for pair in limits]
+    return {"ends": ends, "held": inside, "limits": limits, "said": said, **_input(feature, few)}
+
+
+def _span(feature: Feature, low: Any, high: Any) -> str:
+    """Two ends, the unit once."""
+    if not is_amount(feature, low, high):
+        return ""
+    return f"{one(feature, low, marks_of(feature, low, high))} to {text_of(feature, high, low)}"
 
 
 def _between(feature: Feature, value: Any, low: Any, high: Any) -> Any:
@@ -186,6 +222,7 @@ def _curve(session: Session, answer: Answer) -> Values:
         "own": None if pd.isna(own) else own,
         "tried": score if name in choices.hand else None,
         "ends": [values[0], values[-1]],
+        "said": _span(feature, values[0], values[-1]),
         **_input(feature, feature.few),
         "values": known["value"].tolist(),
         "texts": [text_of(feature, value) for value in known["value"]],
@@ -236,8 +273,10 @@ def advice_text(session: Session, line: Any) -> str:
         goes = NUMBER.sub(lambda each: number(float(each[0]), marks=marks), line.goes)
         by = f", by {goes} {unit}".rstrip() if goes else ""
         parts.append(f"usually from about {old} to about {new}{by}")
+    texts = [f"{', '.join(parts)}."]
     if line.at_edge > 0:
-        parts.append(f"{_share(line.at_edge)} of them to the end of the usual values")
-    if line.follows:
-        parts.append(f"with it usually {line.follows}")
-    return f"{'; '.join(parts)}."
+        end = {UP: "highest", DOWN: "lowest"}.get(line.change, "last")
+        texts.append(f"{_share(line.at_edge)} of them go to the {end} usual value.")
+    for name, how, share in FOLLOW.findall(line.follows):
+        texts.append(f"In {share} of these rows there is also a {HOW[how]} of {name}.")
+    return " ".join(texts).replace(" 100% of", " all of")

@@ -16,12 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.decoders import Decoder, DifferentiableDecoder
-from dear_plugin.errors import DearError
-from dear_plugin.search.problem import SearchProblem, evaluate
+from dear_plugin.search.problem import Array, SearchProblem, arrays, evaluate, tensors
 from dear_plugin.search.settings import DescentSchedule, Search
 from dear_plugin.search.table import Actions, Table, part_of
 
@@ -41,41 +40,38 @@ class Descent:
 
     def given(self) -> list[Actions]:
         """See `Solver`."""
-        return self._on(self.table.problem.actionable)
+        return self._on(self.table.problem.may_act)
 
-    def larger(self, row: Tensor, sets: Tensor, sums: Tensor) -> list[Actions]:
+    def larger(self, row: Array, sets: Array, sums: Array) -> list[Actions]:
         """See `Solver`."""
-        wanted = torch.zeros(self.table.need.shape, dtype=torch.bool)
+        wanted = np.zeros(self.table.need.shape, dtype=bool)
         wanted[row, sets] = True
         return self._on(wanted)
 
-    def others(self, wanted: Tensor) -> list[Actions]:
+    def others(self, wanted: Array) -> list[Actions]:
         """See `Solver`."""
         return []
 
-    def beside(self, good: Tensor, rows: Tensor, bound: Tensor) -> list[Actions]:
+    def beside(self, good: Array, rows: Array, bound: Array) -> list[Actions]:
         """See `Solver`."""
         return []
 
-    def _on(self, wanted: Tensor) -> list[Actions]:
+    def _on(self, wanted: Array) -> list[Actions]:
         """The actions on sets of rows, (n, s) bool."""
         table, problem = self.table, self.table.problem
         decoder, schema = problem.decoders.decoder, problem.classifier.encoder.schema
         parts = [len(decoder.parts(schema, members)) for members in problem.sets.members]
         # Several parts are decoded one after another, which no derivative follows.
-        wanted = wanted & problem.actionable & (torch.tensor(parts) == 1)
-        if not bool(wanted.any()):
+        wanted = wanted & problem.may_act & (np.array(parts) == 1)
+        if not wanted.any():
             return []
-        which = wanted.any(0).nonzero()[:, 0]
-        part = replace(
-            problem.with_sets(problem.sets.only(which.tolist())), actionable=wanted[:, which]
-        )
-        found = descended(part, self._schedule, table.aim, table.enough - table.aim)
+        which = np.flatnonzero(wanted.any(0))
+        may_act, *least = tensors(wanted[:, which], table.aim, table.enough - table.aim)
+        part = replace(problem.with_sets(problem.sets.only(which.tolist())), actionable=may_act)
+        row, sets, values = arrays(*descended(part, self._schedule, *least))
         # An action of size zero succeeds where the decoder's reconstruction is accepted.
-        row, sets, values = part_of(
-            found, (found[2] != part.own(*found[:2])).any(1) | table.takes_all
-        )
-        return [(row, which[sets], values)]
+        some = (values != part.own(row, sets)).any(1) | table.takes_all
+        return [part_of((row, which[sets], values), some)]
 
 
 def descended(
@@ -97,7 +93,7 @@ def descended(
     """
     objective = Objective.of(problem, more)
     rows, sets = problem.actionable.nonzero(as_tuple=True)
-    best = problem.own(rows, sets)
+    (best,) = tensors(problem.own(*arrays(rows, sets)))
     most = torch.full((len(rows),), -torch.inf)
     for weight in schedule.weights:
         for action in descend(objective, weight, schedule):
@@ -105,7 +101,8 @@ def descended(
             if not len(at):
                 return rows, sets, best
             r, s = rows[at], sets[at]
-            values = problem.snapped(r, s, objective.values(action)[s, r][:, None])[:, 0]
+            wanted = arrays(r, s, objective.values(action)[s, r][:, None])
+            (values,) = tensors(problem.snapped(*wanted)[:, 0])
             margin = evaluate(problem, r, s, values)[1]
             better = margin > most[at]
             best[at[better]], most[at[better]] = values[better], margin[better]
@@ -182,7 +179,7 @@ class Objective:
 
     def _reached(self, action: Tensor) -> Tensor:
         a, problem = self.x + action * self.mask, self.problem
-        decoders = [differentiable(problem.decoders.of(m)) for m in problem.sets.members]
+        decoders = [problem.decoders.of(members) for members in problem.sets.members]
         each = zip(decoders, self.x, self.v, a, strict=True)
         return torch.stack([decoder.follow(*rows) for decoder, *rows in each])
 
@@ -204,17 +201,3 @@ class Objective:
         cost = ((inside - self.x).abs() * encoder.weights).sum(2)
         hinge = (reached - inside).abs().sum(2)
         return error + weight * cost + hinge
-
-
-def differentiable(decoder: Decoder) -> DifferentiableDecoder:
-    """A decoder that has derivatives.
-
-    Raises:
-        DearError: it has none.
-    """
-    if not isinstance(decoder, DifferentiableDecoder):
-        raise DearError(
-            f"{type(decoder).__name__} has no derivatives, which solver='paper' needs: use"
-            " decoder='autoencoder'"
-        )
-    return decoder

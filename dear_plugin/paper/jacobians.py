@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.decoders import Decoder, Decoders, DifferentiableDecoder, Members
+from dear_plugin.decoders import Decoder, Decoders, Members
 from dear_plugin.errors import DearError
 from dear_plugin.models.classifier import Classifier
+from dear_plugin.paper.autoencoder.decoder import Autoencoder
 from dear_plugin.paper.closed_forms import Parts, alignment
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.goals import Goal
@@ -43,7 +44,7 @@ def parts(
     out = []
     for members in sets.members:
         decoder, own = decoders.of(members), torch.isin(encoder.feature_of, torch.tensor(members))
-        if isinstance(decoder, DifferentiableDecoder):
+        if isinstance(decoder, Autoencoder):
             out.append(Parts(own, *decoder.jacobians(rows, train)))
         else:
             out.append(_differences(decoder, encoder, members, rows))
@@ -60,7 +61,7 @@ def latent_jacobians(decoder: Decoder, rows: Tensor) -> Tensor:
     Raises:
         DearError: the decoder has no derivatives.
     """
-    if not isinstance(decoder, DifferentiableDecoder):
+    if not isinstance(decoder, Autoencoder):
         raise DearError(
             f"expected a decoder with derivatives, got {type(decoder).__name__}, whose latents are"
             " ranks; use decoder='autoencoder'"

@@ -1,7 +1,7 @@
 """Figures of frames, readable in black and white; only this package uses matplotlib.
 
-Indirect changes are associations in the data, or with an order of causes effects on conditions:
-the line under figures of them, `Recourses.note`, says which.
+Indirect changes are associations in the data. With an order of causes they are effects, on
+conditions. The line under a figure, `Recourses.note`, states which they are.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ LINES: tuple[dict[str, Any], ...] = (
     {"color": "black", "marker": ".", "linestyle": ":"},
 )
 MARKERS = "sDv^<>PXh8pd*"
-# Names and values are no formulas: two dollar signs do not start one.
+# Names and values are not formulas: two dollar signs do not start one.
 PLAIN: dict[str, Any] = {"parse_math": False}
 
 
@@ -27,7 +27,7 @@ __all__ += ["Axes", "Figure", "sheet", "spare", "write"]
 
 
 class Sheet(Figure):
-    """A figure that notebooks display; it belongs to no window and to no list of open figures."""
+    """A figure that notebooks display, without a window; pyplot does not list it."""
 
     def _repr_png_(self) -> bytes:
         """The figure as a PNG image, for notebooks."""
@@ -47,10 +47,10 @@ def sheet(
     """A figure with panels.
 
     Args:
-        panels: their number.
-        width: of one, in inches.
-        height: of all, in inches.
-        columns: the panels side by side; None for all.
+        panels: the number of panels.
+        width: the width of one panel, in inches.
+        height: the height of the figure, in inches.
+        columns: the number of panels side by side; None for all.
         shares: the relative widths of the columns; None for equal ones.
     """
     wide = columns or panels

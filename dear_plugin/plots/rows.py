@@ -13,21 +13,21 @@ from dear_plugin.plots.ink import DIRECT, INDIRECT, PLAIN, WHISKER, sheet, spare
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Characters of a line of names, of values, and of a text under a panel.
+# The number of characters of a line of names, of values, and of a text.
 NAME, VALUE, LINE = 26, 44, 78
 # The largest number of features and of groups in one panel.
 MOST_BARS = 10
 # The number of bars that a panel has room for even if it has fewer.
 LEAST_BARS = 3
-# Inches of a bar, and of all that stands above and below the bars.
+# The height of a bar, and of all above and below the bars, in inches.
 BAR, REST = 0.34, 2.1
 FOLLOWS = "Expected to follow"
 SCALE = "size of the change, as a share of the feature's range (a changed category: 1)"
-RANGE = "thin lines and ranges: of the mean of people like this"
+RANGE = "thin lines and ranges: of the mean over similar rows"
 
 
 class Result(Protocol):
-    """What `largest_indirect` uses of `Recourses`."""
+    """The attributes of `Recourses` that `largest_indirect` uses."""
 
     @property
     def actions(self) -> pd.DataFrame:
@@ -39,7 +39,7 @@ class Result(Protocol):
 
 
 def largest_indirect(recourses: Result) -> int:
-    """The position of the solved row with the largest indirect change, a credible one if any."""
+    """The position of the solved row with the largest indirect change, if possible credible."""
     moved, actions = recourses.changed.any(1).numpy(), recourses.actions
     follows = actions["indirect_cost"].fillna(0.0)
     return int(np.lexsort((moved, follows, actions["credible"] & moved, actions["success"]))[-1])
@@ -62,11 +62,11 @@ def row(
     Args:
         changes: lines of `Recourses.changes`, the features acted on first, with `title`, `values`
             (the old and the new value as text), and `low` and `high` in units of cost.
-        ax: where to draw; None for a figure of its own.
-        title: above the panel.
-        text: below it; in its middle if nothing changes.
+        ax: the axes to draw on; None for a new figure.
+        title: the title of the panel.
+        text: the text under the title; in the middle of the panel if nothing changes.
         follows: the heading of the indirect changes.
-        note: below a figure of its own.
+        note: the line under a new figure.
 
     Example:
         >>> line = {"kind": "direct", "title": "loan", "values": "30 → 28", "size": -0.2}
@@ -106,10 +106,10 @@ def splits(actions: pd.DataFrame, ax: Axes | None = None, *, note: str = "") -> 
 
     Args:
         actions: `success`, `acted_on`, `cost`, `direct_cost` and `indirect_cost` of n rows; with
-            `reliance`, the share of rows in which the action alone is enough is written next to
+            `reliance`, the number of rows in which the action alone is enough is written next to
             the bars.
-        ax: where to draw; None for a figure of its own.
-        note: below a figure of its own.
+        ax: the axes to draw on; None for a new figure.
+        note: the line under a new figure.
     """
     axes = _own(8.4, 5.0, note) if ax is None else ax
     done = actions[actions["success"] & (actions["cost"] > 0)]
@@ -150,14 +150,14 @@ def splits(actions: pd.DataFrame, ax: Axes | None = None, *, note: str = "") -> 
 
 
 def _own(width: float, height: float, note: str) -> Axes:
-    """Axes in a figure of their own, with a note below."""
+    """The axes of a new figure with a line under it."""
     figure, (axes,) = sheet(1, width=width, height=height)
     figure.supxlabel(note, fontsize=9)
     return axes
 
 
 def _frame(axes: Axes, at: np.ndarray[Any, Any], shown: pd.DataFrame) -> None:
-    """Names to the left of the bars at heights `at`, values to their right."""
+    """Write names to the left of the bars at heights `at`, and values to their right."""
     axes.axvline(0.0, color="black", linewidth=0.8)
     axes.set_yticks(at, [_label(name, NAME) for name in shown["title"]], **PLAIN)
     right = axes.secondary_yaxis("right")
@@ -169,12 +169,12 @@ def _frame(axes: Axes, at: np.ndarray[Any, Any], shown: pd.DataFrame) -> None:
 
 
 def _label(text: str, width: int, lines: int = 2) -> str:
-    """A text in lines, the last one with an ellipsis where it is too long."""
+    """A text in lines; a text that is too long ends with an ellipsis."""
     return fill(text, width, max_lines=lines, placeholder="…", break_on_hyphens=False)
 
 
 def _bare(axis: Any) -> None:
-    """Remove the line and the ticks of a second axis, of which only the labels are read."""
+    """Remove the line and the ticks of a second axis, and keep its labels."""
     axis.tick_params(axis="y", length=0, labelsize=9)
     axis.spines["right"].set_visible(False)
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# What is drawn against plausibility, in words.
-SIZES = {"cost": "cost: what changes in all", "direct_cost": "effort: what has to be done"}
-# What `dots` draws, and its title: an arrow points to where it is better.
+# The costs that are drawn against plausibility.
+SIZES = {"cost": "cost: all changes", "direct_cost": "effort: the action alone"}
+# The measures of `dots`, and their titles: an arrow points to better values.
 MEASURES = {
     "solved": "solved, share \N{RIGHTWARDS ARROW}",
     "plausible": "plausible, share \N{RIGHTWARDS ARROW}",
@@ -25,11 +25,11 @@ MEASURES = {
     "support": "support \N{RIGHTWARDS ARROW}",
     "seconds": "\N{LEFTWARDS ARROW} CPU seconds a row",
 }
-# An axis is logarithmic where the largest value is so many times the least.
+# An axis is logarithmic if the largest value is more than so many times the smallest.
 WIDE = 30.0
 LEAST_SHARE = 0.05
 HALF = 0.5
-# The part of a column of `together` that a bar of all rows takes.
+# The part of a column of `together` that a bar of all rows fills.
 ROOM = 0.8
 
 
@@ -37,8 +37,8 @@ def boxes(table: pd.DataFrame, axes: Axes, *, by: str = "method", of: str = "cos
     """Draw the quartiles of a column, a box for each group, whiskers from 5 to 95 %.
 
     Args:
-        table: one line per row, with the two columns; without failures.
-        axes: where to draw.
+        table: one line per solved row, with the two columns.
+        axes: the axes to draw on.
         by: the column of groups, drawn from top to bottom in order of appearance.
         of: the column of values.
     """
@@ -66,14 +66,13 @@ def boxes(table: pd.DataFrame, axes: Axes, *, by: str = "method", of: str = "cos
 def front(table: pd.DataFrame, axes: Axes, *, of: str = "cost") -> None:
     """Draw cost, or effort, against plausibility: medians of every method, with quartiles.
 
-    Only rows that need recourse and have it are counted; a star marks methods that solve less
-    than half. The line joins the methods to which no other is superior in both medians.
+    Only rejected rows with an answer count. A star marks methods that solve less than half of the
+    rows. The line joins the methods to which no other is superior in both medians.
 
     Args:
-        table: as `Comparison.table`: `method`, `needed`, `success`, `plausibility` and what is
-            drawn against it.
-        axes: where to draw.
-        of: "cost", what changes in all, or "direct_cost", the effort.
+        table: `Comparison.table`, with `method`, `needed`, `success`, `plausibility` and `of`.
+        axes: the axes to draw on.
+        of: "cost", of all changes, or "direct_cost", the effort.
     """
     needed = table[table["needed"]]
     share = needed.groupby("method", sort=False)["success"].mean()
@@ -96,7 +95,7 @@ def front(table: pd.DataFrame, axes: Axes, *, of: str = "cost") -> None:
             label=f"{name}{'*' if share[name] < HALF else ''}",
             **{**WHISKER, "ecolor": "0.55"},
         )
-    axes.set_xlabel("plausibility: share of training rows that are odder (median, quartiles)")
+    axes.set_xlabel("plausibility: share of rows that are less usual (median, quartiles)")
     axes.set_ylabel(f"{SIZES[of]} (median, quartiles; l1, scaled features)")
     axes.set_xlim(left=0.0)
     axes.set_ylim(bottom=0.0)
@@ -104,7 +103,7 @@ def front(table: pd.DataFrame, axes: Axes, *, of: str = "cost") -> None:
 
 
 def fronts(table: pd.DataFrame) -> Figure:
-    """A figure of what changes in all and of what has to be done, against plausibility.
+    """A figure of cost and of effort against plausibility, in two panels.
 
     Args:
         table: see `front`, with `direct_cost`.
@@ -116,7 +115,7 @@ def fronts(table: pd.DataFrame) -> Figure:
         axes.set_title(f"{words[:1].upper()}{words[1:]}", fontsize=11)
         axes.set_xlabel("")
         axes.set_ylabel("")
-    figure.supxlabel("plausibility: share of training rows that are odder", fontsize=10)
+    figure.supxlabel("plausibility: share of training rows that are less usual", fontsize=10)
     figure.supylabel("units of cost, summed", fontsize=10)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=9)
@@ -124,12 +123,12 @@ def fronts(table: pd.DataFrame) -> Figure:
 
 
 def dots(estimates: pd.DataFrame, measures: Sequence[str] = tuple(MEASURES)) -> Figure:
-    """A figure of measures, a panel each: a dot for each method, and its interval.
+    """A figure with a panel for each measure: a dot for each method, with its interval.
 
     Args:
         estimates: `method, measure, value, low, high`, as `Comparison.estimates`; methods are
             drawn from top to bottom in order of appearance.
-        measures: what is drawn, from left to right.
+        measures: the measures, from left to right.
     """
     names = list(dict.fromkeys(estimates["method"]))
     height = 0.9 + 0.27 * len(names)
@@ -143,7 +142,7 @@ def dots(estimates: pd.DataFrame, measures: Sequence[str] = tuple(MEASURES)) -> 
 
 
 def _dots(axes: Axes, lines: pd.DataFrame) -> None:
-    """A dot for each method, filled for DEAR, and its interval."""
+    """Draw a dot for each method, filled for DEAR, with its interval."""
     for y, (name, (value, low, high)) in enumerate(lines.iterrows()):
         fill = DIRECT["color"] if str(name).startswith("DEAR") else "white"
         look = {**WHISKER, "marker": "o", "markerfacecolor": fill}
@@ -165,7 +164,7 @@ def entanglement(table: pd.DataFrame, axes: Axes) -> None:
 
     Args:
         table: `set` and `entanglement`, mean absolute `d2 g / dv dx_S`, one line per row and set.
-        axes: where to draw.
+        axes: the axes to draw on.
 
     Example:
         >>> table = pd.DataFrame({"set": ["age", "age"], "entanglement": [0.1, 0.2]})
@@ -179,11 +178,11 @@ def entanglement(table: pd.DataFrame, axes: Axes) -> None:
 
 
 def together(table: pd.DataFrame, axes: Axes) -> None:
-    """Draw which feature changes most along with each one acted on, as bars of shares of rows.
+    """Draw the feature with the largest indirect change by action set, as shares of rows.
 
     Args:
-        table: `acted_on` and `moves_along`, one line per row; "" where nothing moves along.
-        axes: where to draw.
+        table: `acted_on` and `moves_along`, one line per row; "" without an indirect change.
+        axes: the axes to draw on.
 
     Example:
         >>> table = pd.DataFrame({"acted_on": ["loan"], "moves_along": ["term"]})
@@ -196,7 +195,7 @@ def together(table: pd.DataFrame, axes: Axes) -> None:
     shares = shares.loc[_at_least(shares.index, common)]
     shares = shares.loc[:, shares.max() > 0.0]
     if shares.empty:
-        write(axes, "nothing is expected to move along")
+        write(axes, "no indirect change is expected")
         return
     for (y, x), share in np.ndenumerate(shares.T.to_numpy()):
         if share == 0.0:
@@ -210,7 +209,7 @@ def together(table: pd.DataFrame, axes: Axes) -> None:
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right", fontsize=8, **PLAIN)
     axes.set_yticks(range(shares.shape[1]), list(shares.columns), fontsize=8, **PLAIN)
     axes.set_xlabel("acted on (share of rows)")
-    axes.set_ylabel("expected to move most along")
+    axes.set_ylabel("largest expected indirect change")
 
 
 def _at_least(names: Iterable[str], shares: pd.Series) -> list[str]:
@@ -219,7 +218,7 @@ def _at_least(names: Iterable[str], shares: pd.Series) -> list[str]:
 
 
 def _is_on_front(medians: pd.DataFrame, name: str) -> bool:
-    """Whether no other method is at least as cheap and as plausible, and better in one of both."""
+    """Whether no other method is as good in cost and plausibility, and better in one of them."""
     others, own = medians.drop(index=name), medians.loc[name]
     more, less = others.iloc[:, 0] - own.iloc[0], others.iloc[:, 1] - own.iloc[1]
     return not bool(((more >= 0.0) & (less <= 0.0) & ((more > 0.0) | (less < 0.0))).any())

@@ -119,20 +119,6 @@ class ActionSets:
         width = max(map(len, self.members))
         return torch.tensor([m + m[:1] * (width - len(m)) for m in self.members])
 
-    @lazy
-    def subsets(self) -> Tensor:
-        """(s, q) int64: the sets that are contained in each, which is repeated if they are few."""
-        masks = self.masks.float()
-        inside = (masks @ (1.0 - masks).T == 0.0).T
-        at = inside.int().argsort(dim=1, descending=True, stable=True)
-        at = at[:, : int(inside.sum(1).max())]
-        return torch.where(inside.gather(1, at), at, torch.arange(len(self))[:, None])
-
-    @lazy
-    def single(self) -> Tensor:
-        """(s,) bool: sets of one feature."""
-        return torch.tensor([len(m) == 1 for m in self.members])
-
 
 def _why_none(schema: Schema, act_on: ActOn | None) -> str:
     """The message on no action sets, with the true cause."""

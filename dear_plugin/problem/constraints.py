@@ -73,7 +73,7 @@ def admissible(
         within: the call's constraints, or None.
         x: (n, p) the factual rows.
         encoder: the encoder of the rows.
-        ends: what the columns can hold, from `column_limits`.
+        ends: what the columns can hold, from `Encoder.held`.
         rules: those of the schema by default.
 
     Raises:

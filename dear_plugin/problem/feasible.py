@@ -17,9 +17,7 @@ from torch import Tensor
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.feature import Array
-from dear_plugin.data.labels import NEW
-from dear_plugin.data.numbers import Grid, nearest
+from dear_plugin.data.numbers import Array, Grid, nearest
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.goals import Goal
 from dear_plugin.problem.rules import Rules
@@ -294,20 +292,6 @@ class Limits:
         column = self._starts[feature][:, None] + level
         return inside & self.allowed[idx[:, None], column]
 
-    def snap(self, values: Tensor, feature: Tensor, idx: Tensor) -> Tensor:
-        """(m, c) the nearest values that an action may set: inside the bounds, on the grid.
-
-        Args:
-            values: (m, c) row values.
-            feature: (m,) the feature.
-            idx: (m,) the row.
-        """
-        bounds = self.low[idx, feature][:, None], self.high[idx, feature][:, None]
-        for j, known in self.encoder.observed.items():
-            values = torch.where((feature == j)[:, None], nearest(values, known), values)
-        # A bound may be the factual, which need not be on the grid.
-        return self._round(torch.clamp(values, *bounds), feature.numpy()[:, None]).clamp_(*bounds)
-
     def snap_rows(self, moved: Tensor, idx: Tensor | slice) -> Tensor:
         """(m, c, p) rows of which every value is the nearest one that an action may set.
 
@@ -316,13 +300,14 @@ class Limits:
             idx: (m,) the row.
         """
         bounds = self.low[idx][:, None], self.high[idx][:, None]
+        # A bound may be the factual, which need not be on the grid.
         return self._round(torch.clamp(self._observed(moved), *bounds)).clamp_(*bounds)
 
     def allows(self, moved: Tensor, idx: Tensor | slice) -> Tensor:
         """(m, c, p) bool, whether rows, (m, c, p), have categories that may be taken."""
         if self.allowed is None:
             return torch.ones(moved.shape, dtype=torch.bool)
-        level = torch.where(self.encoder.blocks & (moved < NEW), moved, 0.0)
+        level = torch.where(self.encoder.blocks & (moved < self.encoder.count), moved, 0.0)
         column = self._starts + level.long()
         return self.allowed[idx].gather(1, column.flatten(1)).view(moved.shape)
 
@@ -344,9 +329,9 @@ class Limits:
         """(..., p) bool, the values that differ by no more than half a step."""
         return (moved - x).abs_().le(torch.from_numpy(self.grid.step / 2.0))
 
-    def _round(self, values: Tensor, at: Any = slice(None)) -> Tensor:
+    def _round(self, values: Tensor) -> Tensor:
         """Values on the grid, in a new tensor."""
-        return torch.from_numpy(self.grid.round(values.numpy(), at))
+        return torch.from_numpy(self.grid.round(values.numpy()))
 
     def clipped(self, x: Tensor, moved: Tensor, idx: Tensor, acted: Tensor | None) -> Tensor:
         """(m, c, p) the nearest rows within the limits; see `Admissible.project`.

@@ -164,12 +164,9 @@ class Target(Named):
         Raises:
             TargetError: an unknown class, or another number of values than rows.
         """
+        what = "a range" if self.is_range else "a class"
         for values in self._per_row.values():
-            if len(values) != n:
-                what = "range" if self.is_range else "class"
-                raise TargetError(
-                    f"target: expected 1 {what} or {n}, got {len(values)} for {n} rows"
-                )
+            per_row(values, pd.RangeIndex(n), "target", is_one, what, TargetError)
         if self.is_range:
             return RangeGoal(_bound(self.low), _bound(self.high))
         labels = self.label if isinstance(self.label, tuple) else (self.label,)
@@ -546,19 +543,50 @@ def _own(value: float | Tensor, idx: Tensor | None) -> float | Tensor:
     return value[idx]
 
 
-def in_order(
-    value: Any, index: pd.Index, name: str, error: type[DearError] = ConstraintError
-) -> Any:
-    """A Series of a value per row as a list in the order of the rows; another value as it is.
+def per_row(
+    value: Any,
+    index: pd.Index,
+    name: str,
+    one: Callable[[Any], bool],
+    what: str = "a value",
+    error: type[DearError] = ConstraintError,
+) -> list[Any]:
+    """What is given of rows: one value for all of them, as a list of one, or that of each row.
 
     Args:
-        value: the user's value.
+        value: the user's: one value; a list or an array of n in the rows' order; or a Series,
+            which has them by its index.
         index: (n,) that of the rows.
         name: the argument's name, for errors.
+        one: whether something is the value of one row.
+        what: the same in words.
         error: what is raised.
 
     Raises:
-        DearError: a Series of another index, or in another order where labels repeat.
+        DearError: neither, or a Series of another index (where labels repeat, in another order).
+
+    Example:
+        >>> rows = pd.Index(["ann", "bob"])
+        >>> per_row(pd.Series([1, 2], ["bob", "ann"]), rows, "wanted", np.isscalar)
+        [2, 1]
+    """
+    if one(value):
+        return [value]
+    items = list(in_order(value, index, name, error)) if is_plural(value) else [value]
+    if isinstance(value, Mapping) or len(items) != len(index) or not all(map(one, items)):
+        raise error(
+            f"{name}: expected {what} for all rows, or a list of {len(index)}, one per row; got"
+            f" {shown(value)}"
+        )
+    return items
+
+
+def in_order(
+    value: Any, index: pd.Index, name: str, error: type[DearError] = ConstraintError
+) -> Any:
+    """A Series as the list of its values in the order of rows, (n,); another value as it is.
+
+    For arguments and errors see `per_row`.
     """
     if not isinstance(value, pd.Series):
         return value
@@ -587,23 +615,30 @@ def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | lis
     Raises:
         ConstraintError: a list of another length or of other values.
     """
-    if value is None:
+    if value is None or (isinstance(value, tuple) and not value):
         return
-    items = list(value) if is_plural(value) else [value]
-    if isinstance(value, Mapping) or (is_plural(value) and one is str and _all(str, items)):
-        yield slice(None), value if isinstance(value, Mapping) else items
-        return
-    given = [item for item in items if item is not None]
-    valid = _all(Mapping, given) if one is Mapping else all(is_plural(item) for item in given)
-    if len(items) != n or not valid:
-        what = "a list of names" if one is str else "a mapping"
-        raise ConstraintError(
-            f"{name}: expected {what} for all rows, or a list of {n}, one per row; got"
-            f" {shown(value)}"
-        )
+    fits, what = (_is_names, "a list of names") if one is str else (_is_mapping, "a mapping")
+    value = list(value) if is_plural(value) and not _is_mapping(value) else value
+    items = per_row(value, pd.RangeIndex(n), name, fits, what)
+    every = len(items) == 1 and items[0] is value
     for i, item in enumerate(items):
         if item is not None:
-            yield [i], item
+            yield slice(None) if every else [i], item
+
+
+def _is_names(value: Any) -> bool:
+    """Whether it is a list of names, or None for nothing."""
+    return value is None or (is_plural(value) and _all(str, value))
+
+
+def _is_mapping(value: Any) -> bool:
+    """Whether it is a mapping, or None for nothing."""
+    return value is None or isinstance(value, Mapping)
+
+
+def is_one(value: Any) -> bool:
+    """Whether a value is no list or array of several."""
+    return not np.ndim(value)
 
 
 def is_plural(value: Any) -> bool:
@@ -623,38 +658,35 @@ def interval(feature: Feature, pair: Any, n: int) -> tuple[Tensor, Tensor]:
     if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
         raise ConstraintError(f"{where}: expected (low, high), got {shown(pair)}")
     ends = [feature.place(end) for end in pair]
-    low = _numbers(where, -math.inf if ends[0] is None else ends[0])
-    high = _numbers(where, math.inf if ends[1] is None else ends[1])
-    if any(end.shape not in ((), (n,)) for end in (low, high)):
-        raise ConstraintError(
-            f"{where}: an end is a number, or {n}, one per row; got {shown(pair)}"
-        )
+    low, high = (
+        _numbers(where, default if end is None else end, n)
+        for end, default in zip(ends, (-math.inf, math.inf), strict=True)
+    )
     if not np.all(low <= high):
         raise ConstraintError(f"{where}: low must not exceed high, got {shown(pair)}")
     return torch.tensor(low), torch.tensor(high)  # copies: frames may be read-only
 
 
 def costs_of(name: str, given: Any, n: int) -> Tensor:
-    """What a unit of a feature costs, () or (n,) double.
+    """What a unit of a feature costs, (1,) or (n,) double.
 
     Raises:
         ConstraintError: neither a number above 0, nor one per row.
     """
-    where, values = f"{argument('costs')}[{name!r}]", np.asarray(given, dtype=object)
-    if values.shape not in ((), (n,)):
-        got = shown(given)
-        raise ConstraintError(f"{where}: expected a number, or {n}, one per row; got {got}")
+    where = f"{argument('costs')}[{name!r}]"
+    values = per_row(given, pd.RangeIndex(n), where, is_one, "a number")
     try:
-        numbers = [COST(where, value) for value in values.reshape(-1)]
+        numbers = [COST(where, value) for value in values]
     except SettingError as error:
         raise ConstraintError(str(error)) from None
-    return torch.tensor(numbers, dtype=torch.float64).reshape(values.shape)
+    return torch.tensor(numbers, dtype=torch.float64)
 
 
-def _numbers(where: str, end: Any) -> Any:
-    """An end of a range as an array."""
+def _numbers(where: str, end: Any, n: int) -> Any:
+    """An end of a range as an array, () or (n,)."""
+    values = per_row(end, pd.RangeIndex(n), where, is_one, "a number")
     try:
-        return np.asarray(end, dtype=np.float64)
+        return np.asarray(values[0] if is_one(end) else values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ConstraintError(
             f"{where}: an end is a number, or one per row, or None where it is open; got"

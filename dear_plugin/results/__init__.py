@@ -1,1 +1,1 @@
-"""What a call answers: frames, and the text of each answer for an analyst."""
+"""The result of a call: frames, and the text of each answer for an analyst."""

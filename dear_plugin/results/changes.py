@@ -23,6 +23,7 @@ from dear_plugin.evaluation.trained import CLEAR
 
 Change: TypeAlias = Literal["direct", "forced", "indirect"]
 Link: TypeAlias = Literal["", "effect", "association"]
+Role: TypeAlias = Literal["", "asked", "needed", "usual"]
 KINDS: tuple[Change, ...] = ("direct", "forced", "indirect")
 REALS = ("low", "high", "low_one", "high_one", "size", "in_sd", "consistency")
 DTYPES = {
@@ -72,6 +73,8 @@ class Line(NamedTuple):
         stated_usual: the value that it states of what usually follows.
         stated_forced: the value that it states of what the action alone forces.
         of: the feature; the frame has its name.
+        role: what a letter does with it: it is "asked" for, or "needed" with that; or "usual", as
+            it follows and no row is without it; "" for none of these. The frame does not have it.
     """
 
     row: Any
@@ -100,6 +103,7 @@ class Line(NamedTuple):
     stated_usual: Any
     stated_forced: Any
     of: Feature
+    role: Role
 
     @property
     def is_amount(self) -> bool:
@@ -127,6 +131,11 @@ class Line(NamedTuple):
         return self.kind == "indirect" and not same(self.least, self.old)
 
     @property
+    def is_asked(self) -> bool:
+        """Whether a letter asks the applicant for it."""
+        return self.role == "asked" and self.stated is not None
+
+    @property
     def goes_on(self) -> bool:
         """Whether what follows moves it from where the action alone leaves it."""
         return not same(self.alone, self.new)
@@ -137,7 +146,7 @@ class Line(NamedTuple):
         return self.kind != "direct" and not same(self.alone, self.old)
 
 
-COLUMNS = Line._fields[:-1]
+COLUMNS = Line._fields[:-2]
 
 
 class Hindrance(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a method proposed, as complete answers: all that frames, texts and hosts say of them."""
+"""Complete answers from proposals: the frames, lines and reasons of `Recourses`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin.data.cells import cells_of
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.schema import Schema
 from dear_plugin.results.changes import KINDS as CHANGES
@@ -25,7 +26,7 @@ from dear_plugin.search.settings import CRITERIA
 
 
 class Facts(NamedTuple):
-    """What is known of n answers before their changes are; for attributes see `Recourses`."""
+    """The facts of n answers without their changes; for attributes see `Recourses`."""
 
     worth: Worth
     in_the_way: Tensor
@@ -41,7 +42,7 @@ class Facts(NamedTuple):
         success: Tensor,
         rank: npt.NDArray[np.int64],
     ) -> Facts:
-        """For arguments see `Recourses`; `actions` without ranks and kinds."""
+        """Evaluate answers; for arguments see `Recourses`. `actions` has no ranks and kinds."""
         worth = Worth.of(question, proposal, success, scores)
         in_the_way = obstacles(question, proposal, worth, torch.from_numpy(rank == 0))
         why = reasons(question, proposal, success)
@@ -64,7 +65,7 @@ class Facts(NamedTuple):
         columns["reliance"] = 1.0 - columns["reliance"]
         columns["credible"] = worth.credible.numpy()
         frame = pd.DataFrame(columns, index=question.frame.index)
-        # Of no rows, pandas 3 would infer another dtype.
+        # pandas 3 infers another dtype from no rows.
         return cls(worth, in_the_way, why, frame.astype({"reason": str, "acted_on": str}))
 
 
@@ -76,17 +77,17 @@ def completed(
     success: Tensor,
     *,
     rank: npt.NDArray[np.int64],
-    asked: int,
+    k: int,
     search: Any,
 ) -> Recourses:
-    """The answers with all that is said of them; for arguments see `Recourses`.
+    """The complete answers; for arguments see `Recourses`.
 
-    The model is asked once for what the answers are worth, and a few times more, for all answers
-    at once, for what must follow and for what letters say.
+    The model is called once for the measures of all answers. It is called a few times more for the
+    changes that are needed and for the amounts of letters.
     """
     x, direct = question.case.x, proposal.direct
     worth, in_the_way, why, actions = Facts.of(question, proposal, scores, success, rank)
-    if asked > 1:
+    if k > 1:
         actions.insert(0, "rank", rank)
         actions.insert(1, "kind", pd.Series(proposal.kinds, actions.index, dtype=str))
     alone = question.repaired(torch.where(direct, proposal.rows, x), direct)
@@ -102,7 +103,7 @@ def completed(
         lines=lines,
         hindrances=hindrances,
         actions=actions,
-        asked=asked,
+        k=k,
         search=search,
     )
 
@@ -116,21 +117,21 @@ def _lines(
     *,
     rows: tuple[Tensor, Tensor],
 ) -> list[list[Line]]:
-    """(m,) the lines of each answer: what is acted on first, then by the size of the change.
+    """(m,) the lines of each answer: direct changes first, then by the size of the change.
 
     Args:
         question: m rows.
-        proposal: of the answers.
-        counterfactuals: these as a frame.
-        worth: of the answers.
-        rank: (m,) of each.
-        rows: (m, p) with the action alone, and where the changes that are needed begin, see
-            `needed_ranges`.
+        proposal: the answers.
+        counterfactuals: their frame.
+        worth: their measures.
+        rank: (m,) their ranks.
+        rows: (m, p) the rows after the action alone, and the values from which on indirect changes
+            are needed, see `needed_ranges`.
     """
     encoder, direct, (alone, least) = question.encoder, proposal.direct, rows
     schema, x, new = encoder.schema, question.case.x, proposal.rows
     frames = [schema.labelled(each) for each in (question.frame, counterfactuals)]
-    # Of what an indirect change is an association.
+    # The features whose indirect change is an association.
     mates = torch.from_numpy(schema.causal_order.mates(direct.numpy()))
     out: list[list[Line]] = [[] for _ in range(len(x))]
     codes, touched = _kinds(schema, (x, new, alone), direct), (new != x) | (alone != x)
@@ -162,7 +163,7 @@ def _lines(
             is_so, is_mate, step, clear = known
             kind = CHANGES[code]
             link: Link = "association" if is_mate else "effect"
-            # What follows may move on what is forced.
+            # An indirect change may add to an implied one.
             sure = kind == "direct" or (kind == "forced" and same(only, now))
             amount = is_amount(feature, old, now)
             ends = [math.nan] * 4
@@ -172,7 +173,7 @@ def _lines(
             size = step if amount else 1.0
             in_sd = abs(size) / one_sd[j] if amount else 1.0
             sizes = size, in_sd, clear if kind == "direct" else math.nan
-            own = is_so, link if kind == "indirect" else "", *[None] * 4, feature
+            own = is_so, link if kind == "indirect" else "", *[None] * 4, feature, ""
             rest = worth.count if sure else moved, worth.count, *sizes, feature.unit, *own
             head = row, place, feature.name, feature.called, kind
             out[i].append(Line._make([*head, *values, *ends, *rest]))
@@ -180,14 +181,20 @@ def _lines(
 
 
 def _kinds(schema: Schema, rows: tuple[Tensor, Tensor, Tensor], direct: Tensor) -> Tensor:
-    """(n, p) the positions in `KINDS` of the changes; arguments as of `lines`."""
+    """(n, p) the positions of the kinds of changes in `KINDS`.
+
+    Args:
+        schema: the features.
+        rows: (n, p) the factuals, the counterfactuals, and the factuals after the action alone.
+        direct: (n, p) bool, the features acted on.
+    """
     x, new, alone = rows
     changed = new != x
-    # What the action alone sets, or would.
+    # Changes that the action alone makes, or would make.
     forced = (new == alone) | ~changed
     for each in schema.definitions:
         own, *others = schema.index(each.members)
-        # What follows moves what it defines.
+        # A definition changes with any of its members.
         forced[:, own] |= changed[:, others].any(1)
     return torch.where(direct & changed, 0, torch.where(forced, 1, 2))
 
@@ -195,13 +202,13 @@ def _kinds(schema: Schema, rows: tuple[Tensor, Tensor, Tensor], direct: Tensor) 
 def _cells(
     feature: Feature, *known: tuple[Tensor, Sequence[Any]]
 ) -> Callable[[Tensor], list[Any]]:
-    """A function from row values, (m,), to cells: those of known ones as they are in a frame."""
+    """A function from row values, (m,), to cells; known values have the cells of their frame."""
 
-    def cells(values: Tensor) -> list[Any]:
-        own: list[Any] = feature.cells(values.numpy()).tolist()
+    def _made(values: Tensor) -> list[Any]:
+        own: list[Any] = cells_of(feature, values.numpy()).tolist()
         for rows, frame in known[::-1]:
             pairs = zip(own, frame, (values == rows).tolist(), strict=True)
             own = [there if same else here for here, there, same in pairs]
         return own
 
-    return cells
+    return _made

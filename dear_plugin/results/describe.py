@@ -1,4 +1,4 @@
-"""Texts of answers for an analyst."""
+"""The texts of answers for an analyst."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from dear_plugin.results.changes import (
 )
 from dear_plugin.results.recourses import Recourses
 
-# The expected changes that a description names; how those of each link begin.
+# The largest number of expected changes in a text; the words before those of each link.
 MOST_EXPECTED, EXPECT = 3, {"effect": "then", "association": "along with it"}
 ENOUGH = "The action is enough by itself."
-# Where a rule between columns changes more: a definition, or an order.
+# If a rule between columns implies more changes: a definition, or an order.
 ENOUGH_FORCED = "The action is enough, with what it changes by definition."
 ENOUGH_BOUND = "The action is enough, with what has to change with it."
-# Of an action that is accepted alone, and refused with some part of what follows.
+# An action that is accepted alone, and refused with some part of what follows.
 DEPENDS = (
     "The action alone is accepted, but not with every part of what is expected to follow: it"
     " depends on how much of that happens."
 )
-# Of an action that is refused alone.
+# An action that is refused alone.
 WITH = "The action alone is not enough; it is with what is expected to follow"
-# Of an action that makes values that no training row has together, or breaks a rule.
-TOGETHER = "The action alone cannot be; it is enough together with what is expected to follow"
-# Of an action that does not help by itself.
+# An action whose values never occur together in training rows, or that breaks a rule.
+TOGETHER = "The action alone is not feasible; it is enough with what is expected to follow"
+# An action without own gain.
 CHAIN = "The action works through what follows, not by itself."
-# Where more than a tenth of resamples fail.
+# An action that fails in more than a tenth of resamples.
 UNDONE = ", but what is expected to follow may undo it."
 SURE = 0.9
 # Resamples of fewer training rows do not tell how certain an answer is.
@@ -52,7 +52,7 @@ FEWEST = 30
 LEAST_SHARE = 0.005
 # Significant digits of predicted values.
 SCORE_DIGITS = 4
-# Of how many categories that do not change is said in how many resamples they do, of so many on.
+# The text names at most this many unchanged categories that change in at least so many resamples.
 MOST_FLIPS, LEAST_FLIPS = 2, 2
 
 
@@ -62,7 +62,7 @@ def describe(result: Recourses, at: int) -> str:
 
 
 def evidence(result: Recourses, at: int) -> str:
-    """What is known of a row's answer besides its changes, or why there is none."""
+    """The text of an answer besides its changes, or why there is none."""
     if not _acts(result, at):
         return describe(result, at)
     action = result.actions.iloc[at]
@@ -73,7 +73,7 @@ def evidence(result: Recourses, at: int) -> str:
 
 
 def head(result: Recourses, at: int) -> str:
-    """The row and its score, before and after where it has an action.
+    """The row and its score, before and after if it has an action.
 
     A row that cannot be read has no score.
     """
@@ -92,12 +92,12 @@ def head(result: Recourses, at: int) -> str:
 
 
 def _acts(result: Recourses, at: int) -> bool:
-    """Whether an answer acts."""
+    """Whether an answer has a direct change."""
     return any(line.kind == "direct" for line in result.lines[at])
 
 
 def drawn(lines: Sequence[Line]) -> pd.DataFrame:
-    """Lines for a figure: ranges in units of cost, and `values` as text."""
+    """The lines as a frame for a figure: ranges in units of cost, and `values` as text."""
     table, units = frame(lines), [line.of.unit_of_cost for line in lines]
     return table.assign(
         title=[line.of.title for line in lines],
@@ -108,12 +108,12 @@ def drawn(lines: Sequence[Line]) -> pd.DataFrame:
 
 
 def lacks(result: Recourses, at: int) -> str:
-    """What the answer lacks."""
+    """Why the answer is not credible."""
     return str(result.actions["reason"].iloc[at]).removeprefix(Reason.LACKING.start)
 
 
 def _without_action(result: Recourses, at: int) -> str:
-    """The text of a row without an action; "" where it has one."""
+    """The text of a row without an action; "" if it has one."""
     action, reason = result.actions.iloc[at], result.reasons[at]
     if not action["success"] and result.proposal.searched:
         return f"no recourse found: {action['reason']}"
@@ -127,7 +127,7 @@ def _without_action(result: Recourses, at: int) -> str:
 
 
 def _answer(result: Recourses, at: int) -> str:
-    """The action, what is expected to follow, and what is known of it."""
+    """The text of an answer: the action, the indirect changes, and how certain they are."""
     lines, action = result.lines[at], result.actions.iloc[at]
     largest = followers(lines)
     text = sentence(
@@ -147,9 +147,9 @@ def _answer(result: Recourses, at: int) -> str:
 
 
 def _certainty(result: Recourses, at: int) -> list[str]:
-    """Whether the action alone is enough, and the confidence; empty without redraws.
+    """Whether the action alone is enough, and the confidence; empty without resamples.
 
-    The confidence is left out where no redraw changes anything besides the action.
+    The confidence is left out if no resample changes anything besides the action.
     """
     worth, trained, lines = result.worth, result.question.trained, result.lines[at]
     action, copies = result.actions.iloc[at], len(trained.copies)
@@ -175,7 +175,7 @@ def _certainty(result: Recourses, at: int) -> list[str]:
 
 
 def _chances(result: Recourses, at: int) -> list[str]:
-    """The categories that do not change, and do in most resamples of these, in words."""
+    """Texts of the unchanged categories that change in most resamples."""
     changed, schema = {line.feature for line in result.lines[at]}, result.encoder.schema
     each = zip(result.worth.moved[at].tolist(), schema, strict=True)
     some = [
@@ -188,7 +188,7 @@ def _chances(result: Recourses, at: int) -> list[str]:
 
 
 def _contradicted(result: Recourses, at: int) -> list[str]:
-    """What held-out rows contradict of the indirect changes, where they were diagnosed."""
+    """The indirect changes that held-out rows contradict, after `diagnose`."""
     known = result.question.trained.contradicted.get(result.actions["acted_on"].iloc[at], {})
     names = [line.feature for line in result.lines[at] if line.kind == "indirect"]
     return [f"Held-out rows contradict {known[f]}." for f in names if f in known]
@@ -205,11 +205,11 @@ def sentence(
     """The first clause of a description: the action, and the indirect changes then expected.
 
     Args:
-        direct: what is acted on.
-        indirect: what changes indirectly.
-        chances: what does not change, and does in some resamples, in words.
-        more: the number of indirect changes besides these.
-        forced: what rules between columns set with the action.
+        direct: the direct changes.
+        indirect: the indirect changes.
+        chances: texts of features that change in some resamples only.
+        more: the number of further indirect changes.
+        forced: the changes that rules between columns imply.
     """
     others = join([possible(line) for line in indirect if line.is_uncertain])
     sure = [(e.link, f"{e.label} {infinitive(e)}") for e in indirect if not e.is_uncertain]
@@ -225,8 +225,8 @@ def sentence(
     so_then = join([f"{e.label} {infinitive(e)}" for e in onward if e.kind == "forced"])
     follows = ", and ".join(filter(None, [follows, so_then and f"by definition {so_then}"]))
     acts, alone = join([*map(imperative, direct)]), " alone" if onward else ""
-    told = ", and ".join(filter(None, [is_so and f"{is_so} by definition", bounds]))
-    return "; ".join(filter(None, [acts, told and f"with it{alone}, {told}", follows]))
+    implied = ", and ".join(filter(None, [is_so and f"{is_so} by definition", bounds]))
+    return "; ".join(filter(None, [acts, implied and f"with it{alone}, {implied}", follows]))
 
 
 def enough(
@@ -237,12 +237,12 @@ def enough(
     gain: bool,
     sure: bool,
 ) -> str:
-    """Whether the action is enough, or what it needs.
+    """The sentence on whether the action is enough, or which changes it needs.
 
     Args:
-        others: the changes that are needed; None where the answer does not count on any.
-        forced: what the action forces.
-        alone: whether the action alone is accepted; None where it is, and the row cannot be.
+        others: the changes that are needed; None if the answer needs none.
+        forced: the implied changes.
+        alone: whether the action alone is accepted; None if it is, but its row is not feasible.
         gain: whether the action itself raises the score.
         sure: whether it succeeds under nearly all resamples.
     """
@@ -258,14 +258,14 @@ def enough(
 
 
 def succeeds(times: int, count: int, rows: int) -> str:
-    """A sentence on the confidence, given the resamples and the number of training rows."""
+    """The sentence on confidence, given successful and all resamples, and training rows."""
     text = f"It succeeds in {times} of {count} resamples of the training rows"
-    few = f", of which there are too few ({rows}) to tell" if rows < FEWEST else ""
+    few = f"; so few rows ({rows}) show little" if rows < FEWEST else ""
     return f"{text}{few}."
 
 
 def unclear(moves: Mapping[str, float]) -> str:
-    """A sentence on features, with their consistency, whose change often does not help."""
+    """The sentence on changes with low consistency, given the features and their consistency."""
     if not moves:
         return ""
     few = {False: "less than 1%", True: "none"}

@@ -1,4 +1,4 @@
-"""What a method proposes for the rows of a call, and the call: the rows, and what they may do."""
+"""`Question`, the rows and limits of a call, and `Proposal`, what a method proposes for them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ import torch
 from torch import Tensor
 
 from dear_plugin._threads import lazy
+from dear_plugin._validation import completed
 from dear_plugin.data.encoder import Encoder, patch
+from dear_plugin.data.numbers import Array
 from dear_plugin.errors import InputError, shown
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.feasible import Case, Status
 from dear_plugin.search.settings import CRITERIA, Search
 
-# How an alternative differs from the first answer, and the names of that.
+# How an alternative differs from the first answer: codes, and their names.
 ANOTHER, SEVERAL, SAME = 1, 2, 3
 KINDS = ("", "another set", "pair of features", "same features")
 
 Texts: TypeAlias = Sequence[str] | npt.NDArray[Any]
-Column = npt.NDArray[Any]
 R = TypeVar("R")
 
 
@@ -35,7 +36,7 @@ def selected(record: R, idx: Tensor) -> R:
 
     Args:
         record: a dataclass. Its tensors, arrays, lists, frames, cases and records have an entry
-            for each row; all else holds for every row.
+            for each row; its other values hold for every row.
         idx: the positions.
     """
     names = [each.name for each in fields(record) if each.init]  # type: ignore[arg-type]
@@ -43,11 +44,11 @@ def selected(record: R, idx: Tensor) -> R:
     return replace(record, **parts)  # type: ignore[type-var]
 
 
-def asked_for(k: Any) -> int:
-    """The number of answers of a row that are asked for.
+def answers_per_row(k: Any) -> int:
+    """The requested number of answers of a row, k, as an int.
 
     Raises:
-        InputError: k is no whole number from 1.
+        InputError: k is not a whole number from 1.
     """
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise InputError(f"k must be a whole number from 1, got {shown(k)}")
@@ -55,7 +56,7 @@ def asked_for(k: Any) -> int:
 
 
 def joined(records: Sequence[R]) -> R:
-    """The records of consecutive chunks as one; what holds for every row is the first's."""
+    """The records of consecutive chunks as one; values for every row are the first record's."""
     first, *others = records
     return _changed(first, lambda *columns: np.concatenate(columns), *others)
 
@@ -65,7 +66,7 @@ def merged(record: R, part: R, idx: Tensor) -> R:
     return _changed(record, lambda column, new: _put(column.copy(), idx, new), part)
 
 
-def _changed(record: R, change: Callable[..., Column], *others: R) -> R:
+def _changed(record: R, change: Callable[..., Array], *others: R) -> R:
     """A record with each column changed, given those of other records."""
     out: dict[str, Any] = {}
     for name in (each.name for each in fields(record)):  # type: ignore[arg-type]
@@ -78,7 +79,7 @@ def _changed(record: R, change: Callable[..., Column], *others: R) -> R:
 
 
 def _part(value: Any, idx: Tensor) -> Any:
-    """What the rows at positions (q,) have of a value."""
+    """The entries of a value for the rows at positions (q,)."""
     if isinstance(value, Tensor):
         return torch.from_numpy(_array(value)[idx.numpy()])
     if isinstance(value, pd.DataFrame):
@@ -92,24 +93,39 @@ def _part(value: Any, idx: Tensor) -> Any:
     return value.select(idx) if isinstance(value, Case) else value
 
 
+def _filled(_: type, given: dict[str, Any]) -> None:
+    """Fill in what is not given; texts become arrays."""
+    m, device = len(given["rows"]), given["rows"].device
+    columns = {
+        **{"status": (m,), "kind": (m,), "tried": (m, 3)},
+        **{"measured": (m, len(CRITERIA)), "least": (m,)},
+    }
+    for name, shape in columns.items():
+        if given[name] is None:
+            blank = torch.nan if name in ("measured", "least") else 0
+            given[name] = torch.full(shape, blank, device=device)
+    given["reasons"] = _texts(given["reasons"])
+
+
+@completed(_filled)
 @dataclass(frozen=True)
 class Proposal:
-    """What a method proposes for m rows, in user units.
+    """The counterfactuals that a method proposes for m rows, in user units.
 
-    What is not given has its default for every row.
+    An attribute that is not given gets its default for every row.
 
     Attributes:
-        rows: (m, p) the counterfactuals; the factual itself where there is no proposal.
+        rows: (m, p) the counterfactuals; a row without a proposal is its factual.
         direct: (m, p) bool, the features acted on.
         suppressed: (m,) l1 indirect change that the decoder expects and the constraints exclude.
-        reasons: (m,) the method's own words on why a row has no recourse; "" for none.
-        searched: whether the actions come from a search; False where the user gave them.
+        reasons: (m,) why a row has no recourse, stated by the method; "" if it states nothing.
+        searched: whether a search found the actions; False if the user gave them.
         status: (m,) int64, see `Status`.
-        kind: (m,) int64, how an alternative differs from the first, see `KINDS`.
-        tried: (m, 3) int64, the features that may be acted on alone, the given groups, and 1 where
-            actions are left out.
-        measured: (m, c) what the search measured, in the order of its criteria, NaN for nothing.
-        least: (m,) the plausibility that the search required, NaN for none.
+        kind: (m,) int64, how an alternative differs from the first answer, see `KINDS`.
+        tried: (m, 3) int64, the number of features that may be acted on alone, the number of given
+            groups, and 1 if actions were left out.
+        measured: (m, c) the measures of the search, in the order of its criteria, or NaN.
+        least: (m,) the plausibility that the search required, or NaN.
 
     Example:
         >>> from dear_plugin import Proposal
@@ -131,22 +147,6 @@ class Proposal:
     measured: Any = None
     least: Any = None
 
-    def __post_init__(self) -> None:
-        """Fill in what is not given; texts become arrays."""
-        m, device = len(self.rows), self.rows.device
-        columns = {
-            "status": (m,),
-            "kind": (m,),
-            "tried": (m, 3),
-            "measured": (m, len(CRITERIA)),
-            "least": (m,),
-        }
-        for name, shape in columns.items():
-            if getattr(self, name) is None:
-                blank = torch.nan if name in ("measured", "least") else 0
-                object.__setattr__(self, name, torch.full(shape, blank, device=device))
-        object.__setattr__(self, "reasons", _texts(self.reasons))
-
     @lazy
     def failed(self) -> Tensor:
         """(m,) bool, rows that have no recourse."""
@@ -156,19 +156,19 @@ class Proposal:
 
     @property
     def accepted(self) -> Tensor:
-        """(m,) bool, rows that are accepted already, and are proposed as they are."""
+        """(m,) bool, rows that are accepted already, so that the proposal is the factual."""
         accepted: Tensor = self.status == Status.ACCEPTED
         return accepted
 
     def clone(self) -> Proposal:
-        """The same with copies of its tensors: those made in inference mode have no gradient."""
+        """A copy; its tensors allow gradients, unlike those made in inference mode."""
         return selected(self, torch.arange(len(self.rows)))
 
     def costs(self, x: Tensor, encoder: Encoder, per_unit: Tensor | None) -> tuple[Tensor, Tensor]:
         """Direct cost `sum c_j |d_j|` over S and indirect cost, (m,) each, in units of cost.
 
-        What a unit of a feature costs, (m, p), or None for 1, counts in the direct cost alone, not
-        in that of what follows. Without an order of causes, indirect costs are of associations.
+        The costs per unit c, (m, p), or None for 1, count in the direct cost only. Without an
+        order of causes, indirect costs are costs of associations.
         """
         moved = encoder.distance(self.rows, x)
         acted = moved * self.direct
@@ -178,12 +178,12 @@ class Proposal:
 
     @property
     def kinds(self) -> list[str]:
-        """(m,) how each differs from the first answer of its row; "" for that."""
+        """(m,) how each answer differs from the first answer of its row; "" for the first."""
         return [KINDS[kind] for kind in self.kind.tolist()]
 
     def acted_on(self, x: Tensor, names: Sequence[str]) -> npt.NDArray[Any]:
-        """(m,) the names, (p,), of what is acted on and changed of x, (m, p), joined by " + "."""
-        # Few of these rows differ: each label is made once, with the row's bytes as its key.
+        """(m,) the names of the features that an action changes in x, (m, p), joined by " + "."""
+        # Many rows are equal: each label is made once, with the row's bytes as its key.
         cells, p = (self.direct & (self.rows != x)).numpy().tobytes(), x.shape[1]
         rows = [cells[at : at + p] for at in range(0, len(cells), p)]
         labels = {row: " + ".join(dict.fromkeys(compress(names, row))) for row in set(rows)}
@@ -191,44 +191,44 @@ class Proposal:
 
 
 def identity_proposal(x: Tensor, accepted: Tensor) -> Proposal:
-    """The proposal that changes nothing of x, (m, p), accepted or not, (m,) bool."""
+    """The proposal without changes of x, (m, p), given which rows are accepted, (m,) bool."""
     none, status = torch.zeros(x.shape, dtype=torch.bool), int(Status.ACCEPTED) * accepted.long()
     return Proposal(x.clone(), none, torch.zeros(len(x)), [""] * len(x), status=status)
 
 
 def _texts(texts: Iterable[str]) -> npt.NDArray[Any]:
-    """Texts as an object array, from which pandas makes a column faster than from a list."""
+    """Texts as an object array; pandas makes a column faster from it than from a list."""
     made = texts if isinstance(texts, np.ndarray) else list(map(str, texts))
     return np.array(made, dtype=object)
 
 
-def _put(column: Column, idx: Tensor, new: Column) -> Column:
+def _put(column: Array, idx: Tensor, new: Array) -> Array:
     """A column, some rows of which are replaced in place."""
     column[idx.numpy()] = new
     return column
 
 
-def _array(column: Tensor) -> Column:
+def _array(column: Tensor) -> Array:
     """A tensor as an array; a method may propose rows on a GPU, or with a gradient."""
-    array: Column = column.detach().cpu().numpy()
+    array: Array = column.detach().cpu().numpy()
     return array
 
 
 @dataclass(frozen=True)
 class Question:
-    """n rows of a call, what the model says of them, and what answers are compared with.
+    """The n rows of a call, their scores, and the training rows that answers are compared with.
 
     Attributes:
-        encoder: of the method, which writes frames.
+        encoder: the encoder of the method, which writes frames.
         trained: the training rows, with the decoders and the model.
-        search: the criteria of the answers.
-        settings: what the method was made with, as plain values.
-        case: the n rows; those that cannot be read are zero, and no method sees them.
-        frame: the same in user units.
-        scores: (n, c) their scores, NaN for those that cannot be read.
+        search: the search, with the criteria of the answers.
+        settings: the arguments of the method as plain values.
+        case: the n rows. Rows that cannot be read are zero, and no method gets them.
+        frame: the same rows in user units.
+        scores: (n, c) their scores, NaN for rows that cannot be read.
         accepted: (n,) bool, whether the model's decision is the wanted one.
-        may_act: (n, p) bool, what a row may act on: a choice of the method, and of its limits.
-        unreadable: (n,) why a row cannot be read; "" where it can.
+        may_act: (n, p) bool, the features that an action may change, by the method and the limits.
+        unreadable: (n,) why a row cannot be read; "" if it can.
     """
 
     encoder: Encoder
@@ -249,24 +249,26 @@ class Question:
 
     @property
     def unchanged(self) -> Proposal:
-        """The proposal that changes nothing; rows that cannot be read have failed."""
+        """The proposal without changes; rows that cannot be read have failed."""
         return replace(identity_proposal(self.case.x, self.accepted), reasons=self.unreadable)
 
     def over_all(self, part: Proposal) -> Proposal:
-        """A proposal for the rows that can be read as one for all rows."""
+        """The proposal for all rows, given that for the rows that can be read."""
         whole = replace(self.unchanged, searched=part.searched)
         return part if len(self.readable) == len(self.case) else merged(whole, part, self.readable)
 
     def score(self, scores: Tensor) -> npt.NDArray[np.float64]:
-        """(n,) the reported score of each row, given the model's, (n, c); NaN if unreadable."""
+        """(n,) the reported score of each row, given all scores, (n, c); NaN if unreadable."""
         out, at = np.full(len(self.case), np.nan), self.readable
         out[at.numpy()] = self.case.goal.select(at).score(scores[at]).double().numpy()
         return out
 
     def accepts_part(self, rows: Tensor, reached: Tensor) -> Tensor:
-        """(n,) bool, whether the user's model accepts rows, (n, p), and they are possible.
+        """(n,) bool, whether the user's model accepts rows and the constraints allow them.
 
-        They have actions and a part of what follows, of answers, (n, p).
+        Args:
+            rows: (n, p) the factuals after the action and a part of the indirect changes.
+            reached: (n, p) the whole answers.
         """
         every = torch.arange(len(self.case))
         after, seen = patch(self.encoder, self.frame, self.case.x, rows=rows)
@@ -274,26 +276,26 @@ class Question:
         return self.decided(after, seen, every)[1] & possible
 
     def repaired(
-        self, rows: Tensor, direct: Tensor, told: Tensor | bool = False, *, forced: bool = True
+        self, rows: Tensor, direct: Tensor, fixed: Tensor | bool = False, *, forced: bool = True
     ) -> Tensor:
-        """(n, p) the same rows, of which is set what actions, and what is told, force.
+        """(n, p) the rows after the changes that rules imply.
 
         Args:
-            rows: (n, p) with the actions in place.
-            direct: (n, p) bool, what is acted on.
-            told: (n, p) bool, what else stays as it is.
-            forced: only by rules that hold in all rows.
+            rows: (n, p) the rows after the actions.
+            direct: (n, p) bool, the features acted on.
+            fixed: (n, p) bool, other features that keep their values.
+            forced: whether only rules that hold in all rows imply changes.
         """
-        still, order = direct.clone(), self.encoder.schema.causal_order
-        for acted in still.unique(dim=0) if order.is_stated else ():
+        kept, order = direct.clone(), self.encoder.schema.causal_order
+        for acted in kept.unique(dim=0) if order.is_stated else ():
             held = list(order.held(acted.nonzero()[:, 0].tolist()))
-            still[:, held] |= (direct == acted).all(1)[:, None]
-        every, still = torch.arange(len(self.case)), still | torch.as_tensor(told)
+            kept[:, held] |= (direct == acted).all(1)[:, None]
+        every, kept = torch.arange(len(self.case)), kept | torch.as_tensor(fixed)
         feasible, x = self.case.feasible, self.case.x
-        return feasible.repair(x, rows[:, None], still, every, alone=int(forced))[:, 0]
+        return feasible.repair(x, rows[:, None], kept, every, alone=int(forced))[:, 0]
 
     def decided(self, frame: pd.DataFrame, seen: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """(m, c) scores and (m,) bool, the wanted decision, of a frame of rows at positions."""
+        """(m, c) scores of the frame of rows at positions, and (m,) bool, which are accepted."""
         classifier = self.trained.classifier
         scores, goal = classifier.frame_scores(frame, seen), self.case.goal.select(rows)
         return scores, goal.succeeds(scores, lambda: classifier.decisions(frame))

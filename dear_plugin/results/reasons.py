@@ -1,4 +1,4 @@
-"""Why a row has no answer, or its answer is not credible: reasons, and what stands in the way."""
+"""Why a row has no answer, or why its answer is not credible: reasons and obstacles."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from dear_plugin.results.worth import Worth
 from dear_plugin.search.criteria import TOLERANCE, Criterion, Reached, RowCriteria, margins, scored
 from dear_plugin.search.settings import CRITERIA
 
-# What an answer has that does not meet a criterion, and what is said of the required value.
+# The texts of an answer that does not meet a criterion.
 WORDS = {
     "consistency": "a change that the model does not clearly favour",
-    "plausibility": "values that hardly anybody has",
-    "gain": "an action that does not help by itself: only what goes along, an association, does",
-    "reliance": "reliance on more of what follows than is allowed",
+    "plausibility": "unusual values",
+    "gain": "an action that does not help by itself: only associated changes do",
+    "reliance": "reliance on too much of the indirect change",
     "support": "too few accepted neighbours",
     "agreement": "too few copies of the model that accept it",
     "confidence": "success in too few resamples",
@@ -32,16 +32,16 @@ WORDS = {
 Texts = npt.NDArray[Any]
 # The criteria that depend on more than the counterfactual.
 OF_ACTIONS = [CRITERIA.index(n) for n in ("consistency", "gain", "reliance", "confidence")]
-# Training rows among which the most usual accepted one is sought; cells of trials, 32 MiB.
+# The training rows that the most usual accepted one is chosen from; cells of trials, 32 MiB.
 SOUGHT, CELLS = 200, 1 << 22
 
 
 def reasons(question: Question, proposal: Proposal, success: Tensor) -> Texts:
-    """(n,) a reason for every failure, and what is known of successes without their criteria.
+    """(n,) the reason of every failure, and remarks on successes that need no criteria.
 
     Args:
         question: n rows.
-        proposal: for them.
+        proposal: their answers.
         success: (n,) bool, the decision of the user's model on the rows of the result.
     """
     out = np.where(proposal.accepted.numpy(), str(Reason.ACCEPTED), "").astype(object)
@@ -52,7 +52,7 @@ def reasons(question: Question, proposal: Proposal, success: Tensor) -> Texts:
 
 
 def _reason(question: Question, proposal: Proposal, i: int, *, done: bool) -> str:
-    """The reason of the row at position i, where it is `done` or not."""
+    """The reason of the row at position i, which succeeds if `done`."""
     if not proposal.searched:
         own = str(proposal.reasons[i])
         return own if done else own or Reason.NOT_WANTED
@@ -78,19 +78,19 @@ def _failure(question: Question, proposal: Proposal, i: int) -> str:
 
 
 def _excluded(question: Question, i: int) -> str:
-    """Which actions of the row at position i are left out."""
+    """Why actions of the row at position i were left out."""
     feasible = question.case.feasible
     names = [*compress(feasible.rules.names, feasible.required[i].tolist())]
     return Reason.EXCLUDED_RULES.format(names[0]) if names else Reason.EXCLUDED
 
 
 def _unreached(alone: int, together: int, most: int) -> str:
-    """The sets that were tried for a row whose search did not reach the target.
+    """The action sets that were tried for a row without success, as a text.
 
     Args:
         alone: the number of features that may be acted on alone.
         together: the number of given sets of several features that may be acted on.
-        most: the largest number of the single features that are tried together.
+        most: the largest number of single features that are tried together.
     """
     most, of, tried = min(most, alone), f"of the {alone} actionable features", []
     if most > 1:
@@ -111,15 +111,15 @@ def complete(
     *,
     proposal: Proposal,
 ) -> Texts:
-    """(n,) the reasons `known`, where these come first, with what answers lack, and obstacles.
+    """(n,) the reasons `known`, completed by unmet criteria and obstacles.
 
     Args:
-        known: (n,) see `reasons`.
+        known: (n,) see `reasons`; a reason that is not "" is kept.
         question: n rows.
-        worth: of the answers.
-        success: (n,) bool, where there are answers.
+        worth: the measures of the answers.
+        success: (n,) bool, rows with an answer.
         found: (n, p) bool, see `obstacles`.
-        proposal: of the answers.
+        proposal: the answers.
     """
     out = np.array(known, dtype=object)
     sought = proposal.searched and question.search.has_criteria
@@ -139,17 +139,17 @@ def complete(
 
 
 def _unconfirmed(question: Question, proposal: Proposal, worth: Worth) -> Tensor:
-    """(n,) bool, answers that lack confidence alone, and had enough in the search's resamples."""
+    """(n,) bool, answers that lack only confidence, and had it in the resamples of the search."""
     at, least = CRITERIA.index("confidence"), question.search.stricter.min_confidence
     enough: Tensor = proposal.measured[:, at] >= least - TOLERANCE
     return enough & worth.lacks[:, at] & (worth.lacks.sum(1) == 1)
 
 
 def short_of(name: str, share: float, least: float) -> str:
-    """What an answer has that does not meet a criterion, with figures where their texts differ.
+    """The text of an unmet criterion, with both values if they differ once rounded.
 
     Args:
-        name: of the criterion.
+        name: the criterion.
         share: its value, from 0 to 1; for reliance, one minus it.
         least: the required value; for reliance, one minus it.
     """
@@ -163,25 +163,26 @@ def short_of(name: str, share: float, least: float) -> str:
 
 
 def obstacles(question: Question, proposal: Proposal, worth: Worth, some: Tensor) -> Tensor:
-    """(n, p) bool, what stands in the way of a credible answer, and cannot be acted on.
+    """(n, p) bool, features that cannot be acted on and prevent a credible answer.
 
-    In a trial it takes the value of a usual accepted training row: then the nearest attempt has
-    the margin and the criteria of counterfactuals; or the factual has, if its action is at fault.
+    A trial gives such features the values of a usual accepted training row. The nearest attempt
+    then has the margin and meets the criteria of counterfactuals. If the criteria of actions are
+    unmet, the factual is tried first.
 
     Args:
         question: n rows.
-        proposal: for them.
-        worth: of the answers.
-        some: (n,) bool, the rows to ask: what is in the way of a further answer was not in the way
-            of the first, or was said of it.
+        proposal: their answers.
+        worth: the measures of the answers.
+        some: (n,) bool, the rows to evaluate: the first answers. Obstacles of further answers are
+            stated with the first one, or are none.
     """
     x, out = question.case.x, torch.zeros_like(proposal.direct)
     if not (proposal.searched and question.search.has_criteria):
         return out
-    # The others' reasons say it: what cannot be read, or nothing that may be acted on.
+    # Other rows have a reason already: they cannot be read, or nothing may be acted on.
     sought = ~worth.credible & ~question.accepted & (proposal.status != Status.NO_MORE)
     sought &= torch.from_numpy(proposal.reasons == "") & some
-    # Nothing was in the way of the search.
+    # These met the criteria in the search: they have no obstacle.
     sought &= ~_unconfirmed(question, proposal, worth)
     at_fault = worth.lacks[:, OF_ACTIONS].any(1) | (proposal.status == Status.NO_ADVICE)
     for swapped in (False, True):
@@ -193,15 +194,15 @@ def obstacles(question: Question, proposal: Proposal, worth: Worth, some: Tensor
 
 
 def _freed(question: Question, start: Tensor) -> Tensor:
-    """(m, p) bool, features that are not acted on, but for which m rows would have an answer.
+    """(m, p) bool, the features without which m rows would have an answer.
 
-    In a trial such a feature takes its value in the most usual accepted training row. The feature
-    that brings the row nearest to the margin and the criteria of rows is freed, then another one,
-    up to as many as a search acts on together. None where these do not suffice; nor what does
-    not move the model's score.
+    A trial gives a feature its value in the most usual accepted training row. The feature that
+    brings the row nearest to the margin and the criteria is freed, then another one, up to the
+    largest number of features that a search acts on together. None is freed if these do not
+    suffice. A feature that does not move the model's score is left out.
 
     Args:
-        question: of m rows without a credible answer.
+        question: m rows without a credible answer.
         start: (m, p) the rows of the trials: the nearest attempts, or the factuals.
     """
     trained, (m, p) = question.trained, start.shape
@@ -235,15 +236,15 @@ def _freed(question: Question, start: Tensor) -> Tensor:
 
 
 def depends_most(question: Question, start: Tensor, some: Tensor) -> Tensor:
-    """(m,) the feature on which the decision of rows depends most, -1 for none.
+    """(m,) the feature that the decision of each row depends on most, -1 for none.
 
-    Of those that are not acted on, the one of which a usual accepted training row's value takes
-    the score nearest to the target.
+    It is a feature that cannot be acted on. Its value in a usual accepted training row brings the
+    score nearest to the target.
 
     Args:
-        question: of m rows.
+        question: m rows.
         start: (m, p) the nearest attempts.
-        some: (p,) bool, the features that count.
+        some: (p,) bool, the features to consider.
     """
     usual, goal, every = _usual(question), question.case.goal, torch.eye(len(some)).bool()
     rows, one = (~question.may_act & (start != usual) & some).nonzero(as_tuple=True)
@@ -257,7 +258,7 @@ def depends_most(question: Question, start: Tensor, some: Tensor) -> Tensor:
 
 
 def _usual(question: Question) -> Tensor:
-    """(m, p) for each row the most usual training row that its target accepts."""
+    """(m, p) for each row, the most usual training row that reaches its target."""
     trained, m = question.trained, len(question.case)
     rows, scores = (each[:SOUGHT] for each in trained.scored)
     order = trained.plausibility(rows).argsort(descending=True, stable=True)
@@ -267,9 +268,9 @@ def _usual(question: Question) -> Tensor:
 
 
 def _nearness(question: Question, wanted: Mapping[str, Criterion], found: Reached) -> Tensor:
-    """(q,) double, how near trials are to the margin and the criteria; infinite where met.
+    """(q,) double, how near trials are to the margin and the criteria; infinite if all are met.
 
-    A criterion that is met counts 1; of the next one, and of the margin, what is missing does.
+    Each criterion that is met counts 1. Less than 1 is taken off for a margin that falls short.
     """
     case, trained = question.case, question.trained
     margin = case.goal.margin(trained.classifier.scores(found.reached), found.rows)

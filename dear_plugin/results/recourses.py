@@ -1,9 +1,9 @@
-"""`Recourses`: the answers to n rows, as frames, and doors to all that is made from them."""
+"""`Recourses`: the answers to n rows as frames, with methods that make texts and figures."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, overload
@@ -19,7 +19,7 @@ from dear_plugin._threads import lazy, one_thread
 from dear_plugin.data.encoder import Encoder, patch
 from dear_plugin.errors import InputError
 from dear_plugin.results.changes import Hindrance, Line, frame, heading, note, only
-from dear_plugin.results.proposal import Proposal, Question, asked_for, selected
+from dear_plugin.results.proposal import Proposal, Question, answers_per_row, selected
 from dear_plugin.results.worth import Worth
 
 if TYPE_CHECKING:
@@ -29,77 +29,75 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recourses:
-    """The answers of a call, complete: every row is kept, with up to k answers of each.
+    """The answers of a call. Every row of the query is kept, with up to k answers.
 
-    All that is said of an answer is in `actions` and `changes`; texts ask neither the model nor a
-    decoder.
+    Texts are made from `actions` and `changes` alone: they call neither the model nor a decoder.
 
     Attributes:
-        question: the call, a row for each of m answers.
-        proposal: what the method proposed, (m, p) rows as the frame can hold them.
-        counterfactuals: the columns, order, dtypes, index and category labels of the query; a
-            failed row is its best attempt within the constraints.
+        question: the call, with a row for each of m answers.
+        proposal: what the method proposed: (m, p) rows, rounded as the frame can hold them.
+        counterfactuals: a frame with the columns, order, dtypes, index and category labels of the
+            query. The row of a failure is its best attempt within the constraints.
         scores: (m, c) the scores of the counterfactuals.
         success: (m,) bool, whether the decision of the user's model is the wanted one.
         rank: (m,) the rank of each answer, 0 for the first of a row.
-        worth: what the answers are worth, in numbers.
-        alone: (m, p) the factuals with the action alone, and what it forces.
-        in_the_way: (m, p) bool, what stands in the way of a credible answer, see `obstacles`.
-        reasons: (m,) why there is no answer, or none is needed; "" otherwise.
+        worth: the measures of each answer, such as its confidence.
+        alone: (m, p) the factuals after the action alone, with the changes that it implies.
+        in_the_way: (m, p) bool, the obstacles of each answer, see `obstacles`.
+        reasons: (m,) why there is no answer, or why none is needed; "" otherwise.
         lines: (m,) the lines of `changes` of each answer.
-        hindrances: (m,) what stands in the way of stating each answer in a letter.
-        actions: the actions, their costs and their credibility, with the index of the factuals.
+        hindrances: (m,) why a letter cannot state an answer.
+        actions: a frame of the actions, their costs and measures, with the index of the factuals.
 
-            `rank` and `kind` if more than one answer was asked for; `success`, `reason`,
-            `acted_on`; `direct_cost`, `indirect_cost`, `cost` and `suppressed_cost`, l1 in units
-            of cost: 1 is a changed category, or a change of a number by the range of its central
-            training values (98 %, see `Schema.infer`); .07 is 7 % of it. The direct one is times
-            the `costs` of the features; `score_before` and `score_after`, the wanted class's
-            probability (or the predicted value); and, NaN where a row has no answer:
+            - `rank` and `kind`, if k > 1; `success`, `reason` and `acted_on`;
+            - `direct_cost`, `indirect_cost`, `cost` and `suppressed_cost`, in units of cost: .07
+              is 7 % of the range of a number's central training values (98 %, see
+              `Schema.infer`), 1 is a changed category. `costs` of features weight the direct
+              cost;
+            - `score_before` and `score_after`: the probability of the wanted class, or the
+              predicted value.
 
-            - `confidence`, the share of resamples under which the answer still succeeds,
-              of resamples that the search has not seen;
-            - `reliance`, the least share of the indirect change with which it does: 0 where the
-              action alone suffices;
-            - `plausibility`, the share of training rows at least as far from their neighbours;
-            - `consistency`, of the training rows whose score the same kind of change moves, the
-              share that gain, by the model alone: about one half where the model has no clear
-              direction;
-            - `agreement`, the share of the copies of the model that accept the answer, NaN
-              without;
-            - `credible`, bool: whether these meet the criteria of the method (or the defaults of
-              `Search`), and the score has the margin of its search; also of an action that the
-              user gave. False where there is no answer.
-        asked: the number of answers of a row that were asked for.
-        search: the search, which `alternatives` continues; no part of a pickle.
-        changes: the lines as a frame: what changes, a line for each feature of an answer.
+            These are NaN where a row has no answer:
 
-            Row by row, what is acted on first, then by the size of the change:
+            - `confidence`: the share of resamples under which the answer still succeeds. The
+              search has not seen these resamples;
+            - `reliance`: the smallest share of the indirect change with which the answer succeeds.
+              0 means that the action alone suffices;
+            - `plausibility`: the share of training rows at least as far from their neighbours;
+            - `consistency`: of the training rows whose score the same kind of change moves, the
+              share that gain. About one half means that the model has no clear direction;
+            - `agreement`: the share of the copies of the model that accept the answer, NaN without
+              copies;
+            - `credible`: whether these measures meet the criteria of the method (or the defaults
+              of `Search`) and the score has the required margin, also for an action that the
+              user gave. It is False without an answer.
+        k: the requested number of answers of a row.
+        search: the search, which `alternatives` continues. A pickle leaves its state out.
+        changes: the lines as a frame, one for each feature that an answer changes.
 
-            - `row`, the label; `rank`, 0 for the first answer; `feature`, and its `label` in
+            Lines are sorted by row, direct changes first, then by the size of the change:
+
+            - `row`: the label; `rank`: 0 for the first answer; `feature`, and its `label` in
               texts;
-            - `kind`: "direct", what is acted on; "forced", what a rule between columns sets with
-              it; "indirect", what is expected to follow;
-            - `old` and `new`, the values in the factual and the counterfactual; `alone`, the value
-              with the action alone; `least`, from which value on, up to `new`, an indirect change
-              is needed, as far as the model was asked: `new` where other values may not do, `old`
-              where the answer does not need it beside the others;
-            - `low` and `high`, the ends of the change of a number on average of people like this,
-              in its own unit; `low_one` and `high_one`, of the change of one person; texts say of
-              a range that is wider than the unit of cost, the usual range, that it is not known;
-            - `agree`, in how many of the `redraws` it changes;
-            - `size`, the change in units of cost, and `in_sd`, in standard deviations;
-              `consistency`, of what is acted on; `unit`, of a number; `exact`, of what is forced,
-              whether it must be just that value, which an order between numbers does not ask for;
-            - `link`, of what is expected to follow: "effect", or "association" within a tier and
-              where no order of causes is stated;
-            - what a letter states of it, in amounts that people say, missing where nothing:
-              `stated`, what is acted on becomes it, and what is needed goes up to it;
-              `stated_least`, from which value on an action may be enough, or a change is needed;
-              `stated_usual`, of what usually follows; `stated_forced`, of what the action alone
-              forces.
-
-            All that texts say of an answer is made of these lines and of `actions`.
+            - `kind`: "direct" (acted on), "forced" (a rule between columns sets it with the
+              action) or "indirect" (expected to follow);
+            - `old` and `new`: the values in the factual and the counterfactual; `alone`: the value
+              after the action alone. An indirect change is needed from the value `least` up to
+              `new`: `least` is `old` if the change is not needed beside the others, and `new` if
+              no other value is known to suffice;
+            - `low` and `high`: the range of a number's change, averaged over similar rows, in its
+              own unit; `low_one` and `high_one`: the range of the change of one row. Texts call a
+              range that is wider than the unit of cost unknown;
+            - `agree`: in how many of the `redraws`, the resamples, the feature changes;
+            - `size`: the change in units of cost; `in_sd`: in standard deviations;
+              `consistency`: of a direct change; `unit`: of a number; `exact`: of a forced change,
+              whether no other value keeps the rule (a sum is exact, an order is not);
+            - `link`: "effect" or "association" of an indirect change. It is an association within
+              a tier, and where no order of causes is stated;
+            - the rounded amounts of a letter, missing where it states none: `stated`, the new
+              value of a direct change, or the upper end of a needed one; `stated_least`, the value
+              from which on an action may be enough, or a change is needed; `stated_usual`, of what
+              usually follows; `stated_forced`, of what the action alone implies.
 
     Example:
         >>> from dear_plugin import DEAR, Schema
@@ -127,13 +125,13 @@ class Recourses:
     lines: list[list[Line]]
     hindrances: list[Hindrance]
     actions: pd.DataFrame
-    asked: int
+    k: int
     search: Any
-    changes: pd.DataFrame = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Make the frame of the lines."""
-        object.__setattr__(self, "changes", frame(line for own in self.lines for line in own))
+    @lazy
+    def changes(self) -> pd.DataFrame:
+        """The lines of all answers, as a frame."""
+        return frame(line for own in self.lines for line in own)
 
     @property
     def factuals(self) -> pd.DataFrame:
@@ -142,7 +140,7 @@ class Recourses:
 
     @property
     def encoder(self) -> Encoder:
-        """That of the method."""
+        """The encoder of the method."""
         return self.question.encoder
 
     @property
@@ -155,7 +153,7 @@ class Recourses:
         return len(self.rank)
 
     def __getitem__(self, index: Hashable | Iterable[Hashable]) -> Recourses:
-        """The rows with a label of the frame's index, or with each of several labels.
+        """The answers of the rows with a label of the frame's index, or with several labels.
 
         Args:
             index: a label, a list or an index of labels, or (m,) bool.
@@ -166,7 +164,7 @@ class Recourses:
         return self.select(torch.from_numpy(positions(self.factuals.index, index)))
 
     def select(self, at: Tensor) -> Recourses:
-        """The answers at positions, (q,), as a result of their own."""
+        """The answers at positions, (q,), as a result."""
         question = selected(self.question, at)
         part = replace(selected(self, at), question=question, worth=selected(self.worth, at))
         if not part.starts.all():
@@ -187,11 +185,11 @@ class Recourses:
 
     @property
     def obstacles(self) -> pd.Series:
-        """The features that stand in the way of a credible answer, and cannot be acted on.
+        """The features of each row that cannot be acted on and prevent a credible answer.
 
-        Joined by " + "; "" where there is a credible answer, or where nothing is found. With the
-        values of a usual accepted training row there, and maybe in what does not move the model's
-        score, the row has an answer.
+        Their names are joined by " + ". With the values of a usual accepted training row in these
+        features, the row would have an answer. The text is "" if there is a credible answer, or
+        if no such features are found.
         """
         schema = self.encoder.schema.names
         names = [
@@ -201,7 +199,7 @@ class Recourses:
 
     @lazy
     def support(self) -> pd.Series:
-        """Share of each counterfactual's 5 nearest training rows that get the wanted decision.
+        """The share of each counterfactual's 5 nearest training rows with the wanted decision.
 
         It is computed on first use.
         """
@@ -216,18 +214,19 @@ class Recourses:
         """The action alone: the new values of the features acted on, missing elsewhere.
 
         Index and columns are those of `factuals`. Integers and booleans have pandas' nullable
-        dtypes (Int64, boolean), which allow missing values; all other dtypes stay. Of a feature
-        with several columns all are there.
-        `dear.apply(factuals, direct)` gives the counterfactuals again.
+        dtypes (Int64, boolean), which allow missing values; other dtypes stay. A feature with
+        several columns has values in all of them.
+        `dear.apply(factuals, direct)` returns the counterfactuals again.
         """
         return only(self.counterfactuals, self.encoder.schema, self.proposal.direct)
 
     @property
     def forced(self) -> pd.DataFrame:
-        """What the action alone forces: the new values, missing elsewhere; dtypes as of `direct`.
+        """The implied changes of the action alone: the new values, missing elsewhere.
 
-        A rule between columns, such as a sum, sets them with the action, whatever else follows.
-        The rows with `direct` and `forced` in place keep every rule that the factuals keep.
+        A rule between columns, such as a sum, sets these values with the action. The factuals with
+        the values of `direct` and `forced` keep every rule that they kept before. Dtypes are those
+        of `direct`.
         """
         encoder, forced = self.encoder, self.alone != self.x
         after = patch(encoder, self.factuals, self.x, rows=self.alone)[0]
@@ -244,11 +243,11 @@ class Recourses:
     def to_html(
         self, path: str | Path, title: str = "Recourse", *, template: Template = "en"
     ) -> None:
-        """Write a self-contained page with one card for each row: its letter, evidence folded.
+        """Write a self-contained page with a card for each row: its letter, and folded evidence.
 
         Args:
-            path: of the file.
-            title: of the page.
+            path: the file to write.
+            title: the title of the page.
             template: as in `letter`.
         """
         from dear_plugin.tell import cards
@@ -257,16 +256,16 @@ class Recourses:
 
     @one_thread()
     def plot(self, index: Hashable = ..., *, ax: Axes | None = None) -> Axes:
-        """One row as a panel, or the actions of all rows.
+        """Draw one row, or the actions of all rows.
 
-        A row: each changed feature with its old and new value, direct and indirect changes apart,
-        ranges over resamples of the training rows, whether the action alone is enough, and in how
-        many resamples the answer still succeeds. All rows: the costs by features acted on.
-        Indirect changes are associations; with tiers or causes see `Schema`.
+        The figure of a row shows each changed feature with its old and new value, direct and
+        indirect changes apart, and ranges over resamples of the training rows. Its title says
+        whether the action alone is enough, and in how many resamples the answer still succeeds.
+        The figure of all rows shows the costs by features acted on.
 
         Args:
-            index: a label of the frame's index; without one, all rows.
-            ax: of matplotlib, where to draw; without one, in a figure of its own with a note.
+            index: a label of the frame's index; without one, all rows are drawn.
+            ax: axes of matplotlib to draw on; without them, a new figure with a note is made.
 
         Returns:
             The axes; `axes.figure.savefig` writes the figure.
@@ -288,7 +287,7 @@ class Recourses:
 
     @property
     def note(self) -> str:
-        """What indirect changes are by the schema, as a line under figures of them."""
+        """The line under figures: whether indirect changes are effects or associations."""
         return f"{note(self.encoder.schema).partition(':')[0].removesuffix('.')}."
 
     @overload
@@ -298,16 +297,16 @@ class Recourses:
     def describe(self, index: Hashable) -> str: ...
 
     def describe(self, index: Hashable = ...) -> str | pd.Series:
-        """One row's recourse in plain words, or every answer's.
+        """The text of one row's answer for an analyst, or the texts of all answers.
 
-        The text has the action; the expected indirect changes, as ranges where resamples of the
-        training rows do not agree; whether the action alone is enough, or what must follow; and in
-        how many resamples the answer still succeeds. Without tiers or causes, indirect
-        changes are associations, not effects.
+        It states the action, and then the expected indirect changes, as ranges where resamples of
+        the training rows differ. It states whether the action alone is enough, or which changes
+        must follow, and in how many resamples the answer still succeeds. Without tiers or causes,
+        indirect changes are associations, not effects.
 
         Args:
-            index: a label of the frame's index; without one, all answers are described, as a
-                series with the index of the factuals.
+            index: a label of the frame's index; without one, the texts of all answers are
+                returned, a series with the index of the factuals.
 
         Raises:
             InputError: a label that is not in the index, or that several rows share.
@@ -320,7 +319,7 @@ class Recourses:
         return describe(self, self._first(index))
 
     def describe_row(self, position: int) -> str:
-        """As `describe`, for the answer at a position."""
+        """The text of the answer at a position, as `describe` writes it."""
         from dear_plugin.results.describe import describe
 
         return describe(self, range(len(self))[position])
@@ -338,25 +337,26 @@ class Recourses:
     def letter(
         self, index: Hashable = ..., *, template: Template = "en", ways: int = 1, **above: Field
     ) -> str | pd.Series:
-        """The letter to an applicant, without statistics, or those to all applicants.
+        """The letter to an applicant, without statistics, or the letters to all applicants.
 
-        What was decided; what to do, what then usually follows and up to where it must; and that
-        the decision may change. Amounts are rounded: the model accepts the row that has just what
-        the letter says. Of the answers that were asked for, `generate(rows, k=8)`, the first that
-        can be stated is; without any, what stands in the way. A way has at most 80 words if labels
-        have a few words each.
+        A letter states the decision, the action, what usually follows and how much of it is
+        needed, and that the decision may change. Amounts are rounded: the model accepts a row with
+        exactly the stated values. The letter states the first of the k answers that can be stated;
+        use `generate(rows, k=8)`. If there is none, it states the obstacles. An answer takes at
+        most 80 words if labels have a few words each.
 
         Args:
-            index: a label of the frame's index; without one, all rows, as a series.
+            index: a label of the frame's index; without one, the letters of all rows are returned
+                as a series.
             template: "en", "de", the path of a TOML file, or a `LetterTemplate`.
-            ways: the most ways in one letter, 1 to 3.
-            above: `date`, `case` and `name`, what stands above the letter, and `until` when a
-                person without a way can ask again; a text, or with all rows a series or mapping by
-                label.
+            ways: the largest number of answers in one letter, 1 to 3.
+            above: `date`, `case` and `name`, which stand above the letter, and `until`, the date
+                to ask again if there is no answer. Each is a text, or with all rows a series or
+                mapping by label.
 
         Raises:
             InputError: a label that is not in the index, or that several rows share.
-            SettingError: no such template, or another number of ways.
+            SettingError: an unknown template, or `ways` outside of 1 to 3.
         """
         from dear_plugin.tell import letter
 
@@ -367,17 +367,17 @@ class Recourses:
 
     @one_thread()
     def record(self, index: Hashable) -> dict[str, Any]:
-        """What is needed to check an answer, and to repeat it; `json.dumps` writes it.
+        """All that is needed to check and repeat an answer; `json.dumps` writes it.
 
         Args:
             index: a label of the frame's index.
 
         Returns:
-            - `version`, and `hashes` of the training rows, the model (its scores of some of them),
-              and the settings: the schema, the search, the decoder;
-            - `row`, the factual, and `limits`: what may be acted on, and the values allowed;
+            - `version`, and `hashes` of the training rows, of the model (of its scores of some
+              rows) and of the settings: the schema, the search, the decoder;
+            - `row`: the factual; `limits`: the features that may be acted on, and allowed values;
             - `answer`: its line of `actions`, its lines of `changes`, and the text of `describe`;
-            - `criteria`: each with its value and the value required;
+            - `criteria`: each with its value and the required value;
             - `assumed`: the order of causes, relations between columns, rules, costs and settings.
 
         Raises:
@@ -390,21 +390,21 @@ class Recourses:
 
     @one_thread()
     def advice(self) -> pd.DataFrame:
-        """The kinds of advice given: a page to read before a thousand answers are handed out.
+        """The kinds of actions in these answers, to read before answers are sent.
 
-        One line for each feature acted on and its direction, or its levels, the most frequent
-        first, over the rows with an action that succeeds:
+        It returns one line for each feature acted on and its direction, or its levels, over the
+        rows with a successful action. The most frequent kind is first:
 
         - `feature`, `change` ("up", "down" or "no → yes"), `rows` and their `share`;
-        - `old` and `new`, the medians of a number, or the levels;
-        - `goes`, how far an amount goes: the median change (and the 5 to 95 % quantiles);
-        - `at_edge`, the share of these rows in which it goes to the end of the central training
-          values: where many do, the model may reward what hardly anybody has;
+        - `old` and `new`: the medians of a number, or the levels;
+        - `goes`: the median change of an amount (and its 5 and 95 % quantiles);
+        - `at_edge`: the share of these rows in which the number reaches an end of its central
+          training values. If it is large, the model may reward values that are rare;
         - `consistency` and mean `agreement`, as in `actions`;
-        - `follows`, what changes indirectly in at least half of these rows;
-        - `example`, a label of the frame's index, of a credible answer if there is one;
-        - `excludes`, the argument of `Schema.infer` without that kind of advice.
-          `schema.excluding(advice.loc[[0, 2]])` has the chosen lines excluded.
+        - `follows`: the indirect changes of at least half of these rows;
+        - `example`: a label of the frame's index, of a credible answer if there is one;
+        - `excludes`: the argument of `Schema.infer` that excludes this kind.
+          `schema.excluding(advice.loc[[0, 2]])` returns a schema that excludes the chosen lines.
         """
         from dear_plugin.tell import advice
 
@@ -412,28 +412,29 @@ class Recourses:
 
     @one_thread()
     def alternatives(self, k: int = 4) -> pd.DataFrame:
-        """Up to k recourses per row: one of each set of features, then other ways on these sets.
+        """Up to k answers per row: one of each action set, then further ones on the same sets.
 
-        Another way has another level of a category, or is enough by itself where the first of the
-        set counts on what follows. There are fewer where fewer need each of their changes. Those
-        that `generate(rows, k=k)` was not asked for are searched now.
+        A further answer on a set has another level of a category, or needs no indirect change
+        where the first answer of the set needs some. An answer that needs only a part of its
+        action is left out, so that a row may have fewer than k. Answers beyond the k of `generate`
+        are searched now.
 
         Args:
             k: the largest number per row, up to 100.
 
         Returns:
             A long frame, one row per (factual, rank): `index`, `rank` (0 is the answer of
-            `generate`; the others follow by kind, cheapest first), the columns of `actions`,
+            `generate`; the others are sorted by kind, then price), the columns of `actions`,
             `kind` ("another set", "pair of features" or "same features"), and the features. A
-            column that has the name of a feature gets a trailing "_".
+            column with the name of a feature gets a trailing "_".
 
         Raises:
-            InputError: k is no whole number from 1.
+            InputError: k is not a whole number from 1.
         """
-        k = asked_for(k)
+        k = answers_per_row(k)
         owner, known = self.starts.cumsum() - 1, self.rank < k
         places, tables = torch.zeros(0), []
-        if k > self.asked:
+        if k > self.k:
             known = self.starts
             places, further = self.search.table(k)
             tables = [further]
@@ -447,7 +448,7 @@ class Recourses:
 
     @property
     def starts(self) -> npt.NDArray[np.bool_]:
-        """(m,) bool, where the answers of another row begin."""
+        """(m,) bool, the first answer of each row."""
         starts: npt.NDArray[np.bool_] = np.diff(self.rank, prepend=self.rank[:1]) <= 0
         return starts
 
@@ -463,7 +464,7 @@ def table_of(
     actions: pd.DataFrame,
     features: pd.DataFrame,
 ) -> pd.DataFrame:
-    """The answers of m rows with their labels and features; see `Recourses.alternatives`."""
+    """The frame of m answers with labels and features; see `Recourses.alternatives`."""
     labels = pd.Series(list(features.index), dtype=object).infer_objects()
     features = features.reset_index(drop=True)
     table = pd.DataFrame({"index": labels, "rank": rank}, labels.index)
@@ -481,10 +482,10 @@ Positions = npt.NDArray[np.int64]
 
 
 def positions(index: pd.Index, labels: Hashable | Iterable[Hashable]) -> Positions:
-    """(m,) the rows with a label, or with each of several labels.
+    """(m,) the positions of the rows with a label, or with each of several labels.
 
     Args:
-        index: (n,) of the rows.
+        index: (n,) the index of the rows.
         labels: a label, a list or an index of labels, or (n,) bool.
 
     Raises:
@@ -520,12 +521,12 @@ def only_position(index: pd.Index, label: Hashable) -> int:
 
 
 def _are_several(labels: object) -> TypeGuard[Iterable[Any]]:
-    """Whether these are several labels; a tuple is a label of a `MultiIndex`."""
+    """Whether an argument is several labels; a tuple is one label of a `MultiIndex`."""
     return is_list_like(labels) and not isinstance(labels, tuple)
 
 
 def _positions(index: pd.Index, label: Hashable) -> Positions:
-    """The positions of a label; as the index finds it, NaN equals NaN."""
+    """The positions of a label. NaN equals NaN."""
     try:
         at: Positions = np.atleast_1d(np.arange(len(index))[index.get_loc(label)])
         return at

@@ -17,14 +17,18 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin.data.cells import cells_of, read_column
+from dear_plugin.data.encoder import patch
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.names import may_be_said
 from dear_plugin.data.numbers import in_steps
 from dear_plugin.data.schema import Schema
+from dear_plugin.evaluation.trained import CLEAR
 from dear_plugin.problem.rules import ROUNDS
 from dear_plugin.results.changes import (
     Hindrance,
     Line,
+    Role,
     followers,
     is_amount,
     needed_changes,
@@ -54,7 +58,7 @@ USUAL_DIGITS = 3
 MOST_DECIMALS = 3
 # Changes of amounts of more than so many steps are no advice where they are more than these
 # shares: of the usual range in all; of the own value, in a rise and in a fall (by judgement).
-FAR, FEW, FARTHEST = 0.5, 2, {True: 0.4, False: 0.5}
+FAR, FEW, FARTHEST = 0.5, 2, {True: 1 / 3, False: 0.5}
 
 Lines: TypeAlias = list[Line]
 
@@ -194,11 +198,16 @@ def statements(
     done, named = success & acts.any(1), _named(schema)
     # No part of what follows undoes it.
     undone = (worth.reliance > 0.0) & torch.from_numpy(worth.alone)
+    lines = [_with_roles(question, at, own) for at, own in enumerate(lines)]
+    lines = _as_model_needs(question, proposal, lines, done & worth.credible)
+    asked = _asked(schema, lines, acts)
+    vague = _vague(question, proposal, asked & ~acts)
     # What is needed has a known direction, and is an effect or a choice of the applicant.
-    unsure = [unsure_needs(question, at, own) for at, own in enumerate(lines)]
-    rare, searched = _rare(question, proposal, proposal.rows, done).tolist(), proposal.searched
+    unsure = [[e.label for e in needed_changes(own) if e.is_open or not e.role] for own in lines]
+    searched = proposal.searched
+    rare = _rare(question, asked & (done & searched)[:, None], proposal.rows).tolist()
     unfit = [
-        _unfit(schema, own, rare[at]) if searched and fine else {}
+        _unfit(schema, own, rare[at], vague[at]) if searched and fine else {}
         for at, (own, fine) in enumerate(zip(lines, done.tolist(), strict=True))
     ]
     sure = (done & worth.credible & ~undone).tolist()
@@ -334,28 +343,29 @@ def _said(schema: Schema) -> set[str]:
     }
 
 
-def _unfit(schema: Schema, lines: Lines, rare: Sequence[bool]) -> dict[str, list[str]]:
+def _unfit(
+    schema: Schema, lines: Lines, rare: Sequence[bool], vague: Sequence[bool]
+) -> dict[str, list[str]]:
     """What an action is not asked for, whatever follows, by why.
 
     It goes to rare values, or far, or the model does not clearly favour its direction.
     """
+    unclear = [f.called for f in compress(schema, vague)]
     each = {
         "rare": [f.called for f in compress(schema, rare)],
         "far": _far(schema, lines, "new"),
-        "unclear": [*unclear_changes(lines)],
+        "unclear": [*unclear_changes(lines), *unclear],
     }
     return {name: some for name, some in each.items() if some}
 
 
-def _rare(question: Question, proposal: Proposal, rows: Tensor, done: Tensor) -> Tensor:
-    """(m, p) bool, amounts that are acted on beyond the central training values.
+def _rare(question: Question, asked: Tensor, rows: Tensor) -> Tensor:
+    """(m, p) bool, amounts of rows, (m, p), beyond the central training values.
 
-    Of all rows, and of those that are alike in all else; of searched answers, (m,) bool, in rows,
-    (m, p), that have their actions.
+    Of all rows, and of those that are alike in all else; of what is asked for, (m, p) bool.
     """
     x, usual = question.case.x, question.trained.usual
-    asked = proposal.direct & (x != rows) & question.encoder.amounts(x, rows)
-    asked &= (done & proposal.searched)[:, None]
+    asked = asked & (x != rows) & question.encoder.amounts(x, rows)
     out = torch.zeros_like(asked)
     for j in asked.any(0).nonzero()[:, 0].tolist():
         at = asked[:, j].nonzero()[:, 0]
@@ -366,7 +376,7 @@ def _rare(question: Question, proposal: Proposal, rows: Tensor, done: Tensor) ->
 
 def _far(schema: Schema, lines: Lines, end: str) -> list[str]:
     """Of what is acted on, see `far_of`, with an end of each change."""
-    own = [line for line in lines if line.kind == "direct" and line.is_amount]
+    own = [line for line in lines if line.role == "asked" and line.is_amount]
     own.sort(key=lambda line: schema.names.index(line.feature))
     return far_of(*((line.of, float(line.old), float(getattr(line, end))) for line in own))
 
@@ -374,8 +384,12 @@ def _far(schema: Schema, lines: Lines, end: str) -> list[str]:
 def _determining(question: Question, feature: Feature, at: int) -> list[str]:
     """What a row may act on, and determines a feature by definition."""
     schema, may = question.encoder.schema, question.may_act[at]
-    own = [each for each in schema.definitions if each.name == feature.name]
-    return [name for each in own for name in each.members if bool(may[schema.index([name])[0]])]
+    names, found = [feature.name], [feature.name]
+    while names:
+        own = [each for each in schema.definitions if each.name in names]
+        names = [name for each in own for name in each.members if name not in found]
+        found += names
+    return [name for name in found[1:] if bool(may[schema.index([name])[0]])]
 
 
 def far_of(*amounts: Sequence[Any]) -> list[str]:
@@ -395,13 +409,85 @@ def far_of(*amounts: Sequence[Any]) -> list[str]:
     return [feature.called for feature, *_ in large] if whole > FAR or own else []
 
 
-def unsure_needs(question: Question, at: int, lines: Lines) -> list[str]:
-    """What is needed, though it is not known that it happens, in words."""
+def _with_roles(question: Question, at: int, lines: Lines) -> Lines:
+    """Lines with what a letter says of each, as far as the order of causes decides it.
+
+    It asks for what is acted on, and for what is needed beside it and the applicant may act on.
+    It says that an effect is needed. Of what else is needed nothing can be said.
+    """
+
+    def role(line: Line) -> Role:
+        if line.kind == "direct" or (line.is_needed and _is_choice(question, at, line)):
+            return "asked"
+        return "needed" if line.is_needed and _follows(question, at, line, choices) else ""
+
+    choices = [e for e in lines if e.link == "effect" and _is_choice(question, at, e)]
+    choices = [line for line in choices if not line.is_needed]
+    return [line._replace(role=role(line)) for line in lines]
+
+
+def _follows(question: Question, at: int, line: Line, choices: Lines) -> bool:
+    """Whether what changes follows the action, and not what the applicant may leave as it is.
+
+    Choices in between, that a letter does not ask for, may bring it about.
+    """
+    if line.link != "effect" or _is_choice(question, at, line):
+        return False
+    schema = question.encoder.schema
+    order, (j,) = schema.causal_order, schema.index([line.feature])
+    between = schema.index(each.feature for each in choices)
+    return not any(j not in order.held([k]) and k in order.held([j]) for k in between)
+
+
+def _as_model_needs(
+    question: Question, proposal: Proposal, lines: Sequence[Lines], fine: Tensor
+) -> list[Lines]:
+    """Lines of which only that is asked for, or needed, without which the model refuses.
+
+    Without other changes that must follow the row cannot be: effects among them just follow.
+    """
+    schema, x, direct = question.encoder.schema, question.case.x, proposal.direct
+    each = [(at, e) for at, own in enumerate(lines) if fine[at] for e in needed_changes(own)]
+    if not each:
+        return [*lines]
+    idx, k = torch.tensor([at for at, _ in each]), torch.arange(len(each))
+    j = torch.tensor([*schema.index(line.feature for _, line in each)])
+    told = torch.zeros_like(direct).index_put((idx, j), torch.tensor(True))[idx]
+    told[k, j] = False
+    some, own = selected(question, idx), selected(proposal, idx)
+    rows = torch.where(own.direct | told, own.rows, x[idx])
+    rows = some.repaired(rows, own.direct, told)
+    after, seen = patch(some.encoder, some.frame, x[idx], rows=rows)
+    needless = some.decided(after, seen, k)[1].tolist()
+    less: dict[Role, Role] = {"needed": "usual"}
+    roles = {
+        (at, line.feature): less.get(line.role, "")
+        for (at, line), can_go in zip(each, needless, strict=True)
+        if can_go
+    }
     return [
-        line.label
-        for line in needed_changes(lines)
-        if line.is_open or not (line.link == "effect" or _is_choice(question, at, line))
+        [line._replace(role=roles.get((at, line.feature), line.role)) for line in own]
+        for at, own in enumerate(lines)
     ]
+
+
+def _asked(schema: Schema, lines: Sequence[Lines], like: Tensor) -> Tensor:
+    """(m, p) bool, what letters ask for."""
+    out = torch.zeros_like(like)
+    for i, own in enumerate(lines):
+        out[i, list(schema.index(line.feature for line in own if line.role == "asked"))] = True
+    return out
+
+
+def _vague(question: Question, proposal: Proposal, asked: Tensor) -> list[list[bool]]:
+    """(m, p), of what is asked for, (m, p) bool, what the model does not clearly favour."""
+    trained, idx = question.trained, asked.any(1).nonzero()[:, 0]
+    out = torch.zeros_like(asked)
+    rows = question.case.x[idx], proposal.rows[idx], asked[idx]
+    if proposal.searched and len(idx):
+        out[idx] = trained.consistency.of(*rows, question.case.goal, idx) < CLEAR
+    found: list[list[bool]] = out.tolist()
+    return found
 
 
 def rounded(
@@ -447,13 +533,16 @@ def _is_choice(question: Question, at: int, line: Line) -> bool:
 
 def _draft(question: Question, at: int, lines: Lines, digits: int | None, most: int) -> Lines:
     """What may be stated of an answer, with some digits and of so many changes needed."""
-    needed = {line.feature for line in needed_changes(lines)[:most]}
+    rest = [line.feature for line in needed_changes(lines) if line.role != "asked"]
+    needed = {line.feature for line in needed_changes(lines)} - {*rest[most:]}
     named = _named(question.encoder.schema)
+    choices = [e for e in lines if e.link == "effect" and e.role != "asked"]
+    choices = [line for line in choices if _is_choice(question, at, line)]
     usual = [
         line.feature
-        for line in followers(lines)
-        if line.link == "effect" and line.in_sd >= LEAST_NAMED and line.label in named
-        if not (line.is_open or _is_choice(question, at, line))
+        for line in sorted(followers(lines), key=lambda line: line.role != "usual")
+        if line.role == "usual" or (line.in_sd >= LEAST_NAMED and not line.is_open)
+        if line.label in named and _follows(question, at, line, choices)
     ]
     out = []
     for line in lines:
@@ -521,7 +610,7 @@ def _accepted(
         good[i] &= limits.admits(alone[i : i + 1, [j]], torch.tensor([j]), torch.tensor([i]))[0, 0]
     # No rounding takes an amount to where none is advised.
     if proposal.searched:
-        good &= ~_rare(question, proposal, whole, good).any(1)
+        good &= ~_rare(question, _asked(schema, drafts, direct) & good[:, None], whole).any(1)
         good &= torch.tensor([not _far(schema, draft, "stated") for draft in drafts])
     good &= question.accepts_part(whole, reached)
     good &= between(question, proposal, first, last, told)
@@ -536,16 +625,20 @@ def _add_least(question: Question, proposal: Proposal, drafts: dict[int, Lines])
     """Note from which values on the model accepts an action, with what follows then.
 
     More is asked for: by the margin and other criteria, or as the action alone is to be enough.
-    Several amounts go as large a part of their way together.
+    Several amounts go as large a part of their way together. What is asked for beside an action
+    has its own.
     """
     encoder, x = question.encoder, question.case.x
     acted = {i: [e for e in drafts[i] if e.kind == "direct" and e.is_amount] for i in drafts}
+    for i in drafts:
+        acted[i] *= all(e.kind == "direct" for e in drafts[i] if e.role == "asked")
     if not any(acted.values()) or question.trained.decoders is None:
         return
     at = torch.tensor([i for i, own in acted.items() if own])
     problem, acts = as_actions(question.case, proposal, at, question.trained)
     old, new = x[at, None], proposal.rows[at, None]
-    part = in_steps(torch.lerp(old, new, LESS[:, None].to(old)), encoder.step)
+    way = torch.lerp(old, new, LESS[:, None].to(old)).numpy()
+    part = torch.from_numpy(in_steps(way, encoder.step.numpy()))
     part = question.case.feasible.limits.snap_rows(part, at)
     part = part.where(number := encoder.amounts(old, new), new)
     features = problem.sets.positions[acts.sets][:, None].expand(-1, len(LESS), -1)
@@ -582,7 +675,7 @@ def _forced(schema: Schema, draft: Lines, rows: tuple[Tensor, Tensor, Tensor]) -
     for j in (before != alone).nonzero()[:, 0].tolist():
         feature = schema.features[j]
         if feature.name not in acted:
-            old, cell = feature.cells(torch.stack([before[j], alone[j]]).numpy())
+            old, cell = cells_of(feature, torch.stack([before[j], alone[j]]).numpy())
             line = lines.get(feature.name) or _unmoved(feature, old, draft[0])
             cell = _as_its_column(feature, cell) if exact[j] else cell
             stated = line._replace(stated_forced=cell, exact=bool(exact[j]))
@@ -603,7 +696,7 @@ def _unmoved(feature: Feature, value: Any, beside: Line) -> Line:
     """A line of what an answer leaves, and its rounded action forces."""
     head = beside.row, beside.rank, feature.name, feature.called, "forced"
     rest = *[math.nan] * 4, 0, 0, 0.0, 0.0, math.nan, feature.unit, False, "", *[None] * 4
-    return Line._make([*head, *[value] * 4, *rest, feature])
+    return Line._make([*head, *[value] * 4, *rest, feature, ""])
 
 
 def _written(
@@ -615,7 +708,7 @@ def _written(
         (j,), new = schema.index([line.feature]), getattr(line, end)
         rows[i, j] = reached[i, j]
         if is_amount(line.of, line.old, new):
-            rows[i, j] = float(line.of.read(pd.Series([new], dtype=float)).values[0])
+            rows[i, j] = float(read_column(line.of, pd.Series([new], dtype=float)).values[0])
         elif new in line.of.ranked:
             # What is needed may be a level on the way to that of the answer.
             rows[i, j] = line.of.place(new)

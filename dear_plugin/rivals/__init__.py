@@ -1,4 +1,4 @@
-"""The methods that the paper compares DEAR with, as their papers do; `compare`."""
+"""The methods that the paper compares DEAR with, implemented by their papers, and `compare`."""
 
 from __future__ import annotations
 

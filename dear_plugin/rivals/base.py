@@ -27,10 +27,10 @@ class Baseline(RecourseMethod, ABC, Generic[Config]):
         encode: see `RecourseMethod`.
 
     Raises:
-        ModelError: a model that the method cannot use.
+        ModelError: the method does not support the model.
 
     Attributes:
-        default_config: the settings when none are given.
+        default_config: the settings if none are given.
         needs_gradient: whether the model must be a torch module.
     """
 
@@ -55,10 +55,10 @@ class Baseline(RecourseMethod, ABC, Generic[Config]):
         """Nothing is learned by default."""
 
     def _check_model(self) -> None:
-        """Raise a `ModelError` for a model that the method cannot use."""
+        """Raise a `ModelError` if the method does not support the model."""
         kind, model = type(self).__name__, type(self.classifier.model).__name__
         if self.needs_gradient and not self.classifier.is_module:
             raise ModelError(
                 f"{kind} descends the model's gradient: it needs a torch module, got {model};"
-                " others, such as GrowingSpheres and NearestAccepted, take any model"
+                " GrowingSpheres and NearestAccepted support any model"
             )

@@ -22,15 +22,15 @@ T = TypeVar("T")
 class CandidatePool:
     """m rows and the best candidate of each so far.
 
-    The baselines treat features as independent: every change is direct, so a feature that is not
-    actionable stays, and a changed one ends inside its range.
+    The baselines treat features as independent, so that every change is direct. A feature that is
+    not actionable keeps its value, and a changed one ends inside its range.
 
     Attributes:
         case: the rows, their targets and feasible sets.
         classifier: the model.
         fixed: (m, p) bool, the features that cannot change.
-        best: (m, p) the success of least loss; without one, the row of largest margin.
-        loss: (m,) its cost, or what the method minimises; infinite without a success.
+        best: (m, p) the success with the smallest loss, or else the row with the largest margin.
+        loss: (m,) its cost, or the objective of the method; infinite without a success.
         margin: (m,) its margin.
     """
 
@@ -67,7 +67,7 @@ class CandidatePool:
 
     @lazy
     def bounds(self) -> tuple[Tensor, Tensor]:
-        """(m, d) the least and greatest value of every encoded column, the factual included."""
+        """(m, d) the smallest and the largest value of every encoded column, with the factual."""
         feasible, encoder = self.case.feasible.limits, self.classifier.encoder
         feature, x = encoder.feature_of, encoder.expand(self.case.x)
         numeric, fixed = ~encoder.blocks[feature], self.fixed[:, feature] | encoder.is_level
@@ -84,7 +84,7 @@ class CandidatePool:
         step stays, bit for bit.
 
         Args:
-            moved: (m, c, p) where a method would move the rows.
+            moved: (m, c, p) the rows that a method proposes.
             owner: (m,) the position in the case of each row; None for all of them, in order.
         """
         idx = slice(None) if owner is None else owner
@@ -97,7 +97,7 @@ class CandidatePool:
     def feasible_mask(self, rows: Tensor) -> Tensor:
         """(m, r) bool: which of r rows, (r, p), are feasible for which of the m.
 
-        Identifiers are left out: those of the r rows are of other rows, and are not taken.
+        Identifiers are ignored, since answers keep those of the factual.
         """
         feasible, x = self.case.feasible.limits, self.case.x
         m, everything = len(x), torch.arange(len(x))
@@ -127,8 +127,8 @@ class CandidatePool:
             candidates: (m, c, p).
             owner: (m,) the position in the case of each row; None for all of them, in order.
             scores: (m c, classes) the model's scores of the candidates, where known.
-            loss: (m, c) what to minimise among successes; None for the cost.
-            descent: whether they lie along a descent: fewer are then examined for a requirement.
+            loss: (m, c) the objective among successes; None for the cost.
+            descent: whether candidates lie along a descent; fewer are then evaluated.
 
         Returns:
             (m,) bool, the rows with a success among these candidates.
@@ -146,7 +146,7 @@ class CandidatePool:
             loss = self.classifier.encoder.distance(candidates, self.case.x[owner][:, None]).sum(2)
         loss = torch.where(valid, loss, torch.inf).float()
         if self.case.requirement is not None:
-            # Only what would improve on the best is examined.
+            # Only candidates that would improve on the best are evaluated.
             loss = torch.where(loss < self.loss[owner][:, None], loss, torch.inf)
             vetting = Vetting.of(self.case.requirement, candidates, owner, loss)
             chosen = torch.arange(c) == vetting.best(some=descent)[:, None]
@@ -157,7 +157,7 @@ class CandidatePool:
     def attempts(self, values: Iterable[T]) -> Iterator[tuple[T, Tensor, CandidatePool]]:
         """Each value with the rows still without a success, their positions (q,) and a pool.
 
-        What such a pool has found is kept at the next value.
+        The successes of such a pool are kept for the next value.
         """
         for value in values:
             unsolved = (~self.solved).nonzero()[:, 0]
@@ -179,7 +179,7 @@ class CandidatePool:
         return Proposal(self.best, direct, torch.zeros(len(self.case)), reasons)
 
     def _keep_best(self, candidates: Tensor, owner: Tensor, loss: Tensor, margin: Tensor) -> None:
-        """Keep the least loss among successes, else the largest margin; the first of equals."""
+        """Keep the smallest loss among successes, or else the largest margin; ties by position."""
         least, cheapest = loss.min(1)
         most, nearest = margin.max(1)
         nearer = least.isinf() & self.loss[owner].isinf() & (most > self.margin[owner])

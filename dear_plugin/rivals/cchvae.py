@@ -1,8 +1,8 @@
 """C-CHVAE: random search among the latents around a row, in shells of growing radius.
 
 Pawelczyk, Broelemann and Kasneci, "Learning Model-Agnostic Counterfactual Explanations for Tabular
-Data", WWW 2020: latents are drawn from a shell around the row's own and decoded given the
-immutable features; of the first shell with a success the nearest one is the counterfactual.
+Data", WWW 2020. Latents are drawn from a shell around the row's own and decoded given the
+immutable features. The counterfactual is the nearest success in the first shell that has one.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class CCHVAEConfig:
     """The settings of C-CHVAE.
 
     Attributes:
-        width: of a shell, in l1 of the latents.
-        count: how many shells at most.
-        draws: latents a shell.
-        seed: of the draws; the global generators are left alone.
+        width: the width of a shell, in l1 of the latents.
+        count: the largest number of shells.
+        draws: the number of latents per shell.
+        seed: the seed of the draws; global generators are not used.
 
     Example:
         >>> from dear_plugin.rivals import CCHVAEConfig
@@ -51,13 +51,13 @@ class CCHVAE(LatentMethod[CCHVAEConfig]):
     Args:
         model: see `RecourseMethod`.
         schema: the features.
-        vae: a trained one, or the design of the one that `fit` trains.
+        vae: a trained `Vae`, or the design of the one that `fit` trains.
         config: the settings.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
     Raises:
-        SchemaError: a VAE trained for another schema.
+        SchemaError: the VAE was trained for another schema.
 
     Example:
         >>> from dear_plugin import Schema, Training

@@ -1,9 +1,9 @@
-"""CLUE: descent among latents towards rows of which the model is certain.
+"""CLUE: descent among latents towards rows with certain predictions.
 
 Antoran, Bhatt, Adel, Weller and Hernandez-Lobato, "Getting a CLUE: A Method for Explaining
 Uncertainty Estimates", ICLR 2021: minimise over z `H(y | g(z)) + d(g(z), x)`, started from the
-row's own latents. The target is not part of the loss: the counterfactual is a row along the
-descent that meets it, and rows without one start again nearer to latents that the model accepts.
+row's own latents. The target is not part of the loss. The counterfactual is a row along the
+descent that meets it. Rows without one start again nearer to latents that the model accepts.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Clue(LatentDescent):
     Args:
         model: a torch module that classifies.
         schema: the features.
-        vae: a trained one, or the design of the one that `fit` trains.
+        vae: a trained `Vae`, or the design of the one that `fit` trains.
         config: the settings; without a weight it is 4 / d, as in the authors' code.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
     Raises:
         ModelError: a black box, which has no gradient, or a regression, which has no entropy.
-        SchemaError: a VAE trained for another schema.
+        SchemaError: the VAE was trained for another schema.
 
     Example:
         >>> from dear_plugin import Encoder, Schema, Training

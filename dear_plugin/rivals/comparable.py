@@ -1,4 +1,4 @@
-"""Whether several methods can be compared on the same rows."""
+"""The check that several methods can be compared on the same rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from dear_plugin.errors import SchemaError, SettingError
 from dear_plugin.methods.base import RecourseMethod
 
-# Relative: the scales of a feature in two schemas that are regarded as the same.
+# The largest relative difference of equal scales.
 SAME_SCALE = 0.01
 
 
@@ -18,9 +18,9 @@ def check_comparable(methods: Any) -> None:
     """Raise an error unless the methods, by name, can be compared.
 
     Raises:
-        SettingError: they are no mapping of names to `RecourseMethod`, or an empty one.
-        NotFittedError: one is not fitted.
-        SchemaError: they do not have the same features on the same scales.
+        SettingError: they are not a mapping of names to `RecourseMethod`, or an empty one.
+        NotFittedError: a method is not fitted.
+        SchemaError: the methods do not have the same features on the same scales.
     """
     if not isinstance(methods, Mapping) or not methods:
         got = type(methods).__name__ if methods else "none"
@@ -42,7 +42,7 @@ def _check_scales(scales: Mapping[str, Mapping[str, float]]) -> None:
     """Raise an error unless all methods have the features of the first, on the same scales.
 
     Args:
-        scales: of each method, the change of each feature that costs 1.
+        scales: for each method, the change of each feature that costs 1.
     """
     (first, expected), *others = scales.items()
     for name, found in others:

@@ -71,25 +71,25 @@ def compare(
     n_jobs: int = 1,
     progress: bool = True,
 ) -> Comparison:
-    """Recourse for the same n rows by several methods, side by side.
+    """The answers of several methods to the same n rows, side by side.
 
-    Each method scores rows with its own model and measures plausibility and support among the
-    training rows that it was fitted on, so all should have the same of both.
+    All methods should have the same model and training rows: each method scores rows with its own
+    model, and measures plausibility and support among its own training rows.
 
     Args:
         methods: fitted methods by name: `DEAR`, a baseline, or an explainer of a host that
             `dear_dice.wrap_dice` or `dear_alibi.wrap_alibi` has wrapped.
         frame: n rows, as for `RecourseMethod.generate`.
         target: the wanted decision, as for `generate`.
-        within: constraints of this call only, for every method.
+        within: the constraints of this call, for every method.
         reference: the name of the method that the others are compared with; None for the first.
-        seed: of the bootstrap.
+        seed: the seed of the bootstrap.
         n_jobs: the threads that search the rows, as for `generate`.
         progress: show a bar of work of more than two seconds, in a terminal or a notebook.
 
     Raises:
-        SettingError: methods are no mapping of names to `RecourseMethod`, or the reference is
-            not one of them.
+        SettingError: methods are not a mapping of names to `RecourseMethod`, or do not include
+            the reference.
         NotFittedError: a method is not fitted.
         SchemaError: the methods do not have the same features on the same scales.
 
@@ -126,16 +126,16 @@ class Comparison:
 
     Attributes:
         table: a line for each method and row, in the order of both. `method`; `row`, the label of
-            the frame's index; `needed`, whether the method's model does not accept the factual
-            already; `success`, `credible`, `cost`, `direct_cost`, `indirect_cost`, `confidence`
-            and `reliance` as in `Recourses.actions`; `reason` too; `changed`, the number of
-            features that differ; and, NaN where a row has no answer, `alone`, 1 where the action
-            alone suffices and else 0, `plausibility` and `support`; `plausible`, whether the
-            plausibility is at least that of one training row in twenty, or of the factual;
-            `seconds`, the CPU time of the method's call over its rows.
+            the frame's index; `needed`, whether the method's model rejects the factual; `success`,
+            `credible`, `cost`, `direct_cost`, `indirect_cost`, `confidence`, `reliance` and
+            `reason` as in `Recourses.actions`; `changed`, the number of features that differ;
+            `alone`, 1 if the action alone suffices, else 0; `plausibility` and `support`;
+            `plausible`, whether the plausibility is at least that of one training row in twenty,
+            or of the factual; `seconds`, the CPU time of the method's call over its rows. `alone`,
+            `plausibility` and `support` are NaN if a row has no answer.
         results: the `Recourses` by name of the method.
         reference: the name of the method that the others are compared with.
-        seed: of the bootstrap.
+        seed: the seed of the bootstrap.
 
     Example:
         >>> from dear_plugin import Schema, compare
@@ -174,10 +174,11 @@ class Comparison:
     def summary(self) -> pd.DataFrame:
         """A line for each method, with its name as index.
 
-        `rows` that need recourse; the shares of these with `success` and with a `credible` answer;
-        over solved rows, the median `cost` with its 95 % interval, `cost_low` and `cost_high`, the
-        median `effort`, the direct part of the cost, the mean `plausibility` and `support`, and
-        the share `alone` in which the action alone suffices; `cpu_ms`, the CPU milliseconds a row.
+        `rows` is the number of rejected rows; `success` and `credible` are shares of these. Over
+        solved rows, there are the median `cost` with its 95 % interval, `cost_low` and
+        `cost_high`, the median `effort` (the direct cost), the mean `plausibility` and `support`,
+        and the share `alone` in which the action alone suffices. `cpu_ms` is the CPU time of a
+        row.
         """
         lines = {name: self._summary(self._lines(name)) for name in self.results}
         return pd.DataFrame.from_dict(lines, orient="index").rename_axis("method")
@@ -186,9 +187,10 @@ class Comparison:
     def differences(self) -> pd.DataFrame:
         """The reference's cost minus that of every other method, with its name as index.
 
-        On the `rows` for which both have a plausible answer: the medians `reference_cost` and
-        `cost`; the median `difference` with its 95 % interval, `low` and `high`, negative where
-        the reference is cheaper; and `cheaper`, the share of rows in which it is.
+        It has, over the `rows` for which both have a plausible answer, the medians
+        `reference_cost` and `cost`, and the median `difference` with its 95 % interval, `low` and
+        `high`, negative if the reference is cheaper. `cheaper` is the share of rows in which it
+        is.
         """
         columns = ["rows", "reference_cost", "cost", "difference", "low", "high", "cheaper"]
         others = [name for name in self.results if name != self.reference]
@@ -251,7 +253,7 @@ class Comparison:
         return [found.rows, found.cost, found.other, *found.difference, found.cheaper]
 
     def _costs(self, name: str) -> tuple[Floats, Truths]:
-        """(n,) the costs of a method and (n,) bool, where it has a plausible answer."""
+        """(n,) the costs of a method, and (n,) bool, rows with a plausible answer."""
         lines = self._lines(name)
         plausible: Truths = (lines["plausible"] & lines["needed"]).to_numpy(bool)
         return lines["cost"].to_numpy(np.float64), plausible
@@ -271,7 +273,7 @@ def _table(title: str, lines: pd.DataFrame, columns: Mapping[str, str]) -> str:
 
 
 def _cells(record: Mapping[Hashable, Any], formats: Iterable[str]) -> Iterator[str]:
-    """The values of a record in some formats, "-" where one is not known."""
+    """The values of a record in some formats, "-" for an unknown one."""
     for text in formats:
         cell = text.format_map(record)
         yield "-" if "nan" in cell else cell

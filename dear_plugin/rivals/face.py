@@ -2,8 +2,8 @@
 
 Poyiadzi, Sokol, Santos-Rodriguez, De Bie and Flach, "FACE: Feasible and Actionable Counterfactual
 Explanations", AIES 2020, arXiv 1909.09369. Training rows are linked to their neighbours, and links
-are longer where rows are sparse; a path starts at the factual row and ends at a training row that
-the model accepts.
+are longer in sparse regions. A path starts at the factual and ends at a training row that the
+model accepts.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class FaceConfig:
     """The settings of FACE.
 
     Attributes:
-        k: how many neighbours a row is linked to, at most: the nearest.
-        radius: the longest link, Euclidean on the encoding.
-        confidence: t_p, the least probability of the wanted class at the end of a path.
-        density: t_d, the least density at the end of a path, as the share of the rows of its graph
-            that may be sparser; 0 for none. The paper's t_d is a value of a density of two
-            features (0.001); a share has no unit, and 0.05 leaves out the sparsest row of twenty.
+        k: the largest number of neighbours that a row is linked to.
+        radius: the largest length of a link, Euclidean on encoded columns.
+        confidence: t_p, the smallest probability of the wanted class at the end of a path.
+        density: t_d, as the share of the sparsest rows of a graph at which no path ends: 0.05
+            leaves out the sparsest row of twenty, 0 none. The paper's t_d is a density of two
+            features (0.001), which has a unit.
 
     Example:
         >>> from dear_plugin.rivals import FaceConfig
@@ -59,11 +59,11 @@ class FaceConfig:
 class Face(Baseline[FaceConfig], ABC):
     """FACE on one graph for each combination of the schema's immutable features.
 
-    Thus no path leads through rows of another sex; the constraints of a call hold for the end of a
-    path only. Equal training rows are one node. Paths end at rows accepted with a probability of
-    `config.confidence` (the paper's t_p) that are denser than a share `config.density` of their
-    graph (for its t_d); rows without such a path may end at any accepted row.
-    Any model can be used.
+    No path leads through rows of another sex. The constraints of a call hold only for the end of a
+    path. Equal training rows are one node. Paths end at rows that are accepted with the
+    probability `config.confidence` (the paper's t_p) and are denser than the share
+    `config.density` of their graph (its t_d). If there is no such path, it may end at any accepted
+    row. Any model can be used.
     """
 
     follows_margin = False

@@ -1,9 +1,9 @@
 """Growing spheres: random search around a row, in spherical layers of growing radius.
 
 Laugel, Lesot, Marsala, Renard and Detyniecki, "Comparison-based Inverse Classification for
-Interpretability in Machine Learning", IPMU 2018: a ball around the row is halved until no draw in
-it succeeds, then layers of its radius are added until one does; of the nearest success, the
-smallest changes are undone while it remains one.
+Interpretability in Machine Learning", IPMU 2018. A ball around the row is halved until no draw in
+it succeeds. Layers of its radius are then added until a draw succeeds. The smallest changes of the
+nearest success are undone while it remains a success.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class GrowingSpheresConfig:
     """The settings of growing spheres.
 
     Attributes:
-        radius: of the first ball, in l2 of the encoded columns.
-        halvings: how often it is halved at most.
-        layers: how many layers are added at most.
-        draws: candidates a ball or layer.
-        seed: of the draws; the global generators are left alone.
+        radius: the radius of the first ball, in l2 of the encoded columns.
+        halvings: the largest number of times that it is halved.
+        layers: the largest number of layers.
+        draws: the number of candidates per ball or layer.
+        seed: the seed of the draws; global generators are not used.
 
     Example:
         >>> from dear_plugin.rivals import GrowingSpheresConfig

@@ -45,7 +45,7 @@ def estimate(
 
     Args:
         values: (n,) one per row.
-        groups: (n,) rows are resampled within these: the splits.
+        groups: (n,) the splits; rows are resampled within a split.
         median: the median instead of the mean.
         seed: of the resampling; columns and methods with the same number of rows are resampled
             alike.
@@ -67,9 +67,9 @@ def paired(
 
     Args:
         first: (n,) one per row.
-        second: (n,) of the same rows, in the same order.
+        second: (n,) one per row, in the same order.
         groups: (n,) as in `estimate`.
-        seed: of the resampling.
+        seed: the seed of the resampling.
     """
     difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     return estimate(difference, groups, seed=seed)
@@ -92,7 +92,7 @@ class Difference(NamedTuple):
     """The costs of two methods on the rows that are compared; NaN without any.
 
     Attributes:
-        rows: their number.
+        rows: the number of these rows.
         cost: the first method's median.
         other: the second method's median.
         difference: the median of the first method's cost minus the second's, with its interval.
@@ -110,21 +110,21 @@ def is_plausible(plausibility: Floats, own: Floats) -> Truths:
     """(n,) bool, whether answers have the default plausibility, or at least the factual's own.
 
     Args:
-        plausibility: (n,) of the answers; NaN without one.
-        own: (n,) of the factuals.
+        plausibility: (n,) the plausibility of the answers; NaN without one.
+        own: (n,) the plausibility of the factuals.
     """
     plausible: Truths = plausibility >= np.minimum(LEAST, own) - TOLERANCE
     return plausible
 
 
 def difference(cost: Floats, other: Floats, both: Truths, *, seed: int = 0) -> Difference:
-    """Two methods' costs of the same rows, compared where both have a plausible answer.
+    """The difference of two methods' costs, over rows for which both have a plausible answer.
 
     Args:
-        cost: (n,) of the first method.
-        other: (n,) of the second, in the same order.
+        cost: (n,) the costs of the first method.
+        other: (n,) the costs of the second method, in the same order.
         both: (n,) bool, the rows to compare.
-        seed: of the bootstrap.
+        seed: the seed of the bootstrap.
     """
     step, rows = cost[both] - other[both], int(both.sum())
     return Difference(

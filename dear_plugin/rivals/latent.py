@@ -34,14 +34,14 @@ class LatentMethod(Baseline[Config], ABC):
     Args:
         model: see `RecourseMethod`.
         schema: the features.
-        vae: a trained one, or the design of the one that `fit` trains.
+        vae: a trained `Vae`, or the design of the one that `fit` trains.
         config: the method's settings; None for the defaults.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
     Raises:
-        ModelError: a model that the method cannot use.
-        SchemaError: a VAE trained for another schema.
+        ModelError: the method does not support the model.
+        SchemaError: the VAE was trained for another schema.
     """
 
     def __init__(
@@ -82,13 +82,13 @@ class LatentConfig:
     """The settings of a descent among latents.
 
     Attributes:
-        weight: lambda, the weight of the l1 cost; None for what the method does by default.
-        steps: how many.
+        weight: lambda, the weight of the l1 cost; None for the default of the method.
+        steps: the number of steps.
         rate: Adam's learning rate.
-        starts: how often rows without a success start, each time farther from their own latents
-            and at last from latents that the model accepts; 1 for no restart.
-        places: latents drawn from the prior, among which accepted ones are looked up.
-        seed: of the draw; the global generators are left alone.
+        starts: the number of starts of rows without a success, each farther from their own
+            latents, and the last from latents that the model accepts; 1 for no restart.
+        places: the number of latents drawn from the prior, to find accepted ones.
+        seed: the seed of the draw; global generators are not used.
 
     Example:
         >>> from dear_plugin.rivals import LatentConfig
@@ -105,14 +105,13 @@ class LatentConfig:
 
 @dataclass(frozen=True)
 class Objective:
-    """What a descent among latents minimises: `loss(scores) + lambda ||x - x_cf||_1`.
+    """The objective of a descent among latents: `loss(scores) + lambda ||x - x_cf||_1`.
 
     Attributes:
-        loss: a case and scores, (m, classes), -> (m,).
+        loss: a function from a case and scores, (m, classes), to the loss, (m,).
         weights: (w,) lambdas each, one descent for each of them; further ones are for rows without
             a success.
-        by_cost: whether the success of least cost is kept, of all lambdas, or that of least total
-            loss.
+        by_cost: whether the success with the lowest cost is kept, or with the lowest total loss.
     """
 
     loss: Loss

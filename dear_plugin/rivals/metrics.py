@@ -61,10 +61,10 @@ def ynn(
 def neighbours(
     recourses: Recourses, everyone: Tensor, classifier: Classifier, k: int = NEIGHBOURS
 ) -> npt.NDArray[np.float64]:
-    """(n,) the share of each counterfactual's neighbours with its label, NaN without success.
+    """(n,) the share of each counterfactual's neighbours with its label; NaN without success.
 
-    Neighbours are the k nearest of all data, Euclidean on the encoding, labelled by the model; an
-    identical row does not count as its own neighbour.
+    Neighbours are the k nearest of all data, Euclidean on encoded columns, labelled by the model.
+    An identical row does not count as its own neighbour.
 
     Args:
         recourses: the result, with two classes.

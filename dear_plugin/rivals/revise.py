@@ -32,15 +32,15 @@ class Revise(LatentDescent):
     Args:
         model: a torch module.
         schema: the features.
-        vae: a trained one, or the design of the one that `fit` trains.
-        config: the settings; without a weight, several are tried, and the cheapest success of all
-            is the counterfactual.
+        vae: a trained `Vae`, or the design of the one that `fit` trains.
+        config: the settings; without a weight, several are tried, and the cheapest success is the
+            counterfactual.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
     Raises:
         ModelError: a black box has no gradient.
-        SchemaError: a VAE trained for another schema.
+        SchemaError: the VAE was trained for another schema.
 
     Example:
         >>> from dear_plugin import Encoder, Schema, Training

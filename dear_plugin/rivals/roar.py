@@ -3,8 +3,8 @@
 Upadhyay, Joshi and Lakkaraju, "Towards Robust and Reliable Algorithmic Recourse", NeurIPS 2021:
 minimise over x' the largest `loss(f_(w + delta)(x')) + lambda ||x' - x||_1` over all changes
 delta of the weights w of a linear model with `|delta_i| <= delta_max`. The loss falls with the
-margin, so the largest one is that of the least margin, `w x' + b - delta_max (||x'||_1 + 1)`. Of
-other models the authors take a local linear approximation (LIME); here it is the gradient at x'.
+margin, so it is largest at the smallest margin, `w x' + b - delta_max (||x'||_1 + 1)`. For other
+models the authors use a local linear approximation (LIME); here it is the gradient at x'.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class RoarConfig(WeightSearch):
     """The settings of ROAR, besides those of `WeightSearch`.
 
     Attributes:
-        delta_max: the largest change of a weight or of the intercept; the columns are those of the
-            encoding, the margin is in log-odds.
+        delta_max: the largest change of a weight or of the intercept, for encoded columns and
+            margins in log-odds.
 
     Example:
         >>> from dear_plugin.rivals import RoarConfig
@@ -49,8 +49,8 @@ class RoarConfig(WeightSearch):
 class Roar(WeightedDescent[RoarConfig]):
     """ROAR, by proximal gradient steps on the logistic loss of the least margin.
 
-    The answer is the cheapest row found that succeeds with every change of the weights of the
-    local linear model; where there is none, the accepted row with the largest of these margins.
+    The answer is the cheapest row that succeeds with every change of the weights of the local
+    linear model. If there is none, it is the accepted row with the largest of these margins.
 
     Args:
         model: a torch module.

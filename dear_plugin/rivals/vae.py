@@ -31,11 +31,12 @@ class VaeDesign:
     """The shape of the networks and the settings of their training.
 
     Attributes:
-        layers: widths of the encoder after its input, the last one is k; the decoder mirrors it.
-        beta: weight of the divergence from the prior; 1 is the evidence lower bound, and a
-            smaller one keeps different rows from collapsing to one output.
-        training: the loop.
-        seed: of weights, batches and latents; the global generators are left alone.
+        layers: the widths of the encoder after its input; the last one is k. The decoder mirrors
+            it.
+        beta: the weight of the divergence from the prior. 1 is the evidence lower bound; a smaller
+            weight keeps different rows from collapsing to one output.
+        training: the settings of the training.
+        seed: the seed of weights, batches and latents; global generators are not used.
 
     Example:
         >>> from dear_plugin.rivals import VaeDesign
@@ -73,7 +74,7 @@ class Vae:
 
     @classmethod
     def fit(cls, frame: pd.DataFrame, schema: Schema, design: VaeDesign | None = None) -> Self:
-        """Train on a frame, so that several methods can share the result.
+        """A `Vae` trained on a frame, which several methods can share.
 
         Args:
             frame: n training rows, in user units.
@@ -81,7 +82,7 @@ class Vae:
             design: the networks and their training.
 
         Raises:
-            InputError: rows that do not fit the schema.
+            InputError: rows do not fit the schema.
         """
         encoder = Encoder(schema)
         return cls.fit_rows(encoder.rows(frame), encoder, design or VaeDesign())
@@ -128,7 +129,7 @@ class Networks(nn.Module):
         design: the layers.
         encoder: the encoder of the schema.
         x: (n, d) encoded training rows, by which numbers are standardised.
-        generator: of the initial weights.
+        generator: the generator of the initial weights.
     """
 
     numeric: Tensor

@@ -1,4 +1,4 @@
-"""Any method as one whose answers meet the criteria of a search."""
+"""`Vetted`: any method, with answers that meet the criteria of a search."""
 
 from __future__ import annotations
 
@@ -19,34 +19,30 @@ from dear_plugin.results.proposal import Proposal, merged, selected
 from dear_plugin.search import Search
 from dear_plugin.search.criteria import RowCriteria
 
-# How much farther past the boundary a method goes where its answer does not meet the
-# criteria, as a share of the spread of the model's scores.
+# How much farther past the boundary the target is moved if an answer does not meet the criteria,
+# as shares of the spread of the model's scores.
 FARTHER = (0.1, 0.2, 0.4, 0.8, 1.6)
 
 
 @final
 class Vetted(RecourseMethod):
-    """A method whose answers meet the criteria of a search, where it finds any that do.
+    """A method whose answers meet the criteria of a search, if it finds such answers.
 
-    `margin`, `min_plausibility` and `min_support` of a `Search` mean what they mean for `DEAR`;
-    the other settings are not used. A method that goes through several candidates chooses the best
-    one that meets the criteria. For rows without one, and for a method that knows no criteria,
-    such as a wrapped host, the target is moved farther past the boundary step by step, and the
-    first answer that meets the criteria is kept. Rows for which none does get the answer that the
-    method gives by itself: `credible` is then False, and the note says what is lacking.
-
-    It has no table of tried actions, as `DEAR`'s search: other methods give rows, not actions on
-    sets, and choose among candidates of their own.
+    The criteria are `margin`, `min_plausibility` and `min_support` of a `Search`. A method with
+    several candidates returns the best one that meets the criteria. Otherwise, and for a wrapped
+    host, the target is moved farther past the boundary step by step until an answer meets the
+    criteria. If none does, the row gets the method's own answer: `credible` is then False, and
+    `reason` states the unmet criteria.
 
     A threshold needs no search: `Target.of_class(1, threshold=0.7)` holds for every method.
 
     Args:
-        method: any method. One that is fitted is used as it is, or fitted again by `fit` with
-            other rows; the method that is passed does not change.
+        method: any method. `fit` fits it again only on other training rows; the passed method
+            does not change.
         search: the criteria; None for those of `DEAR`.
 
     Raises:
-        SettingError: not a method, or not a search.
+        SettingError: `method` is not a method, or `search` is not a search.
 
     Examples:
         >>> import pandas as pd

@@ -1,4 +1,4 @@
-"""Gradient descents whose weight lambda of the cost is searched for each row."""
+"""Gradient descents that search the weight of the cost, lambda, for each row."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class WeightSearch:
 
     Attributes:
         weight: the first lambda.
-        rounds: how many lambdas are tried.
-        steps: steps for each.
-        starts: how often rows without a success start, from other points each time.
-        seed: of these points; the global generators are left alone.
+        rounds: the number of lambdas that are tried.
+        steps: the number of steps for each lambda.
+        starts: the number of starts of rows without a success, each from other points.
+        seed: the seed of these points; global generators are not used.
     """
 
     weight: float = 1.0
@@ -93,7 +93,7 @@ class WeightedDescent(Baseline[WeightConfig], ABC):
 
         Args:
             pool: the rows.
-            change: what to add to the factual rows, encoded.
+            change: the change of the encoded factual rows.
             shrink: (m, 1) how much nearer to zero it is, in units of the cost.
         """
         less = change.abs() - shrink * self.encoder.weights
@@ -106,9 +106,9 @@ class Weights:
     """The lambda of m rows: the largest with a success gives the cheapest counterfactual.
 
     Attributes:
-        now: (m,) what to try next.
-        succeeded: (m,) the largest that succeeded, 0 where none did.
-        failed: (m,) the smallest that failed, infinite where none did.
+        now: (m,) the next lambda.
+        succeeded: (m,) the largest lambda that succeeded, or 0.
+        failed: (m,) the smallest lambda that failed, or infinity.
     """
 
     now: Tensor
@@ -121,7 +121,7 @@ class Weights:
         return cls(torch.full((m,), weight), torch.zeros(m), torch.full((m,), torch.inf))
 
     def after(self, success: Tensor) -> Weights:
-        """What to try after these successes, (m,) bool: bisection of the logarithm."""
+        """The next lambdas, given which rows succeeded, (m,) bool: bisection of the logarithm."""
         succeeded = torch.where(success, torch.maximum(self.succeeded, self.now), self.succeeded)
         failed = torch.where(success, self.failed, torch.minimum(self.failed, self.now))
         middle = (succeeded * failed).sqrt()

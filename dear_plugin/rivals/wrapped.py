@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin.data.cells import cells_of
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.feasible import Case, Reason
 from dear_plugin.results.proposal import Proposal
@@ -19,9 +20,9 @@ from dear_plugin.results.proposal import Proposal
 class Wrapped(RecourseMethod):
     """A fitted explainer of another package; all of its changes are direct.
 
-    A subclass implements `_explained(case)`. Constraints are applied to its rows, they are rounded
-    and scored again by the user's model, and every row is in the result. Frames may have numbers
-    or booleans where the schema has their text.
+    A subclass implements `_explained(case)`. Its rows are constrained, rounded and scored again by
+    the user's model, and every row is in the result. Frames may have numbers or booleans instead
+    of their text in the schema.
 
     Attributes:
         package: the name of the other package, for the reason of a row that misses the target.
@@ -38,7 +39,7 @@ class Wrapped(RecourseMethod):
 
     @abstractmethod
     def _explained(self, case: Case) -> tuple[Tensor, Sequence[str]]:
-        """(m, p) the explainer's rows of m rows, and (m,) why it has none; "" where it has one."""
+        """(m, p) the explainer's rows, and (m,) why there is none; "" if there is one."""
 
     def _converted(self, frame: pd.DataFrame) -> pd.DataFrame:
         return self.schema.in_text(frame)
@@ -56,7 +57,7 @@ class Wrapped(RecourseMethod):
         return Proposal(rows, rows != case.x, torch.zeros(len(case)), each)
 
     def _values(self, case: Case) -> list[dict[str, list[Any]]]:
-        """(m,) what the explainer may set columns to: the ends of a number, or levels.
+        """(m,) the values that columns may get: the ends of a number, or levels.
 
         A row outside of its limits may keep its value.
         """
@@ -69,7 +70,7 @@ class Wrapped(RecourseMethod):
         out: list[dict[str, list[Any]]] = [{} for _ in rows]
         for column, j in zip(self.schema.columns, self.schema.owner, strict=True):
             name, several = column.name, bool(self.schema.features[j].dummies)
-            levels = column.cells(np.arange(2.0)).tolist() if several else column.choices
+            levels = cells_of(column, np.arange(2.0)).tolist() if several else column.choices
             codes = torch.arange(len(levels), dtype=case.x.dtype).expand(len(case), -1)
             may = limits.admits(codes, rows.new_full((len(case),), j), rows) | several
             for i, values in enumerate(out):

@@ -6,7 +6,7 @@ Each criterion is a function of a search problem and some actions; no search opt
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import isgeneratorfunction
 from typing import Any, Self, TypeAlias, TypeVar
@@ -47,7 +47,7 @@ class Reached:
 
     def part(self, at: Tensor) -> Self:
         """Those at positions (q,), or where a mask, (m,) bool, is true."""
-        return type(self)(*(getattr(self, field.name)[at] for field in fields(self)))
+        return type(self)(*[column[at] for column in vars(self).values()])
 
 
 # Training rows by whose margins targets are told apart.

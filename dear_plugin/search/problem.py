@@ -1,9 +1,15 @@
-"""The search problem: the rows that actions lead to, their costs and their margins."""
+"""The search problem: the rows that actions lead to, their costs and their margins.
+
+What a decoder or a model takes and gives are tensors, (m, p) rows of them; all else that a search
+knows are numpy arrays: they are small, and what torch does before it adds two numbers takes longer
+than the sum. `tensors` and `arrays` are between them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -12,8 +18,8 @@ import torch
 from torch import Tensor
 
 from dear_plugin._threads import lazy
-from dear_plugin.data.numbers import in_steps
-from dear_plugin.decoders import Decoders
+from dear_plugin.data.numbers import in_steps, known
+from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
@@ -25,6 +31,51 @@ from dear_plugin.problem.goals import Goal
 CELLS_A_BATCH = 1 << 19
 CELLS_EXPANDED = 1 << 22
 CELLS_A_FRAME = 1 << 21
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+def tensors(*each: Array) -> tuple[Tensor, ...]:
+    """Arrays as tensors, which share their memory."""
+    return tuple(map(torch.from_numpy, each))
+
+
+def arrays(*each: Tensor) -> tuple[Array, ...]:
+    """Tensors as arrays, which share their memory."""
+    return tuple(map(Tensor.numpy, each))
+
+
+class Features:
+    """What a search reads of p features, as arrays; for attributes see `Encoder`.
+
+    Args:
+        sample: training rows.
+    """
+
+    def __init__(self, sample: Sample) -> None:
+        own = sample.encoder
+        self.labelled, self.blocks = arrays(own.labelled, own.blocks)
+        self.low, self.high, self.unit = arrays(own.low, own.high, own.unit)
+        self.step, self.shares = arrays(own.step, own.shares)
+        self.starts = np.array(own.starts)
+        self.observed = {j: values.numpy() for j, values in own.observed.items()}
+
+    def amounts(self, *values: Array, at: Any = slice(None)) -> Array:
+        """(...) bool, the values that are amounts in all of some arrays; see `Encoder.amounts`."""
+        amounts: Array = ~self.labelled[at] & known(reduce(np.minimum, values))
+        return amounts
+
+    def observed_near(self, values: Array, at: Array) -> Array:
+        """(m, c, w) values, or the nearest observed ones of features that take no others.
+
+        Args:
+            values: the values.
+            at: (m, w) the features.
+        """
+        for j, own in self.observed.items():
+            near = own[np.searchsorted((own[1:] + own[:-1]) / 2.0, values)]
+            values = np.where((at == j)[:, None], near, values)
+        return values
 
 
 @dataclass(frozen=True)
@@ -68,16 +119,63 @@ class SearchProblem:
         """The number of rows (n)."""
         return len(self.x)
 
-    @property
+    @lazy
     def has_order(self) -> bool:
         """Whether the schema states an order of causes."""
         return self.classifier.encoder.schema.causal_order.is_stated
 
     @lazy
-    def acting(self) -> Limits:
-        """What actions may set."""
+    def features(self) -> Features:
+        """What is known of the features."""
+        return self.decoders.sample.shared(Features)
+
+    @lazy
+    def cells(self) -> Array:
+        """(n, p) the factual rows."""
+        return self.x.numpy()
+
+    @lazy
+    def ends(self) -> tuple[Array, Array]:
+        """(n, p) each, the least and the greatest value that actions may set."""
         limits = self.feasible.limits
-        return limits.without_extremes(self.x) if self.in_steps else limits
+        limits = limits.without_extremes(self.x) if self.in_steps else limits
+        low, high = arrays(limits.low, limits.high)
+        return low, high
+
+    @lazy
+    def may_act(self) -> Array:
+        """(n, s) bool, `actionable`."""
+        return self.actionable.numpy()
+
+    @lazy
+    def weights(self) -> Array:
+        """(n, p) what a unit of a feature counts where a row acts on it."""
+        costs, shares = self.feasible.limits.costs, self.features.shares
+        each = shares if costs is None else shares * costs.numpy()
+        return np.broadcast_to(each, self.cells.shape)
+
+    @lazy
+    def positions(self) -> Array:
+        """(s, w) the features of each set; shorter sets repeat their first feature."""
+        return self.sets.positions.numpy()
+
+    @lazy
+    def masks(self) -> Array:
+        """(s, p) bool, the features in each set."""
+        return self.sets.masks.numpy()
+
+    @lazy
+    def single(self) -> Array:
+        """(s,) bool, sets of one feature."""
+        return np.array([len(members) == 1 for members in self.sets.members])
+
+    @lazy
+    def subsets(self) -> Array:
+        """(s, q) the sets that are contained in each, which is repeated if they are few."""
+        masks = self.masks.astype(np.float32)
+        inside = (masks @ (1.0 - masks).T == 0.0).T
+        at = np.argsort(~inside, 1, kind="stable")[:, : inside.sum(1).max()]
+        return np.where(np.take_along_axis(inside, at, 1), at, np.arange(len(masks))[:, None])
 
     @lazy
     def held(self) -> Tensor:
@@ -166,11 +264,12 @@ class SearchProblem:
         """The same rows with more action sets; those of before keep their positions."""
         return replace(self.with_sets(sets), latents_by_set=self.latents_by_set)
 
-    def own(self, rows: Tensor, sets: Tensor) -> Tensor:
+    def own(self, rows: Array, sets: Array) -> Array:
         """(m, w) the factual values of the sets' features; rows and sets are (m,)."""
-        return self.x[rows[:, None], self.sets.positions[sets]]
+        own: Array = self.cells[rows[:, None], self.positions[sets]]
+        return own
 
-    def snapped(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
+    def snapped(self, rows: Array, sets: Array, values: Array) -> Array:
         """(m, c, w) values that actions may set: each snapped, or the factual where none is near.
 
         With steps no value is less than one from the factual.
@@ -180,48 +279,56 @@ class SearchProblem:
             sets: (m,) the set acted on.
             values: (m, c, w) the wanted values.
         """
-        positions, out = self.sets.positions[sets], values.clone()
-        step = self.classifier.encoder.step * self.in_steps
-        for i in range(values.shape[2]):
-            feature = positions[:, i]
-            own, size = self.x[rows, feature][:, None], step[feature][:, None]
-            wanted = in_steps(values[..., i].contiguous(), size)
-            near = self.acting.snap(wanted, feature, rows)
-            admitted = self.acting.admits(near, feature, rows)
-            # Rounding errors of a step are far below a thousandth of it.
-            admitted &= (near - own).abs() >= 0.999 * size
-            out[..., i] = torch.where(admitted, near, own)
-            # The first feature, which shorter sets repeat, has one value.
-            repeated = (feature == positions[:, 0])[:, None]
-            out[..., i] = torch.where(repeated, out[..., 0], out[..., i])
-        return out
+        features, at, row = self.features, self.positions[sets, : values.shape[2]], rows[:, None]
+        own, low, high = [each[row, at][:, None] for each in (self.cells, *self.ends)]
+        step, round_ = (
+            (features.step * self.in_steps)[at][:, None],
+            self.feasible.limits.grid.round,
+        )
+        near = features.observed_near(in_steps(values, step), at)
+        # A bound may be the factual, which need not be on the grid.
+        near = round_(np.minimum(np.maximum(near, low), high), at[:, None])
+        near = np.minimum(np.maximum(near, low), high)
+        # Rounding errors of a step are far below a thousandth of it.
+        good = (near >= low) & (near <= high) & (np.abs(near - own) >= 0.999 * step)
+        good &= near == features.observed_near(near, at)
+        if (allowed := self.feasible.limits.allowed) is not None:
+            level = np.where(features.blocks[at][:, None], near, 0.0).astype(np.int64)
+            good &= allowed.numpy()[row[..., None], features.starts[at][:, None] + level]
+        out = np.where(good, near, own)
+        # The first feature, which shorter sets repeat, has one value.
+        return np.where((at == at[:, :1])[:, None], out[..., :1], out)
 
 
 def by_set(sets: Tensor) -> Iterator[tuple[int, Tensor]]:
     """Each set among those of m actions, (m,), and (q,) the positions of its actions."""
-    for i in sets.unique().tolist():
-        yield i, (sets == i).nonzero()[:, 0]
+    own = sets.numpy()
+    for i in np.unique(own).tolist():
+        yield i, torch.from_numpy(np.flatnonzero(own == i))
 
 
 # Actions of which the margin without indirect changes is evaluated at once.
 AT_ONCE = 2048
 # (n,) each: the least margin of a success, and of an answer.
-Least: TypeAlias = tuple[Tensor, Tensor]
+Least: TypeAlias = tuple[Array, Array]
+# (m,) each: the cost, the margin, and whether the action alone is enough; see `judged`.
+Judged: TypeAlias = tuple[Array, Array, Array]
 
 
 def evaluate(
     problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor
 ) -> tuple[Tensor, Tensor]:
     """(m,) the cost and (m,) the margin of actions; see `evaluation`."""
-    wanted = evaluation(problem, rows, sets, values)
-    cost, margin, _ = answered(problem.scores, wanted)
+    row, which, new = arrays(rows, sets, values)
+    wanted = evaluation(problem, row, which, new)
+    cost, margin, _ = tensors(*answered(problem.scores, wanted))
     return cost, margin
 
 
 def evaluation(
-    problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor, least: Least | None = None
-) -> Asking[tuple[Tensor, Tensor, Tensor]]:
-    """(m,) each, the cost, the margin and whether the action alone is enough; see `judged`.
+    problem: SearchProblem, rows: Array, sets: Array, values: Array, least: Least | None = None
+) -> Asking[Judged]:
+    """What becomes of actions; see `judged`.
 
     Args:
         problem: the rows, the sets and the model.
@@ -230,21 +337,23 @@ def evaluation(
         values: (m, w) the new values.
         least: see `judged`.
     """
-    moved, acted = problem.decode(rows, sets, values[:, None]), problem.sets.masks[sets]
-    alone = problem.x[rows].scatter(1, problem.sets.positions[sets], values)
-    held = problem.held[sets] if problem.has_order else None
+    alone = problem.cells[rows]
+    np.put_along_axis(alone, problem.positions[sets], values, 1)
+    row, which, wanted = tensors(rows, sets, values)
+    moved, acted = problem.decode(row, which, wanted[:, None]), problem.sets.masks[which]
+    held = problem.held[which] if problem.has_order else None
     return (yield from judged(problem, rows, moved, alone, acted=(acted, held), least=least))
 
 
 def judged(
     problem: SearchProblem,
-    rows: Tensor,
+    rows: Array,
     moved: Tensor,
-    alone: Tensor,
+    alone: Array,
     *,
     acted: tuple[Tensor, Tensor | None],
     least: Least | None,
-) -> Asking[tuple[Tensor, Tensor, Tensor]]:
+) -> Asking[Judged]:
     """(m,) the cost and (m,) the margin of rows, -inf for what is excluded; (m,) bool, alone.
 
     Margins have 11 bits: models round differently in batches of another size, and what a
@@ -259,28 +368,30 @@ def judged(
         least: (n,) the least margin of a success, and that from which on it is evaluated whether
             the action alone, with what it forces, succeeds; None to ask for none.
     """
-    x, m = problem.x.index_select(0, rows), len(rows)
+    (row, own), m = tensors(rows, alone), len(rows)
+    x = problem.x.index_select(0, row)
     # A further call costs as much as many rows.
     at_once = least is not None and m <= AT_ONCE
-    ends = problem.feasible.project(x, moved, rows, *acted, alone if at_once else None)
+    ends = problem.feasible.project(x, moved, row, *acted, own if at_once else None)
     reached, frozen = ends[:, -1], ends[:, :-1].flatten(0, 1)
     scores = yield torch.cat([reached, frozen])
-    margin = margins_of(problem, scores[:m], reached, rows)
+    margin = margins_of(problem, scores[:m], reached, row)
     margin = margin.masked_fill(problem.feasible.creates_impossible(x, reached), -torch.inf)
-    margin = (margin.view(torch.int32) & -(1 << 12)).view(torch.float32)
-    enough = torch.zeros(m, dtype=torch.bool)
-    if least is not None:
-        at = (margin >= least[1][rows]).nonzero()[:, 0]
+    cost, margins = arrays(_cost(problem, x, reached, row, acted[0]), margin)
+    margins = (margins.view(np.int32) & -(1 << 12)).view(np.float32)
+    enough = np.zeros(m, dtype=bool)
+    if least is not None and len(some := np.flatnonzero(margins >= least[1][rows])):
+        (at,) = tensors(some)
         if at_once:
             frozen, more = frozen[at], scores[m:][at]
-        elif len(at):
+        else:
             still = acted[0] if acted[1] is None else acted[0] | acted[1]
-            own = x[at], alone[at, None], still[at], rows[at]
-            more = yield (frozen := problem.feasible.repair(*own, alone=1)[:, 0])
-        if len(at):
-            enough[at] = margins_of(problem, more, frozen, rows[at]) >= least[0][rows[at]]
-            enough[at] &= problem.feasible.is_possible(x[at], frozen, reached[at], rows[at])
-    return _cost(problem, x, reached, rows, acted[0]), margin, enough
+            each = x[at], own[at, None], still[at], row[at]
+            more = yield (frozen := problem.feasible.repair(*each, alone=1)[:, 0])
+        (alone_margin,) = arrays(margins_of(problem, more, frozen, row[at]))
+        possible = problem.feasible.is_possible(x[at], frozen, reached[at], row[at]).numpy()
+        enough[some] = (alone_margin >= least[0][rows[some]]) & possible
+    return cost, margins, enough
 
 
 def margins_of(problem: SearchProblem, scores: Tensor, reached: Tensor, rows: Tensor) -> Tensor:
@@ -324,22 +435,16 @@ def _in_own_unit(limits: Limits, sets: ActionSets) -> Limits:
     return replace(limits, costs=limits.costs / usual.nan_to_num(1.0))
 
 
-def weights(problem: SearchProblem, rows: Tensor, features: Tensor) -> Tensor:
-    """(...) what a unit of features, (...), counts where rows, (...), act on them."""
-    shares, costs = problem.classifier.encoder.shares[features], problem.feasible.limits.costs
-    return shares if costs is None else shares * costs[rows, features]
-
-
-def direct_cost(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
+def direct_cost(problem: SearchProblem, rows: Array, sets: Array, values: Array) -> Array:
     """(m, c) the cost of values, (m, c, w), without indirect changes, a bound of the cost."""
-    positions = problem.sets.positions[sets]
-    own = problem.x[rows[:, None], positions][:, None]
-    number = problem.classifier.encoder.amounts(values, own, at=positions[:, None])
-    scaled = (values - own).abs().div_(problem.classifier.encoder.unit[positions][:, None])
-    change = torch.where(number, scaled, (values != own).double())
-    change *= weights(problem, rows[:, None], positions)[:, None]
+    positions, features = problem.positions[sets], problem.features
+    own = problem.cells[rows[:, None], positions][:, None]
+    number = features.amounts(values, own, at=positions[:, None])
+    scaled = np.abs(values - own) / features.unit[positions][:, None]
+    change = np.where(number, scaled, values != own)
+    change *= problem.weights[rows[:, None], positions][:, None]
     change[..., 1:] *= positions[:, None, 1:] != positions[:, None, :1]
-    cost: Tensor = change.sum(2).float()
+    cost: Array = change.sum(2).astype(np.float32)
     return cost
 
 
@@ -382,29 +487,25 @@ def answered(scores: Scores, ask: Asking[T]) -> T:
         sent = scores(rows)
 
 
-def order(*keys: Tensor) -> Tensor:
+def order(*keys: Array) -> Array:
     """(m,) the positions in the order of keys, (m,) each, the first of which counts most."""
-    return torch.from_numpy(np.lexsort(_rows(keys)[::-1]))
+    at: Array = np.lexsort(keys[::-1])
+    return at
 
 
-def once(*keys: Tensor) -> Tensor:
+def once(*keys: Array) -> Array:
     """(q,) ascending, the positions of the first of those with equal keys, (m,) each."""
-    each = _rows(keys)
+    each = np.array(keys, dtype=np.float64)
     at = np.lexsort(each[::-1])
     new, own = np.arange(len(at)) == 0, each[:, at]
     new[1:] |= (own[:, 1:] != own[:, :-1]).any(0)
-    return torch.from_numpy(np.sort(at[new]))
+    return np.sort(at[new])
 
 
-def places(owner: Tensor) -> Tensor:
+def places(owner: Array) -> Array:
     """(m,) the place of each among those of its owner, which stand together, (m,)."""
-    each, at = owner.numpy(), np.arange(len(owner))
+    at = np.arange(len(owner))
     new = at == 0
-    new[1:] = each[1:] != each[:-1]
-    return torch.from_numpy(at - np.maximum.accumulate(np.where(new, at, 0)))
-
-
-def _rows(keys: Sequence[Tensor]) -> npt.NDArray[np.float64]:
-    """(k, m) double, some keys, (m,) each."""
-    table: npt.NDArray[np.float64] = torch.stack([keys[0].double(), *keys[1:]]).numpy()
-    return table
+    new[1:] = owner[1:] != owner[:-1]
+    place: Array = at - np.maximum.accumulate(np.where(new, at, 0))
+    return place

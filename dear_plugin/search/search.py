@@ -24,8 +24,7 @@ the action alone at least `aim`, unless vetting shows that a part of what follow
 k-th is of sets of which no subset is cheaper. In a round a row
 
     vets      good open lines, the cheapest first, up to `VETTED` times k. Of a set those at places
-              0, 1, 3, 7, ... by price; if it has an answer, at such places counted down from it,
-              and the last of each quarter
+              0, 1, 3, 7, ... by price; if it has an answer, at such places counted down from it
     tries     numbers between a tried one and the next one outwards, if that is open or an answer,
               and a lower price is expected; and, from the cheapest good line of each of the four
               cheapest sets of several features, points on the way to the factual (`line`); none
@@ -41,11 +40,10 @@ and still vets what it has. Stages are
     2 features  three stages, of rows with fewer than k answers: sums on sets that promise an
                 answer, or are the best: the model first scores what both parts together should
                 lead to, then decoders are fitted; for k = 1 more sums, of rows with nothing
-                accepted also on six sets, of more than six features only where one of 256
-                combinations is expected to be nearly accepted; and these combinations, of rows
-                with nothing accepted
-    3, 4, 5     the same with one feature more, of rows with nothing accepted; where there are more
-                than six features only sums that promise an answer
+                accepted also on sets where one of 256 combinations is expected to be nearly
+                accepted; and these combinations, of rows with nothing accepted
+    3, 4, 5     the same with one feature more, of rows with nothing accepted; only sums that
+                promise an answer
 
 Of an answer on several features, and at last of the best misses, each feature is left out in turn
 (`rounds`). If the rest has the margin and meets as many criteria as reported (by
@@ -70,16 +68,15 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from dear_plugin._threads import Bar
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.search.criteria import criteria
-from dear_plugin.search.problem import SearchProblem, answered, places, together
+from dear_plugin.search.problem import Array, SearchProblem, answered, places, together
 from dear_plugin.search.settings import Search
 from dear_plugin.search.sums import Solver, Stages
-from dear_plugin.search.table import Actions, Table, best, ranked
+from dear_plugin.search.table import Actions, Table, among, best, ranked, rows_of
 from dear_plugin.search.values import Line
 
 # Lines of a row that are vetted in each round, for each answer; the rounds of a stage; and those
@@ -89,8 +86,6 @@ VETTED, TURNS, PATIENCE = 128, 4, 1
 FURTHER = 1
 # Actions that are accepted by too small a margin: of a row without an answer.
 NEARER = 16
-# Of the cheaper actions of a set with an answer, so many evenly spread ones are vetted.
-PARTS = 4
 
 
 @dataclass
@@ -111,8 +106,8 @@ class SearchRun:
     problem: SearchProblem
     search: Search
     evidence: Trained | None
-    aim: Tensor
-    enough: Tensor
+    aim: Array
+    enough: Array
     solver: Callable[[Table, Search], Solver] = Line
 
     def __post_init__(self) -> None:
@@ -128,7 +123,7 @@ class SearchRun:
         self._solver = self.solver(self.table, self.search)
         self._stages = Stages(self.table, self._solver, self.search.max_features)
 
-    def ranked(self, k: int = 1) -> list[Tensor]:
+    def ranked(self, k: int = 1) -> list[Array]:
         """The lines of the first k answers of every row, by rank; a nearest miss has rank 0."""
         for goal in dict.fromkeys((1, k)):
             if goal > self.k:
@@ -142,88 +137,84 @@ class SearchRun:
     def _run(self, done: Bar) -> None:
         """Rounds: each row vets, looks beside what is good, or goes on to its next stage."""
         table, last = self.table, len(self._stages)
-        start, stage = -1, torch.full((len(self.aim),), -1)
+        start, stage = -1, np.full(len(self.aim), -1)
         if self.k > 1:
             # Rows without an answer have been through all stages.
-            start, stage = FURTHER, last * (~table.has(table.passed)).long()
-        turn = torch.full_like(stage, start)
-        while bool((stage < last).any()):
+            start, stage = FURTHER, last * (~table.has(table.passed)).astype(int)
+        turn = np.full_like(stage, start)
+        while (stage < last).any():
             done.at(int((stage >= last).sum()))
             busy = (stage >= 0) & (stage < last)
-            late = busy & (turn >= torch.where(stage == 0, PATIENCE, TURNS)) & (stage < last - 1)
+            late = busy & (turn >= np.where(stage == 0, PATIENCE, TURNS)) & (stage < last - 1)
             busy &= turn < TURNS
             alive = table.alive(self.k)
-            mine = alive[busy[table.row[alive]]]
-            vets = self._next(mine, VETTED)
-            good, open_ = torch.cat([table.passed, alive]), busy & (turn < TURNS - 1)
+            vets = self._next(alive[busy[table.row[alive]]], VETTED)
+            good, open_ = np.concatenate([table.passed, alive]), busy & (turn < TURNS - 1)
             bound = table.bound(self.k, good) * (1.0 + table.discount)
-            new = self._solver.beside(good, open_, bound) if bool(open_.any()) else []
-            stays = _at_work(table, vets, new)
+            new = self._solver.beside(good, open_, bound) if open_.any() else []
+            stays = self._at_work(vets, new)
             moving = (stage < last) & ((late & ~table.has(table.passed)) | ~stays)
-            while bool(moving.any()):
+            while moving.any():
                 # Further stages are of use to rows with too few answers only.
-                enough = table.bound(self.k, table.passed) < torch.inf
-                stage[moving] = torch.where(enough, last, stage + 1)[moving]
+                enough = table.bound(self.k, table.passed) < np.inf
+                stage[moving] = np.where(enough, last, stage + 1)[moving]
                 turn[moving] = start
-                for i in stage[moving & (stage < last)].unique().tolist():
+                for i in np.unique(stage[moving & (stage < last)]).tolist():
                     new += self._stages.at(i, moving & (stage == i), self.k)
-                moving = moving & (stage < last) & ~_at_work(table, vets, new)
+                moving = moving & (stage < last) & ~self._at_work(vets, new)
             advance(table, vets, new)
             turn += 1
+
+    def _at_work(self, vets: Array, new: Sequence[Actions]) -> Array:
+        """(n,) bool, the rows with lines to vet, (q,), or actions to try."""
+        rows = [self.table.row[vets], *(row for row, _, _ in new)]
+        return rows_of(np.concatenate(rows), len(self.aim))
 
     def _settle(self) -> None:
         """Vet what is accepted by too small a margin; what is proposed needs each change."""
         table, kept = self.table, self.table.row[:0]
         if self.k == 1:
-            need, table.need = table.need, self.aim[:, None].expand(table.need.shape).clone()
+            need, table.need = table.need, self.aim[:, None].repeat(table.need.shape[1], 1)
             try:
                 alive = table.alive(1)
                 alive = alive[~table.has(table.passed)[table.row[alive]]]
                 advance(table, self._next(alive, NEARER))
             finally:
-                table.need = torch.cat([need, table.need[:, need.shape[1] :]], 1)
+                table.need = np.concatenate([need, table.need[:, need.shape[1] :]], 1)
         for _ in range(table.values.shape[1]):
             at = best(table, self.k)
-            at = at[(table.met[at] != 0.0) & (table.count(at) > 1) & ~torch.isin(at, kept)]
-            kept = torch.cat([kept, at])
+            at = at[(table.met[at] != 0.0) & (table.count(at) > 1) & ~among(at, kept)]
+            kept = np.concatenate([kept, at])
             doubt(table, at)
 
-    def _next(self, at: Tensor, most: int) -> Tensor:
+    def _next(self, at: Array, most: int) -> Array:
         """(q,) the lines to vet, of some: at most so many of a row, the cheapest first.
 
         Of a set, those at places 0, 1, 3, 7, ... in the order of price: neighbouring values
-        mostly meet the same criteria. Of a set with an answer, those after each quarter,
-        and those at such places below the answer.
+        mostly meet the same criteria. Of a set with an answer, those at such places below it.
         """
         table = self.table
         at = table.sorted(at, table.set[at])
-        pair = table.pair(at)
-        place = places(pair)
-        _, which, count = pair.unique_consecutive(return_inverse=True, return_counts=True)
-        part = (place + 1) * PARTS // count[which] > place * PARTS // count[which]
-        solved = (table.prices(table.passed) < torch.inf).view(-1)[pair]
-        below = count[which] - 1 - place
-        at = at[torch.where(solved, part | ((below + 1) & below == 0), (place + 1) & place == 0)]
+        pair = table.pair[at]
+        solved = (table.prices(table.passed) < np.inf).reshape(-1)[pair]
+        place = np.where(solved, places(pair[::-1])[::-1], places(pair))
+        at = at[(place + 1) & place == 0]
         at = table.sorted(at, table.price[at])
         return at[places(table.row[at]) < most * self.k]
 
 
-def _at_work(table: Table, vets: Tensor, new: Sequence[Actions]) -> Tensor:
-    """(n,) bool, the rows with lines to vet, (q,), or actions to try."""
-    return table.has(vets).index_fill(0, table.joined(new)[0], True)
-
-
-def advance(table: Table, vets: Tensor, new: Sequence[Actions] = ()) -> None:
+def advance(table: Table, vets: Array, new: Sequence[Actions] = ()) -> None:
     """Try actions and vet lines, (q,), with one call of the model if they are few."""
     # Parts of pairs are tried at once: those of larger sets need further decoders.
     whole, left = _parts(table, vets[table.count(vets) == 2])
     trying = table.trying(table.joined([*new, left]))
     asks = together([table.vetting(vets, table.wanted), table.factual(), trying])
     vetted, *_ = answered(table.problem.scores, asks)
-    doubt(table, torch.cat([_discarding(table, whole, vetted), vetted[table.count(vetted) > 2]]))
+    more = _discarding(table, whole, vetted), vetted[table.count(vetted) > 2]
+    doubt(table, np.concatenate(more))
 
 
-def doubt(table: Table, at: Tensor) -> None:
+def doubt(table: Table, at: Array) -> None:
     """Discard lines on several features, (q,), without one of which they would do as well."""
     while len(at):
         whole, left = _parts(table, at)
@@ -231,29 +222,31 @@ def doubt(table: Table, at: Tensor) -> None:
         at = _discarding(table, whole, at)
 
 
-def _discarding(table: Table, whole: Tensor, some: Tensor) -> Tensor:
+def _discarding(table: Table, whole: Array, some: Array) -> Array:
     """Discard lines, (m,), among some, of which a part does as well; (q,) answers to doubt next.
 
     The parts are the last lines of the table, and must have the margin, too.
     """
-    part, rows = torch.arange(len(table) - len(whole), len(table)), table.row[whole]
+    if not len(whole):
+        return whole
+    part, rows = np.arange(len(table) - len(whole), len(table)), table.row[whole]
     enough = table.margin[whole] >= table.enough[rows]
-    kept = table.margin[part] >= table.enough[rows].where(enough, table.aim[rows])
-    kept &= torch.isin(whole, some)
+    kept = table.margin[part] >= np.where(enough, table.enough[rows], table.aim[rows])
+    kept &= among(whole, some)
     whole, part = whole[kept], part[kept]
     reported = answered(table.problem.scores, table.vetting(part, table.reported))
-    table.meets(whole[table.met[part] >= table.met[whole].floor()], 0.0)
+    table.meets(whole[table.met[part] >= np.floor(table.met[whole])], 0.0)
     return reported[table.count(reported) > 1]
 
 
-def _parts(table: Table, at: Tensor) -> tuple[Tensor, Actions]:
+def _parts(table: Table, at: Array) -> tuple[Array, Actions]:
     """(m,) lines of several features, each once for each of these; the actions without it."""
     wholes, found = [at[:0]], []
-    for i in table.set[at].unique().tolist():
+    for i in np.unique(table.set[at]).tolist():
         members, some = table.problem.sets.members[i], at[table.set[at] == i]
         small = min(len(members) - 1, int(table.size[i]))
         for kept in map(list, combinations(range(len(members)), small and len(members) - 1)):
-            sets = table.sets_of([tuple(members[c] for c in kept)], small).expand(len(some))
+            sets = table.sets_of([tuple(members[c] for c in kept)], small).repeat(len(some))
             wholes.append(some)
             found.append((table.row[some], sets, table.values[some][:, kept]))
-    return torch.cat(wholes), table.joined(found)
+    return np.concatenate(wholes), table.joined(found)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from dear_plugin._validation import (
-    Named,
     boolean,
     instance,
     number,
     one_of,
     optional,
     several,
-    validate,
+    validated,
     whole,
 )
 
@@ -24,8 +23,9 @@ CRITERIA = (
 )
 
 
+@validated(step=number(), steps=whole(0), weights=several(number()), target=number())
 @dataclass(frozen=True)
-class DescentSchedule(Named):
+class DescentSchedule:
     """Settings of `Search(solver="paper")`.
 
     The paper gives the loss and the loop, but no values. The defaults are those of the gradient
@@ -57,14 +57,25 @@ class DescentSchedule(Named):
     target: float = 0.5
     steps: int = 500
 
-    def __post_init__(self) -> None:
-        """Validate the settings."""
-        rates = {"weights": several(number()), "target": number()}
-        validate(self, step=number(), steps=whole(0), **rates)
 
-
+@validated(
+    solver=one_of("line", "paper"),
+    margin=number(),
+    min_confidence=number(1.0),
+    min_plausibility=number(1.0),
+    max_reliance=number(1.0),
+    prefer_alone=number(),
+    indirect_weight=number(),
+    own_gain=boolean,
+    min_consistency=number(1.0),
+    min_agreement=number(1.0),
+    min_support=optional(number(1.0)),
+    steps=boolean,
+    max_features=whole(1),
+    schedule=instance(DescentSchedule),
+)
 @dataclass(frozen=True)
-class Search(Named):
+class Search:
     """Settings of a search.
 
     Attributes:
@@ -121,27 +132,7 @@ class Search(Named):
     min_support: float | None = None
     steps: bool = True
     max_features: int = 5
-    schedule: DescentSchedule = field(default_factory=DescentSchedule)
-
-    def __post_init__(self) -> None:
-        """Validate the settings."""
-        validate(
-            self,
-            solver=one_of("line", "paper"),
-            margin=number(),
-            min_confidence=number(1.0),
-            min_plausibility=number(1.0),
-            max_reliance=number(1.0),
-            prefer_alone=number(),
-            indirect_weight=number(),
-            own_gain=boolean,
-            min_consistency=number(1.0),
-            min_agreement=number(1.0),
-            min_support=optional(number(1.0)),
-            steps=boolean,
-            max_features=whole(1),
-            schedule=instance(DescentSchedule),
-        )
+    schedule: DescentSchedule = DescentSchedule()
 
     @classmethod
     def cheapest(cls, **options: Any) -> Search:

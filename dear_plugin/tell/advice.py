@@ -44,7 +44,7 @@ def advice(result: Recourses) -> pd.DataFrame:
 
 def _key(line: Line) -> tuple[int, int]:
     """Changes with the same key are of one kind."""
-    return line.of.either(_direction, _labels, line)
+    return (_direction if line.of.has_order else _labels)(line)
 
 
 def _direction(line: Line) -> tuple[int, int]:
@@ -58,7 +58,7 @@ def _labels(line: Line) -> tuple[int, int]:
 def _line(result: Recourses, j: int, at: Sequence[int], lines: Sequence[Line]) -> tuple[Any, ...]:
     """The cells of a kind, in the order of `COLUMNS`, given the positions of its rows."""
     rows, (line, feature) = result.actions.iloc[[*at]], (lines[0], lines[0].of)
-    old, new, change = feature.either(_of_amounts, _of_labels, feature, lines)
+    old, new, change = (_of_amounts if feature.has_order else _of_labels)(feature, lines)
     consistency = [each.consistency for each in lines]
     credible = rows["credible"].to_numpy()
     return (
@@ -111,7 +111,7 @@ def _follows(result: Recourses, at: Sequence[int]) -> str:
         f"{line.label} {how}"
         for i in at
         for line in result.lines[i]
-        if line.kind == "indirect" and (how := line.of.either(_rises, _changes, line))
+        if line.kind == "indirect" and (how := _rises(line) if line.of.has_order else "changes")
     )
     usual = sorted(((n / len(at), text) for text, n in moved.items()), reverse=True)
     most = [each for each in usual if each[0] >= USUAL][:MOST_FOLLOW]
@@ -122,7 +122,3 @@ def _rises(line: Line) -> str:
     """How an amount changes; "" from or to a special value."""
     up = rises(line.of, line.old, line.new)
     return "" if up is None else CHANGES[up]
-
-
-def _changes(_: Line) -> str:
-    return "changes"

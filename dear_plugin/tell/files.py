@@ -69,6 +69,7 @@ def said(least: int) -> Iterator[list[str]]:
 
     class _Lines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
+            """Keep the message of a record."""
             lines.append(record.getMessage())
 
     handler = _Lines()

@@ -12,7 +12,6 @@ import re
 import tomllib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from string import Formatter
@@ -47,6 +46,8 @@ MOST_WORDS = 80
 SHOWN = 0.01
 # Labels that a warning guesses.
 MOST_GUESSED = 5
+# The columns without a label of which was warned.
+WARNED: set[tuple[str, ...]] = set()
 # The levels of a feature that says what somebody has or has not.
 FLAGS = {"yes", "no", "true", "false", "1", "0"}
 logger = logging.getLogger(__name__)
@@ -130,7 +131,8 @@ class LetterTemplate:
 
     def _way(self, lines: Sequence[Line], place: int) -> str:
         """A way, with as much of what usually follows as a letter has room for."""
-        usual = [line for line in followers(lines) if line.stated_usual is not None]
+        some = (line for line in followers(lines) if line.role != "needed")
+        usual = [line for line in some if line.stated_usual is not None]
         text = self._text(lines, usual, place)
         while usual and len(text.split()) > MOST_WORDS:
             usual = usual[:-1]
@@ -148,12 +150,13 @@ class LetterTemplate:
             each = ((line, *(getattr(line, end) for end in ends)) for line in some)
             return self.listed([self._part(names, *own) for own in each])
 
-        actions = self.listed([self.action(line) for line in lines if line.kind == "direct"])
+        actions = self.listed([self.action(line) for line in lines if line.is_asked])
         forced = [line for line in lines if line.stated_forced is not None]
         sets = parts(("sets", "sets", "sets"), [e for e in forced if e.exact], "stated_forced")
         ends = [line for line in forced if not line.exact]
         limits = parts(("sets_only", "sets_at_least", "sets_at_most"), ends, "stated_forced")
-        both = [line for line in followers(lines) if line.stated is not None]
+        rest = [e for e in followers(lines) if e.stated is not None and not e.is_asked]
+        both = [line for line in rest if line.role == "needed"]
         names = "needed_being", "needed_at", "needed_at"
         needed = parts(names, both, "stated_least", "stated")
         names = "usual_becomes", "usual_rises", "usual_falls"
@@ -164,7 +167,7 @@ class LetterTemplate:
             ),
             self["by_definition"].format(changes=sets) if sets else "",
             self["bounded"].format(changes=limits) if limits else "",
-            "" if forced or needed else self["enough"],
+            "" if forced or rest else self["enough"],
             self["needed"].format(changes=needed) if needed else "",
             self["usual"].format(changes=follows) if follows else "",
         ]
@@ -316,15 +319,24 @@ def in_the_way(hindrance: Hindrance, template: LetterTemplate) -> str:
 
 def without_label(schema: Schema) -> list[tuple[str, str]]:
     """The features that a letter may name and that have no label, each with a guess of it."""
-    absent = [f for f in schema if not (f.label or f.immutable or f.identifier)]
-    return [(f.name, f.either(_noun, _flag, f)) for f in absent]
+    return [*map(_guessed, _unlabelled(schema))]
 
 
-@lru_cache
+def _unlabelled(schema: Schema) -> list[Feature]:
+    return [f for f in schema if not (f.label or f.immutable or f.identifier)]
+
+
+def _guessed(feature: Feature) -> tuple[str, str]:
+    return feature.name, (_noun if feature.has_order else _flag)(feature)
+
+
 def _warn(schema: Schema) -> None:
     """Warn once of a schema whose features letters may name by the names of columns."""
-    if absent := without_label(schema):
-        guesses = dict(absent[:MOST_GUESSED])
+    absent = _unlabelled(schema)
+    key = tuple(feature.name for feature in absent)
+    if absent and key not in WARNED:
+        WARNED.add(key)
+        guesses = dict(map(_guessed, absent[:MOST_GUESSED]))
         more = f" (and {len(absent) - len(guesses)} more)" * (len(absent) > len(guesses))
         logger.warning(
             "letters call columns without a label by their names: labels=%s%s of Schema.infer says"

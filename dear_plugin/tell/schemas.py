@@ -113,7 +113,8 @@ def arguments(
     for name, table in named.items():
         _check(name, table)
         for key, argument in MAPPINGS.items():
-            if key in table:
+            # The file of a number that is stated to be a category has the values of the number.
+            if key in table and not (key == "observed" and table.get("kind") == "category"):
                 given.setdefault(argument, {})[name] = _read(key, table[key])
         for (key, value), argument in LISTS.items():
             if key in table and table[key] == value:

@@ -1,6 +1,6 @@
-"""The laws that hold for every recourse method, to be run on a method of your own.
+"""The laws that hold for every recourse method, to test a method of your own.
 
-In a test module of yours::
+In your test module::
 
     @pytest.fixture(scope="module")
     def subject():

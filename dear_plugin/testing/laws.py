@@ -1,4 +1,4 @@
-"""What holds for every fitted method and its result; each law is a function of a `Subject`."""
+"""The laws that hold for every fitted method and its result, as functions of a `Subject`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from dear_plugin.data.cells import read_column
 from dear_plugin.data.schema import Feature
 from dear_plugin.models.foreign import isolated
 from dear_plugin.problem.constraints import Constraints
@@ -17,14 +18,14 @@ from dear_plugin.problem.feasible import Reason
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.testing.subject import Subject
 
-# Networks round differently in batches of another size, and so do numbers without decimals.
+# Scores of networks, and numbers without a precision, round differently in other batch sizes.
 TOLERANCE = 1e-5
-# A descent makes more of such differences: its costs may differ by this much.
+# A descent magnifies such differences: the largest difference of its costs.
 OF_DESCENTS = 0.02
 
 
 def columns_dtypes_index_and_labels_are_those_of_the_query(subject: Subject) -> None:
-    """Only cells change."""
+    """An answer changes only cells."""
     before, after = subject.query, subject.result.counterfactuals
     pd.testing.assert_frame_equal(before.iloc[:0], after.iloc[:0], check_exact=True)
     pd.testing.assert_index_equal(before.index, after.index, exact=True)
@@ -34,7 +35,7 @@ def columns_dtypes_index_and_labels_are_those_of_the_query(subject: Subject) -> 
 
 
 def the_query_is_not_modified(subject: Subject) -> None:
-    """Neither by the call nor through its result."""
+    """Neither the call nor a change of its result modifies the query."""
     before = subject.query.copy(deep=True)
     answer = subject.generate(subject.query).counterfactuals
     for name in answer:
@@ -43,7 +44,7 @@ def the_query_is_not_modified(subject: Subject) -> None:
 
 
 def unchanged_cells_are_equal_bit_for_bit(subject: Subject) -> None:
-    """Also where a number has more decimals than its feature."""
+    """This holds for numbers with more decimals than their feature, too."""
     after, changed = subject.result.counterfactuals, subject.result.changed.numpy()
     schema = subject.method.schema
     for j, name in zip(schema.owner, schema.column_names, strict=True):
@@ -54,7 +55,7 @@ def unchanged_cells_are_equal_bit_for_bit(subject: Subject) -> None:
 
 
 def every_row_is_returned_and_failures_have_a_reason(subject: Subject) -> None:
-    """None is lost."""
+    """No row is lost."""
     result, actions = subject.result, subject.result.actions
     counts = len(actions), len(result.counterfactuals)
     _require(counts == (len(subject.query),) * 2, "rows are missing")
@@ -63,7 +64,7 @@ def every_row_is_returned_and_failures_have_a_reason(subject: Subject) -> None:
 
 
 def a_solved_row_has_no_reason_to_fail(subject: Subject) -> None:
-    """Its reason is empty, or a note."""
+    """Its reason is empty, or a remark."""
     solved = subject.result.actions["success"] & ~subject.accepts(subject.query)
     reasons = subject.result.actions["reason"][solved]
     failed = (Reason.UNREACHED, Reason.NOTHING_ADMISSIBLE, Reason.REFUSED_ROUNDED)
@@ -72,13 +73,13 @@ def a_solved_row_has_no_reason_to_fail(subject: Subject) -> None:
 
 
 def the_schema_is_obeyed(subject: Subject) -> None:
-    """Immutable features, categories, ranges, directions and decimals."""
+    """Answers keep immutable features, categories, ranges, directions and decimals."""
     for feature in subject.method.schema.columns:
         obeys(feature, subject.query[feature.name], subject.result.counterfactuals[feature.name])
 
 
 def exactly_one_of_a_group_stays_so(subject: Subject) -> None:
-    """In rows of which exactly one column of a group is 1."""
+    """If exactly one column of a group is 1 in the factual, so it is in the answer."""
     for columns in map(list, subject.method.schema.exactly_one):
         before, after = (
             frame[columns].astype(int).sum(axis=1)
@@ -88,7 +89,7 @@ def exactly_one_of_a_group_stays_so(subject: Subject) -> None:
 
 
 def what_an_action_holds_stays(subject: Subject) -> None:
-    """Immutable features, and what cannot follow the action by the order of causes."""
+    """Immutable features, and those of earlier tiers than the action, keep their values."""
     schema, result = subject.method.schema, subject.result
     for direct, changed in zip(result.proposal.direct, result.changed, strict=True):
         held = schema.causal_order.held(direct.nonzero()[:, 0].tolist())
@@ -97,7 +98,7 @@ def what_an_action_holds_stays(subject: Subject) -> None:
 
 
 def frozen_features_of_a_call_stay(subject: Subject) -> None:
-    """Bit for bit; the same for all rows, or another for each."""
+    """They stay bit for bit, whether they are given for all rows or for each row."""
     schema = subject.method.schema
     names = [c.name for f in schema if not f.immutable for c in f.dummies or (f,)]
     alike = subject.generate(subject.query, Constraints(frozen=names[:2]))
@@ -111,7 +112,7 @@ def frozen_features_of_a_call_stay(subject: Subject) -> None:
 
 
 def ranges_of_a_call_are_kept(subject: Subject) -> None:
-    """A number outside its range stays, or ends inside."""
+    """A number outside its range keeps its value, or gets one inside."""
     for feature in _numbers(subject):
         column = subject.query[feature.name].astype(float)
         low, high = column.quantile([0.4, 0.6]).round(feature.precision or 6)
@@ -122,7 +123,7 @@ def ranges_of_a_call_are_kept(subject: Subject) -> None:
 
 
 def only_what_a_call_acts_on_is_acted_on(subject: Subject) -> None:
-    """`Constraints(act_on=...)`."""
+    """Answers keep `Constraints(act_on=...)`."""
     for feature in _numbers(subject):
         result = subject.generate(subject.query, Constraints(act_on=[feature.name]))
         direct = result.proposal.direct & result.changed
@@ -131,13 +132,13 @@ def only_what_a_call_acts_on_is_acted_on(subject: Subject) -> None:
 
 
 def success_is_the_decision_of_the_model(subject: Subject) -> None:
-    """On the rows of the result, as the user sees them."""
+    """It is the decision on the rows of the result's frame."""
     own = subject.accepts(subject.result.counterfactuals)
     _require(subject.result.actions["success"].tolist() == own.tolist(), "another decision")
 
 
 def an_accepted_row_is_not_changed(subject: Subject) -> None:
-    """It succeeds, and costs nothing."""
+    """It succeeds, without cost."""
     accepted = subject.accepts(subject.query)
     actions = subject.result.actions[accepted]
     _require(actions["success"].all(), "an accepted row fails")
@@ -147,9 +148,9 @@ def an_accepted_row_is_not_changed(subject: Subject) -> None:
 
 
 def costs_are_finite_add_up_and_belong_to_changes(subject: Subject) -> None:
-    """Direct and indirect cost are the l1 distance, in units of cost, to the row of the result.
+    """Direct and indirect costs add up to the l1 distance, in units of cost, of the answer.
 
-    A unit of what is acted on counts what it costs.
+    Direct changes are weighted by the costs of their features.
     """
     result, encoder = subject.result, subject.method.encoder
     costs = result.actions.filter(like="cost")
@@ -167,20 +168,20 @@ def costs_are_finite_add_up_and_belong_to_changes(subject: Subject) -> None:
 
 
 def a_batch_of_n_is_n_batches_of_one(subject: Subject) -> None:
-    """No answer depends on the other rows."""
+    """No answer depends on the other rows of the query."""
     for i in range(0, len(subject.query), 2):
         _agree(subject, subject.generate(subject.query.iloc[[i]]), [i])
 
 
 def the_order_of_rows_does_not_matter(subject: Subject) -> None:
-    """The same answers in another order."""
+    """Each row has the same answer in another order."""
     order = np.random.default_rng(0).permutation(len(subject.query)).tolist()
     _agree(subject, subject.generate(subject.query.iloc[order]), order)
 
 
 def alternatives_do_not_depend_on_other_rows(subject: Subject) -> None:
-    """One by one, in a batch, and in another order."""
-    if subject.descends:  # it may find others, see `OF_DESCENTS`
+    """They are equal one by one, in a batch, and in another order."""
+    if subject.descends:  # a descent may find others, see `OF_DESCENTS`
         return
     query = subject.query.iloc[::2]
     query = query.set_axis(range(len(query)))
@@ -191,7 +192,7 @@ def alternatives_do_not_depend_on_other_rows(subject: Subject) -> None:
 
 
 def the_same_query_has_the_same_answer_whatever_the_global_seed(subject: Subject) -> None:
-    """And the global random states are left alone."""
+    """The global random states are not changed either."""
     with isolated(99):
         before = _random_states()
         again = subject.generate(subject.query)
@@ -202,7 +203,7 @@ def the_same_query_has_the_same_answer_whatever_the_global_seed(subject: Subject
 
 
 def methods_and_results_can_be_pickled(subject: Subject) -> None:
-    """With the same answers, those that are computed later too."""
+    """Their answers are the same, including those that are computed later."""
     method = pickle.loads(pickle.dumps(subject.method))  # nosec B301: pickled a moment ago
     again = method.generate(subject.query, subject.target)
     _equal(again.counterfactuals, subject.result.counterfactuals)
@@ -238,12 +239,12 @@ def obeys(feature: Feature, old: pd.Series, new: pd.Series) -> None:
     """Check one column of a result against its feature.
 
     Args:
-        feature: with its limits.
+        feature: the feature, with its limits.
         old: (n,) the factual values.
         new: (n,) the counterfactual values.
 
     Raises:
-        AssertionError: a value that the feature does not allow.
+        AssertionError: the feature does not allow a value.
 
     Example:
         >>> from dear_plugin import Schema
@@ -253,14 +254,14 @@ def obeys(feature: Feature, old: pd.Series, new: pd.Series) -> None:
     """
     if feature.immutable:
         pd.testing.assert_series_equal(old, new, check_exact=True)
-    _require(not feature.read(new).complaint, f"{feature.name} has an unknown value")
+    _require(not read_column(feature, new).complaint, f"{feature.name} has an unknown value")
     amounts = [all(map(feature.is_amount, pair)) for pair in zip(old, new, strict=True)]
     old, new = old[amounts], new[amounts]
     before, after = old.astype(float), new.astype(float)
     step = feature.direction * (after - before)
     _require((step >= 0).all(), f"{feature.name} moves the wrong way")
     ends = np.array(feature.limits or feature.bounds)
-    # As far as the column can hold them.
+    # The limits as the column can hold them.
     low, high = ends.astype(np.float32) if new.dtype == np.float32 else ends
     # An end that was computed, such as 0.1 + 0.2, is the number with the column's decimals.
     slack = 0.0 if feature.precision is None else 1e-6 * 10.0**-feature.precision
@@ -287,7 +288,7 @@ def _numbers(subject: Subject) -> list[Feature]:
 
 
 def _agree(subject: Subject, answer: Recourses, rows: list[int]) -> None:
-    """The answer to some rows of the query is that of the whole query."""
+    """Check that the answers to some rows equal those of the whole query."""
     whole = subject.result.counterfactuals.iloc[rows], subject.result.actions.iloc[rows]
     if subject.descends:
         _require(answer.actions["success"].equals(whole[1]["success"]), "another success")
@@ -299,7 +300,7 @@ def _agree(subject: Subject, answer: Recourses, rows: list[int]) -> None:
 
 
 def _by_rank(subject: Subject, query: pd.DataFrame) -> pd.DataFrame:
-    """The first four answers of rows, in the order of labels."""
+    """The first four answers of each row, sorted by label."""
     table = subject.generate(query).alternatives(4)
     label_and_rank = list(table.columns[:2])
     return table.set_index(label_and_rank).sort_index()

@@ -1,4 +1,4 @@
-"""A fitted method with its result of a query, which laws are checked on."""
+"""`Subject`: a fitted method and its result, which laws are checked on."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Subject:
     """A fitted method and its answer to a query, which the laws are checked on.
 
     Attributes:
-        method: fitted.
+        method: the fitted method.
         query: m rows, some of them accepted already.
         result: the answer to the query.
-        accepts: frame of m rows -> (m,) bool, the decision of the model itself.
+        accepts: a function from a frame of m rows to the decisions of the model, (m,) bool.
         target: the wanted decision.
         descends: whether the method follows the gradient of the model.
     """
@@ -47,18 +47,18 @@ class Subject:
         target: Target | Label | None = None,
         descends: bool = False,
     ) -> Subject:
-        """The answer of a method to a query; arguments as the attributes.
+        """The subject of a method and a query; for arguments see the attributes.
 
-        Without `accepts`, a row is accepted that the method says is accepted already.
+        Without `accepts`, a row counts as accepted if the method reports it as accepted already.
         """
 
-        def unchanged(frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
+        def _unchanged(frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
             answer = method.generate(frame, target).actions
             accepted: npt.NDArray[np.bool_] = (answer["reason"] == Reason.ACCEPTED).to_numpy()
             return accepted
 
         result = method.generate(query, target)
-        return cls(method, query, result, accepts or unchanged, target, descends)
+        return cls(method, query, result, accepts or _unchanged, target, descends)
 
     def generate(self, query: pd.DataFrame, within: Constraints | None = None) -> Recourses:
         """The answer to another query."""

@@ -105,11 +105,10 @@ def together(ask) -> list:
         return list(pool.map(begin, range(THREADS)))
 
 
-class TestThreads:
-    def test_eight_get_the_answers_of_one(self, fresh, query, eager):
-        expected = answers(copy.deepcopy(fresh), query)
-        for came in together(lambda _: answers(fresh, query)):
-            equal(expected, came)
+def test_eight_threads_get_the_answers_of_one(fresh, query, eager):
+    expected = answers(copy.deepcopy(fresh), query)
+    for came in together(lambda _: answers(fresh, query)):
+        equal(expected, came)
 
 
 class TestProcesses:

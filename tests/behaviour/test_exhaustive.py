@@ -8,7 +8,6 @@ import torch
 from sklearn.ensemble import RandomForestRegressor
 
 from dear_plugin import DEAR, ActionSets, Encoder, Schema, Target
-from dear_plugin.data.encoder import column_limits
 from dear_plugin.datasets import load_adult, load_loan
 from dear_plugin.demo.classifiers import Recipe, trained
 from dear_plugin.methods.answering import PAST
@@ -16,7 +15,7 @@ from dear_plugin.methods.base import Case
 from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.goals import goal_of
 from dear_plugin.search import SearchProblem
-from dear_plugin.search.problem import evaluate
+from dear_plugin.search.problem import arrays, evaluate, tensors
 
 SINGLE, PAIR = 300, 24
 
@@ -24,7 +23,7 @@ SINGLE, PAIR = 300, 24
 def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.Tensor:
     """(n,) bool: whether any value of any set reaches the target."""
     x = dear.encoder.rows(frame)
-    feasible = admissible(None, x, dear.encoder, column_limits(dear.schema, frame))
+    feasible = admissible(None, x, dear.encoder, dear.encoder.held(frame))
     goal = goal_of(target, len(x), dear.classifier.classes, dear.classifier.output)
     goal = goal.bind(dear.classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
     case = Case(x, goal, feasible, goal.aim(PAST[0]))
@@ -37,7 +36,7 @@ def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.
             rows = (problem.actionable[:, i] & ~solved).nonzero()[:, 0]
             sets = torch.full((len(rows),), i)
             values = _all_values(dear, members).expand(len(rows), -1, -1)
-            values = problem.snapped(rows, sets, values)
+            (values,) = tensors(problem.snapped(*arrays(rows, sets, values)))
             every = (each.repeat_interleave(values.shape[1]) for each in (rows, sets))
             margin = evaluate(problem, *every, values.flatten(0, 1))[1].view(values.shape[:2])
             solved[rows] |= (margin >= case.aim[rows, None]).any(1)

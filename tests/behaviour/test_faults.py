@@ -84,7 +84,7 @@ class TestAModelThatFailsMidway:
         dear = DEAR(model, mixed.schema).fit(mixed.frame[:300])
         return model, dear, answers(dear, mixed.refused(8))
 
-    @pytest.mark.parametrize("calls_left", [0, pytest.param(5, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize("calls_left", [1, pytest.param(5, marks=pytest.mark.slow)])
     @pytest.mark.parametrize(
         ("fault", "error", "match"),
         [
@@ -95,8 +95,10 @@ class TestAModelThatFailsMidway:
             (lambda f, a: a[:, :, None], ModelError, r"returned shape \(\d+, 2, 1\)"),
             (lambda f, a: a + 1.0, ModelError, "returned values from"),
             (lambda f, a: a.astype(str), ModelError, "must return numbers"),
+            (lambda f, a: np.hstack([a, a * 0.0]), ModelError, "4 columns, 2 before"),
+            (lambda f, a: a[:, 1], ModelError, "1 columns, 2 before"),
         ],
-        ids=["raises", "is interrupted", "NaN", "a row less", "a dimension more", "> 1", "text"],
+        ids=["raises", "interrupted", "NaN", "a row less", "3-d", "> 1", "text", "4", "1"],
     )
     def test_the_error_is_raised_and_the_method_stays_usable(
         self, failing, query, calls_left, fault, error, match
@@ -107,22 +109,6 @@ class TestAModelThatFailsMidway:
             dear.generate(query)
         model.calls_left = 10**9
         unchanged(before, dear, query)
-
-    @pytest.mark.parametrize("calls_left", [1, 3])
-    @pytest.mark.parametrize(
-        ("fault", "match"),
-        [
-            (lambda f, a: np.hstack([a, a * 0.0]), "4 columns, 2 before"),
-            (lambda f, a: a[:, 1], "1 columns, 2 before"),
-        ],
-        ids=["more", "fewer"],
-    )
-    def test_another_number_of_classes_raises(self, failing, query, calls_left, fault, match):
-        model, dear, _ = failing
-        model.fault, model.calls_left = fault, calls_left
-        with pytest.raises(ModelError, match=match):
-            dear.generate(query)
-        model.calls_left = 10**9
 
     def test_several_numbers_of_classes_in_a_batch_raise(self, mixed, monkeypatch):
         monkeypatch.setattr("dear_plugin.models.classifier.ROWS_A_CALL", 64)
@@ -375,15 +361,6 @@ class TestFewRows:
             with pytest.raises(TargetError, match="which of the classes"):
                 dear.generate(frame.head(3))
 
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_all_features_frozen(self, mixed, query, kind):
-        frozen = Constraints(frozen=list(mixed.schema.names))
-        method = KINDS[kind](mixed.net, mixed.schema).fit(mixed.frame[:300])
-        result = method.generate(query, within=frozen)
-        pd.testing.assert_frame_equal(result.counterfactuals, query, check_exact=True)
-        assert not result.actions["success"].any()
-        assert result.actions["reason"].ne("").all()
-
 
 class Same(nn.Module):
     """A constant module with a gradient."""
@@ -394,13 +371,6 @@ class Same(nn.Module):
 
     def forward(self, x):
         return 0.0 * x[:, :1] + self.logit
-
-
-@pytest.fixture(scope="module")
-def save(mixed, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("save")
-    DEAR(mixed.net, mixed.schema, act_on=["debt"]).fit(mixed.frame[:50]).save(folder)
-    return folder
 
 
 @pytest.fixture
@@ -416,20 +386,6 @@ def damaged(tmp_path, mixed):
 
 
 class TestSaves:
-    def test_truncated_files(self, save, damaged):
-        content = (save / FILE).read_bytes()
-        for end in range(0, len(content), max(1, len(content) // 80)):
-            damaged(content[:end])
-
-    def test_flipped_bits(self, save, damaged):
-        content = bytearray((save / FILE).read_bytes())
-        rng = np.random.default_rng(0)
-        for at in rng.integers(0, len(content), 80).tolist():
-            bit = 1 << int(rng.integers(0, 8))
-            content[at] ^= bit
-            damaged(bytes(content))
-            content[at] ^= bit
-
     @pytest.mark.parametrize(
         "text",
         [
@@ -444,9 +400,10 @@ class TestSaves:
     def test_a_header_with_a_huge_size(self, damaged):
         damaged((2**62).to_bytes(8, "little") + b"{}")
 
-    def test_a_file_where_the_folder_belongs(self, save, mixed):
+    def test_a_file_where_the_folder_belongs(self, tmp_path, mixed):
+        (tmp_path / "file").touch()
         with pytest.raises(FileFormatError, match="cannot be read"):
-            DEAR.load(save / FILE, mixed.net)
+            DEAR.load(tmp_path / "file", mixed.net)
 
     def test_a_folder_where_the_file_belongs(self, tmp_path, mixed):
         (tmp_path / FILE).mkdir()

@@ -186,7 +186,7 @@ def loan():
     """
     frame, rows = load_loan(DRAWS, seed=7).features, load_loan(ROWS, seed=0).features
     schema = Schema.infer(rows)
-    crowd = np.column_stack([_numbers(frame[n]) for n in schema.names])
+    crowd = frame[[*schema.names]].assign(gender=frame["gender"] == "male").to_numpy(float)
     deviation = crowd.std(0)
     moved = Moved.of(rows, people=ROWS, ties=torch.Generator().manual_seed(0))
     parts = []
@@ -199,10 +199,6 @@ def loan():
         parts.append(table.div(deviation, axis=0).assign(S=feature.name, j=schema.names))
     table = pd.concat(parts)
     return table[table["S"] != table["j"]].set_index(["S", "j"])
-
-
-def _numbers(column):
-    return (column == "male").astype(float) if column.dtype == object else column.astype(float)
 
 
 class TestLoan:

@@ -21,55 +21,37 @@ def logits():
     return 2.0 * torch.randn(4000, 1, generator=torch.Generator().manual_seed(0)) - 1.0
 
 
-def wanted(label, n=1, **options):
-    return ClassGoal(torch.full((n,), label), **options)
-
-
 def unit(margins):
     """The spread of margins, at most 5/3 of the median of the accepted rows."""
     return min(float(spread(margins)), float(margins[margins > 0].median()) / 0.6)
 
 
-def least(goal, scores, share, trained):
-    """The least of ascending scores, (m, c), with a share of the unit of `trained` scores."""
-    rows = torch.zeros(len(scores), dtype=torch.int64)
-    reached = goal.margin(scores, rows) >= share * goal.unit(trained)[0]
-    return scores[reached.nonzero()[0, 0]]
+# Goals, and the margins of log-odds by each; an open range is within reach.
+GOALS = {
+    "log-odds": (ClassGoal(torch.tensor([1])), lambda z: z),
+    "a threshold": (ClassGoal(torch.tensor([1]), threshold=0.8), lambda z: z - np.log(4.0)),
+    "an open range": (RangeGoal(1.0, float("inf"), torch.ones(1)), lambda z: z - 1.0),
+}
 
 
-class TestTwoClasses:
-    SCORES = torch.linspace(-3.0, 3.0, 60_001)[:, None]
-
-    @pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
-    def test_log_odds_must_exceed_the_boundary_by_a_share_of_their_unit(self, logits, share):
-        found = least(wanted(1), self.SCORES, share, logits).item()
-        assert found == pytest.approx(share * unit(logits[:, 0]), abs=2e-4)
-
-    def test_it_is_beyond_a_threshold(self, logits):
-        found = least(wanted(1, threshold=0.8), self.SCORES, 0.3, logits).item()
-        expected = np.log(4.0) + 0.3 * unit(logits[:, 0] - np.log(4.0))
-        assert found == pytest.approx(expected, abs=2e-4)
+@pytest.mark.parametrize("name", GOALS)
+def test_the_unit_is_the_spread_of_margins_or_less_where_few_are_accepted(name, logits):
+    goal, margins = GOALS[name]
+    assert float(goal.unit(logits)[0]) == pytest.approx(unit(margins(logits[:, 0])), rel=1e-4)
 
 
-class TestMoreClasses:
-    def test_each_class_has_the_spread_of_its_own_margins(self):
-        rng = torch.Generator().manual_seed(0)
-        scores = torch.randn(4000, 3, generator=rng) * torch.tensor([0.2, 1.0, 5.0])
-        units = ClassGoal(torch.tensor([0, 1, 2])).unit(scores)
-        for label in range(3):
-            rest = [i for i in range(3) if i != label]
-            margins = scores[:, label] - scores[:, rest].amax(1)
-            assert float(units[label]) == pytest.approx(unit(margins), rel=1e-4)
+def test_the_unit_of_a_narrow_range_is_half_the_width(logits):
+    assert float(RangeGoal(10.0, 10.5, torch.ones(1)).unit(logits)) == 0.25
 
 
-class TestRanges:
-    def test_of_a_narrow_range_it_is_half_the_width(self, logits):
-        assert float(RangeGoal(10.0, 10.5, torch.ones(1)).unit(logits)) == 0.25
-
-    def test_of_an_open_one_it_is_within_reach(self, logits):
-        goal, margins = RangeGoal(1.0, float("inf"), torch.ones(1)), logits[:, 0] - 1.0
-        within = float(margins[margins > 0].median()) / 0.6
-        assert float(goal.unit(logits)) == pytest.approx(min(float(spread(logits[:, 0])), within))
+def test_each_class_has_the_spread_of_its_own_margins():
+    rng = torch.Generator().manual_seed(0)
+    scores = torch.randn(4000, 3, generator=rng) * torch.tensor([0.2, 1.0, 5.0])
+    units = ClassGoal(torch.tensor([0, 1, 2])).unit(scores)
+    for label in range(3):
+        rest = [i for i in range(3) if i != label]
+        margins = scores[:, label] - scores[:, rest].amax(1)
+        assert float(units[label]) == pytest.approx(unit(margins), rel=1e-4)
 
 
 class TestAnswers:

@@ -32,32 +32,6 @@ def refused() -> pd.DataFrame:
     return FRAME[_score(FRAME) < 0.5].drop_duplicates().head(40)
 
 
-@pytest.mark.parametrize(
-    ("values", "restricted"),
-    [
-        (RNG.choice([111, 112, 120], ROWS), True),
-        (RNG.choice([0.1, 0.2, 0.9], ROWS), True),
-        (RNG.choice([100, 200, 500, 1000], ROWS), True),
-        (RNG.poisson(2, ROWS), False),  # a count, whose tail has gaps
-        (np.where(RNG.random(ROWS) < 0.9, 0, RNG.geometric(0.2, ROWS)), False),
-        (RNG.choice([12, 24, 36, 48, 60], ROWS), True),  # steps of 12
-        (RNG.choice([1.0, 1.5, 2.0, 2.5], ROWS), True),
-        (RNG.normal(40, 12, ROWS).round(), False),
-        (RNG.normal(size=ROWS), False),
-        (np.r_[[7, 19, 30], np.full(ROWS - 3, 5)], False),  # too few rows at the gaps
-        (STATUS[:40], True),  # of few rows, fewer at a gap are enough
-        (np.repeat([111, 112, 120], [14, 12, 4]), False),
-        (RNG.poisson(2, 40), False),
-        (RNG.integers(10, 40, 40), False),
-    ],
-)
-def test_a_number_of_few_values_with_gaps_is_restricted(
-    values: np.ndarray, restricted: bool
-) -> None:
-    (feature,) = Schema.infer(pd.DataFrame({"x": values}))
-    assert feature.observed == (tuple(np.unique(values)) if restricted else ())
-
-
 @pytest.mark.parametrize("search", [Search(), Search.cheapest()])
 def test_answers_take_observed_values_only(
     dear: DEAR, refused: pd.DataFrame, search: Search
@@ -90,7 +64,14 @@ def test_an_action_to_another_value_is_refused(dear: DEAR, refused: pd.DataFrame
 
 
 COUNT, HOUR, AGE = RNG.poisson(2, ROWS), RNG.integers(0, 24, ROWS), RNG.integers(18, 78, ROWS)
-COMPUTED = {
+RESTRICTED = {
+    "status": RNG.choice([111, 112, 120], ROWS),
+    "shares": RNG.choice([0.1, 0.2, 0.9], ROWS),
+    "amounts": RNG.choice([100, 200, 500, 1000], ROWS),
+    "steps of 12": RNG.choice([12, 24, 36, 48, 60], ROWS),
+    "halves": RNG.choice([1.0, 1.5, 2.0, 2.5], ROWS),
+    "of few rows, fewer at a gap": STATUS[:40],
+    # Computed numbers take the values of rows, whatever their decimals.
     "z-scored": (COUNT - COUNT.mean()) / COUNT.std(),
     "scaled to 0 and 1": COUNT / COUNT.max(),
     "logarithm": np.log1p(COUNT),
@@ -102,59 +83,43 @@ COMPUTED = {
     "z-scored age": (AGE - AGE.mean()) / AGE.std(),
     "z-scored, often missing": pd.Series(HOUR / 7).mask(AGE < 40),
 }
+FREE = {
+    "a count, whose tail has gaps": RNG.poisson(2, ROWS),
+    "often zero, then a count": np.where(RNG.random(ROWS) < 0.9, 0, RNG.geometric(0.2, ROWS)),
+    "whole": RNG.normal(40, 12, ROWS).round(),
+    "double": RNG.normal(size=ROWS),
+    "single": RNG.normal(size=ROWS).astype(np.float32),
+    "three decimals": RNG.normal(size=ROWS).round(3),
+    "two decimals": RNG.uniform(0, 1, ROWS).round(2),
+    "an amount, often none": np.where(RNG.random(ROWS) < 0.8, 0, RNG.gamma(2, size=ROWS)),
+    "too few rows at the gaps": np.r_[[7, 19, 30], np.full(ROWS - 3, 5)],
+    "of few rows, too few at a gap": np.repeat([111, 112, 120], [14, 12, 4]),
+    "a count of few rows": RNG.poisson(2, 40),
+    "whole numbers of few rows": RNG.integers(10, 40, 40),
+}
 
 
-class TestComputedNumbersOfFewValues:
-    """Scaled counts and their logarithms take the values of rows, whatever their decimals."""
+@pytest.mark.parametrize("name", [*RESTRICTED, *FREE])
+def test_a_number_of_few_values_with_gaps_is_restricted_to_them(name, caplog):
+    column = pd.Series({**RESTRICTED, **FREE}[name])
+    with caplog.at_level("INFO"):
+        (feature,) = Schema.infer(pd.DataFrame({"x": column}))
+    known = np.unique(column.dropna()) if name in RESTRICTED else []
+    assert np.array_equal(np.array(feature.observed, dtype=column.dtype), known)
+    assert ("no value in between is proposed" in caplog.text) == (name in RESTRICTED)
 
-    @pytest.mark.parametrize("name", COMPUTED)
-    def test_they_take_no_others(self, name, caplog) -> None:
-        column = pd.Series(COMPUTED[name])
-        with caplog.at_level("INFO"):
-            (feature,) = Schema.infer(pd.DataFrame({"x": column}))
-        known = np.unique(column.dropna())
-        assert np.array_equal(np.array(feature.observed, dtype=column.dtype), known)
-        assert "no value in between is proposed" in caplog.text
 
-    @pytest.mark.parametrize("name", ["logarithm in single precision", "sine of the hour"])
-    def test_nor_do_answers(self, name) -> None:
-        frame = pd.DataFrame({"x": COMPUTED[name], "income": (30 + 5 * COUNT) * 1.0})
-        middle, width = np.median(frame["x"]), np.ptp(frame["x"])
+def test_a_definition_sets_one_that_rows_have() -> None:
+    frame = pd.DataFrame({"count": COUNT, "log": np.log1p(COUNT), "income": AGE * 1.0})
+    schema = Schema.infer(frame)
+    assert "log = log(count + 1)" in repr(schema)
 
-        def score(rows):
-            return 1 / (1 + np.exp(-8 * (rows["x"].to_numpy(float) - middle) / width))
+    def score(rows):
+        return 1 / (1 + np.exp(-(rows["count"] + 4 * rows["log"] - 8).to_numpy(float)))
 
-        rows = frame[score(frame) < 0.4].head(20)
-        found = DEAR(score, Schema.infer(frame)).fit(frame).generate(rows)
-        assert found.actions["success"].all()
-        assert found.counterfactuals["x"].isin(frame["x"].unique()).all()
-
-    @pytest.mark.parametrize(
-        "values",
-        [
-            RNG.normal(size=ROWS),
-            RNG.normal(size=ROWS).astype(np.float32),
-            RNG.normal(size=ROWS).round(3),
-            RNG.uniform(0, 1, ROWS).round(2),
-            np.where(RNG.random(ROWS) < 0.8, 0, RNG.gamma(2, size=ROWS)),  # an amount, often none
-        ],
-        ids=["double", "single", "three decimals", "two decimals", "often zero"],
-    )
-    def test_measurements_take_all(self, values) -> None:
-        (feature,) = Schema.infer(pd.DataFrame({"x": values}))
-        assert feature.observed == ()
-
-    def test_a_definition_sets_one_that_rows_have(self) -> None:
-        frame = pd.DataFrame({"count": COUNT, "log": np.log1p(COUNT), "income": AGE * 1.0})
-        schema = Schema.infer(frame)
-        assert "log = log(count + 1)" in repr(schema)
-
-        def score(rows):
-            return 1 / (1 + np.exp(-(rows["count"] + 4 * rows["log"] - 8).to_numpy(float)))
-
-        rows = frame[score(frame) < 0.4].head(20)
-        found = DEAR(score, schema, act_on=["count"]).fit(frame).generate(rows)
-        after = found.counterfactuals
-        assert np.allclose(np.log1p(after["count"]), after["log"])
-        assert after["log"].isin(frame["log"]).all()
-        assert (found.actions["reliance"].dropna() == 0).all()
+    rows = frame[score(frame) < 0.4].head(20)
+    found = DEAR(score, schema, act_on=["count"]).fit(frame).generate(rows)
+    after = found.counterfactuals
+    assert np.allclose(np.log1p(after["count"]), after["log"])
+    assert after["log"].isin(frame["log"]).all()
+    assert (found.actions["reliance"].dropna() == 0).all()

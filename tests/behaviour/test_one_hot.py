@@ -61,14 +61,6 @@ def test_the_group_is_found(dear: DEAR) -> None:
     assert dear.sets.labels == ("edu", "job")
 
 
-@pytest.mark.parametrize("search", [Search(), Search.cheapest(), Search(max_features=1)])
-def test_answers_keep_exactly_one(dear: DEAR, refused: pd.DataFrame, search: Search) -> None:
-    result = dear.with_search(search).generate(refused)
-    assert _sums(result.counterfactuals) == [1]
-    assert _sums(result.alternatives(4)) == [1]
-    assert result.actions["success"].mean() > 0.5
-
-
 def test_an_action_that_leaves_none_is_refused(dear: DEAR, refused: pd.DataFrame) -> None:
     row = refused[refused["job_other"] == 1].head(1)
     (reason,) = dear.apply(row, {"job_other": 0}).actions["reason"]
@@ -229,9 +221,3 @@ def test_columns_that_are_apart_in_the_frame_stay_where_they_are() -> None:
     result = dear.generate(rows)
     assert list(result.counterfactuals) == list(result.direct) == order
     assert _sums(result.counterfactuals) == [1]
-
-
-def test_a_file_states_the_columns(tmp_path: Path) -> None:
-    schema = Schema.infer(PEOPLE, decreasing=["job_civil"], costs={"job_cook": 2}, tiers=[["job"]])
-    schema.to_toml(tmp_path / "people.toml")
-    assert Schema.from_toml(tmp_path / "people.toml", PEOPLE) == schema

@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Target
 from dear_plugin.errors import DearError, InputError, SchemaError
+from tests.asked import Scored
 
 DAYS = pd.Series(pd.date_range("2024-01-01", periods=60))
 SPANS = DAYS - DAYS[0]
@@ -154,25 +155,19 @@ class TestOrders:
         dice_ml = pytest.importorskip("dice_ml")
         from dear_dice import DiceDEAR, wrap_dice
 
-        class Model:
-            classes_ = np.array([0, 1])
-
-            def predict_proba(self, rows):
-                first = rows["education"].astype(str).eq(str(levels[0])).to_numpy()
-                p = 1 / (1 + np.exp(-2.0 * first - (rows["hours"].to_numpy(float) - 45) / 5))
-                return np.column_stack([1 - p, p])
-
-            def predict(self, rows):
-                return self.predict_proba(rows)[:, 1].round().astype(int)
+        def probability(rows):
+            first = rows["education"].astype(str).eq(str(levels[0])).to_numpy()
+            return 1 / (1 + np.exp(-2.0 * first - (rows["hours"].to_numpy(float) - 45) / 5))
 
         levels = [3, 1, 2] if dtype is int else LEVELS
         education = FRAME["education"].map(dict(zip(LEVELS, levels, strict=True))).astype(dtype)
         frame = FRAME.assign(education=education)
-        label, numbers = Model().predict(frame), ["hours", "rate"]
+        model, numbers = Scored(probability), ["hours", "rate"]
+        label = model.predict(frame)
         data = dice_ml.Data(
             dataframe=frame.assign(y=label), continuous_features=numbers, outcome_name="y"
         )
-        host = dice_ml.Model(model=Model(), backend="sklearn")
+        host = dice_ml.Model(model=model, backend="sklearn")
         random = dice_ml.Dice(data, host, method="random")
 
         def made(**options):
@@ -204,9 +199,9 @@ class TestOrders:
 # What is refused, by whom, and what it advises.
 CALLS = {
     "classes without a default": (
-        lambda: DEAR(Named(), SCHEMA).fit(FRAME).generate(FRAME.head(2)),
+        lambda: DEAR(NAMED, SCHEMA).fit(FRAME).generate(FRAME.head(2)),
         "target=Target.of_class('yes')",
-        lambda: DEAR(Named(), SCHEMA).fit(FRAME).generate(FRAME.head(2), Target.of_class("yes")),
+        lambda: DEAR(NAMED, SCHEMA).fit(FRAME).generate(FRAME.head(2), Target.of_class("yes")),
     ),
     "no probabilities": (
         lambda: DEAR(SVC().fit(X, Y), SCHEMA),
@@ -240,13 +235,7 @@ CALLS = {
 }
 X, Y = FRAME[["hours", "rate"]], (NUMBERS > 30).astype(int)
 SCHEMA = Schema.infer(FRAME, immutable=["education"])
-
-
-class Named:
-    classes_ = np.array(["no", "yes"])
-
-    def predict_proba(self, rows):
-        return np.column_stack([1 - chance(rows), chance(rows)])
+NAMED = Scored(chance, ["no", "yes"])
 
 
 def calibrated():

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Constraints, Schema, Search, Target
+from tests.asked import fitted
 
 N = 1200
 
@@ -28,10 +29,8 @@ def frame() -> pd.DataFrame:
 
 def method(frame, accepts, act_on=None, search=None) -> DEAR:
     """DEAR for a black box that accepts where a rule on frames holds."""
-    schema = Schema.infer(frame)
-    groups_off = search or Search.cheapest(max_features=1)
-    model = Rule(accepts)
-    return DEAR(model, schema, act_on=act_on, search=groups_off).fit(frame)
+    search = search or Search.cheapest(max_features=1)
+    return fitted(Rule(accepts), frame, act_on=act_on, search=search)
 
 
 class Rule:
@@ -72,10 +71,9 @@ class TestOneNumber:
         assert (after == nearer)[before != 40].all()
 
 
-class TestOneCategory:
-    def test_every_other_category_is_tried(self, frame):
-        _, after = before_and_after(frame, lambda f: f["colour"] == "teal", "colour")
-        assert (after == "teal").all()
+def test_every_other_category_is_tried(frame):
+    _, after = before_and_after(frame, lambda f: f["colour"] == "teal", "colour")
+    assert (after == "teal").all()
 
 
 class TestAmongSets:
@@ -89,26 +87,17 @@ class TestAmongSets:
         actions = method(frame, rule, ["colour", "units"]).generate(refused).actions
         assert (actions["acted_on"] == "units").all()
 
-    def test_pairs_solve_rows_that_no_single_feature_solves(self, frame):
-        def rule(f):
-            return (f["units"] >= 60) & (f["cents"] >= 60)
-
-        refused = frame[(frame["units"] < 50) & (frame["cents"] < 50)].iloc[:20]
-        alone = method(frame, rule, ["units", "cents"]).generate(refused)
-        together = method(frame, rule, ["units", "cents"], Search.cheapest()).generate(refused)
-        assert not alone.actions["success"].any()
-        assert together.actions["success"].all()
-        assert (together.actions["acted_on"] == "units + cents").all()
-
-    def test_pairs_of_features_without_an_effect_of_their_own_are_found(self, frame):
-        # With tiers each of them has to move by more than its smallest step, which gains as much.
-        def accepts(rows):
-            return (rows["units"] >= 80) & (rows["cents"] >= 80)
-
-        schema = Schema.infer(frame, tiers=[["units"], ["cents"]])
-        dear = DEAR(Rule(accepts), schema, act_on=["units", "cents"], search=Search.cheapest())
+    @pytest.mark.parametrize("tiers", [(), [["units"], ["cents"]]], ids=["no tiers", "tiers"])
+    def test_pairs_solve_rows_that_no_single_feature_solves(self, frame, tiers):
+        """With tiers each has to move by more than its smallest step, which gains as much."""
+        model = Rule(lambda rows: (rows["units"] >= 80) & (rows["cents"] >= 80))
         low = frame[(frame["units"] < 50) & (frame["cents"] < 50)].head(20)
-        actions = dear.fit(frame).generate(low).actions
+        alone, together = (
+            fitted(model, frame, act_on=["units", "cents"], search=search, tiers=tiers)
+            for search in (Search.cheapest(max_features=1), Search.cheapest())
+        )
+        assert not alone.generate(low).actions["success"].any()
+        actions = together.generate(low).actions
         assert actions["success"].all()
         assert (actions["acted_on"] == "units + cents").all()
 
@@ -179,57 +168,53 @@ class TestEachChangeIsNeeded:
         assert needless == 0
 
 
-class TestActionsThatSufficeAlone:
+@pytest.fixture(scope="module")
+def answers():
+    """The answers with and without the preference, and those of each feature by itself."""
+    rng = np.random.default_rng(0)
+    a = rng.uniform(0, 100, N).round(1)
+    b = (a + rng.normal(0, 5, N)).clip(0, 100).round(1)
+    frame = pd.DataFrame({"a": a, "b": b, "d": rng.uniform(0, 100, N).round(1)})
+
+    def rule(f):
+        return (f["a"] + f["b"] >= 120) | (f["d"] >= 60)
+
+    far = frame["a"].between(30, 50) & (frame["a"] + frame["b"]).between(70, 110)
+    rows = frame[far].iloc[:60]
+    # What d costs, as a share of what a and b together cost.
+    share = np.linspace(0.7, 1.6, len(rows))
+    rows = rows.assign(d=(60 - (120 - rows["a"] - rows["b"]) * share).round(1))
+    refused, plain = rows[rows["d"] >= 0], Search.cheapest(max_features=1)
+    preferring = Search.cheapest(max_features=1, prefer_alone=0.25)
+    cases = {
+        "plain": (["a", "d"], plain),
+        "preferring": (["a", "d"], preferring),
+        "a": (["a"], plain),
+        "d": (["d"], plain),
+    }
+    return {
+        name: method(frame, rule, *case).generate(refused).actions for name, case in cases.items()
+    }
+
+
+@pytest.mark.parametrize(("search", "more"), [("plain", 1.0), ("preferring", 1.25)])
+def test_actions_that_suffice_alone_may_cost_that_much_more(answers, search, more):
     """b follows a, and a + b must reach 120; d alone suffices from 60 on, and nothing follows."""
-
-    @pytest.fixture(scope="class")
-    @staticmethod
-    def answers():
-        """The answers with and without the preference, and those of each feature by itself."""
-        rng = np.random.default_rng(0)
-        a = rng.uniform(0, 100, N).round(1)
-        b = (a + rng.normal(0, 5, N)).clip(0, 100).round(1)
-        frame = pd.DataFrame({"a": a, "b": b, "d": rng.uniform(0, 100, N).round(1)})
-
-        def rule(f):
-            return (f["a"] + f["b"] >= 120) | (f["d"] >= 60)
-
-        far = frame["a"].between(30, 50) & (frame["a"] + frame["b"]).between(70, 110)
-        rows = frame[far].iloc[:60]
-        # What d costs, as a share of what a and b together cost.
-        share = np.linspace(0.7, 1.6, len(rows))
-        rows = rows.assign(d=(60 - (120 - rows["a"] - rows["b"]) * share).round(1))
-        refused, plain = rows[rows["d"] >= 0], Search.cheapest(max_features=1)
-        preferring = Search.cheapest(max_features=1, prefer_alone=0.25)
-        cases = {
-            "plain": (["a", "d"], plain),
-            "preferring": (["a", "d"], preferring),
-            "a": (["a"], plain),
-            "d": (["d"], plain),
-        }
-        return {
-            name: method(frame, rule, *case).generate(refused).actions
-            for name, case in cases.items()
-        }
-
-    @pytest.mark.parametrize(("search", "more"), [("plain", 1.0), ("preferring", 1.25)])
-    def test_they_may_cost_that_much_more(self, answers, search, more):
-        follows = answers["a"]["reliance"] > 0
-        ratio = answers["d"]["cost"][follows] / answers["a"]["cost"][follows]
-        clear = (ratio / more - 1.0).abs() > 0.02
-        expected = np.where(ratio <= more, "d", "a")
-        assert clear.sum() > 40 and len(set(expected)) == 2
-        assert (answers[search]["acted_on"][follows] == expected)[clear].all()
+    follows = answers["a"]["reliance"] > 0
+    ratio = answers["d"]["cost"][follows] / answers["a"]["cost"][follows]
+    clear = (ratio / more - 1.0).abs() > 0.02
+    expected = np.where(ratio <= more, "d", "a")
+    assert clear.sum() > 40 and len(set(expected)) == 2
+    assert (answers[search]["acted_on"][follows] == expected)[clear].all()
 
 
-class TestFailures:
-    def test_the_nearest_miss_is_the_attempt(self, loan):
-        """The model rejects all rows: the attempt is the row with the greatest margin."""
-        net = copy.deepcopy(loan.net)
-        net[-1].bias.data -= 100.0
-        dear = DEAR(net, loan.schema, search=Search.cheapest(max_features=1)).fit(loan.frame)
-        result = dear.generate(loan.frame.iloc[:30])
-        assert not result.actions["success"].any()
-        assert (result.actions["score_after"] >= result.actions["score_before"]).all()
-        tried = "no change of a single one of the 6 actionable features was found"
-        assert result.actions["reason"].str.startswith(tried).all()
+def test_the_nearest_miss_is_the_attempt(loan):
+    """The model rejects all rows: the attempt is the row with the greatest margin."""
+    net = copy.deepcopy(loan.net)
+    net[-1].bias.data -= 100.0
+    dear = DEAR(net, loan.schema, search=Search.cheapest(max_features=1)).fit(loan.frame)
+    result = dear.generate(loan.frame.iloc[:30])
+    assert not result.actions["success"].any()
+    assert (result.actions["score_after"] >= result.actions["score_before"]).all()
+    tried = "no change of a single one of the 6 actionable features was found"
+    assert result.actions["reason"].str.startswith(tried).all()

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Search, Vetted
 from dear_plugin.datasets import load_loan
@@ -93,26 +92,6 @@ class TestDtypes:
         expected = routes[route](refused)
         assert result.actions["acted_on"].tolist() == expected.actions["acted_on"].tolist()
 
-    @pytest.mark.parametrize("module", ["lightgbm", "xgboost", "sklearn"])
-    def test_models_with_native_categories(self, frame, module):
-        features, approved = frame.drop(columns="approved"), frame["approved"]
-        if module == "sklearn":
-            model = HistGradientBoostingClassifier(categorical_features="from_dtype", max_iter=10)
-        elif module == "xgboost":
-            model = pytest.importorskip(module).XGBClassifier(
-                n_estimators=10, n_jobs=1, enable_categorical=True
-            )
-        else:
-            model = pytest.importorskip(module).LGBMClassifier(
-                n_estimators=10, n_jobs=1, verbose=-1
-            )
-        model.fit(features, approved)
-        dear = DEAR(model, Schema.infer(frame, target="approved")).fit(frame)
-        refused = features[model.predict(features) == 0].head(1)
-        row = SENT["a dict"](refused)
-        counterfactual = dear.generate(row).counterfactuals
-        assert model.predict(counterfactual.astype(features.dtypes)).tolist() == [1]
-
     def test_a_value_that_the_dtype_cannot_hold_is_passed_as_it_is(self, frame):
         """No half year is cut off an age without a word."""
         seen = []
@@ -180,29 +159,6 @@ class TestNewCategories:
         assert "they are passed to the model" not in caplog.text
         dear.generate(sent)
         assert "they are passed to the model" in caplog.text
-
-    def test_are_errors_where_they_may_be_acted_on(self, shop, sent):
-        dear = DEAR(self.model(set()), Schema.infer(shop, target="approved")).fit(shop)
-        reason = dear.generate(sent).actions["reason"].iloc[0]
-        assert "'brand' has 'Dino', expected one of ['Aldo', 'Bexo', 'Caro']" in reason
-        assert "'contract'" not in reason  # looks like an identifier, so nothing acts on it
-
-    def test_are_errors_where_the_model_takes_none(self, shop, sent):
-        def score(rows):
-            return (
-                rows["brand"].map({"Aldo": 0.1, "Bexo": 0.2, "Caro": 0.3}) + rows["savings"] / 60
-            )
-
-        dear = DEAR(score, Schema.infer(shop, target="approved"), act_on=["savings"]).fit(shop)
-        both = pd.concat(
-            [
-                shop[shop["savings"] < 20].head(1).drop(columns="approved"),
-                sent.assign(gender="male"),
-            ]
-        )
-        actions = dear.generate(both).actions
-        assert actions["success"].tolist() == [True, False]
-        assert "'brand' has 'Dino'" in actions["reason"].iloc[1]
 
     def test_make_no_difference_where_the_model_ignores_them(self, shop, sent):
         """A row is compared with all rows in a feature that it shares with none."""

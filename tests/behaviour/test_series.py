@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Constraints, Schema, Target
-from dear_plugin.errors import ConstraintError, InputError, SchemaError, TargetError
+from dear_plugin.errors import ConstraintError, SchemaError, TargetError
 
 rng = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -173,10 +173,10 @@ def test_alibi_takes_a_series_with_the_index_of_its_rows_alone():
     assert (data["target"][:, 0] == wanted).all()
     array = QUERY[columns].to_numpy()
     assert (explainer.explain(array, wanted.reset_index(drop=True)).target == data["target"]).all()
-    for X, given in (
-        (QUERY[columns], {"Y_t": wanted.iloc[::-1]}),
-        (QUERY[columns], {"Y_t": 1, "C": limits.iloc[::-1]}),
-        (array, {"Y_t": wanted}),
-    ):
-        with pytest.raises(InputError, match="a Series needs the index of X"):
-            explainer.explain(X, **given)
+    again = explainer.explain(QUERY[columns], wanted.iloc[::-1], limits.iloc[::-1]).data
+    assert (again["target"] == data["target"]).all()
+    assert (again["cf"]["X"] == data["cf"]["X"]).all()
+    with pytest.raises(TargetError, match="Y_t: a Series has the index of the rows"):
+        explainer.explain(array, wanted)
+    with pytest.raises(ConstraintError, match="C: a Series has the index of the rows"):
+        explainer.explain(array, 1, limits)

@@ -147,36 +147,33 @@ def test_advice_says_how_far_a_kind_goes_and_what_ends_at_the_edge():
     assert line.goes.split()[0] == f"{(new - query.loc[new.index, 'years']).median():.3g}"
 
 
-class TestTheSmallestAmount:
+SEARCH = Search(max_features=1, margin=0.0, prefer_alone=0.0, min_confidence=0.0)
+
+
+def accepting(gain):
+    """Boosted trees that accept one gain, as they do on Adult, large ones, and long hours."""
+    rng = np.random.default_rng(0)
+    gains = np.where(rng.random(N) < 0.5, 0.0, rng.gamma(2.0, 3_000.0, N)).round()
+    gains[np.abs(gains - gain) < 100] = 0.0
+    gains[:300] = gain
+    frame = pd.DataFrame({"gain": gains, "hours": rng.normal(40, 9, N).round(1)})
+    label = (gains == gain) | (gains > 12_000) | (frame["hours"] > 60)
+    return frame, GradientBoostingClassifier(random_state=0).fit(frame, label)
+
+
+@pytest.mark.parametrize("name", ["gain", "hours"])
+@pytest.mark.parametrize("gain", [2_400, 4_700])
+def test_no_smaller_amount_of_boosted_trees_is_credible(gain, name):
     """No smaller amount of the same feature, in its steps, passes the same checks."""
-
-    SEARCH = Search(max_features=1, margin=0.0, prefer_alone=0.0, min_confidence=0.0)
-
-    @staticmethod
-    def accepting(gain):
-        """Boosted trees that accept one gain, as they do on Adult, large ones, and long hours."""
-        rng = np.random.default_rng(0)
-        gains = np.where(rng.random(N) < 0.5, 0.0, rng.gamma(2.0, 3_000.0, N)).round()
-        gains[np.abs(gains - gain) < 100] = 0.0
-        gains[:300] = gain
-        frame = pd.DataFrame({"gain": gains, "hours": rng.normal(40, 9, N).round(1)})
-        label = (gains == gain) | (gains > 12_000) | (frame["hours"] > 60)
-        return frame, GradientBoostingClassifier(random_state=0).fit(frame, label)
-
-    @pytest.mark.parametrize("name", ["gain", "hours"])
-    @pytest.mark.parametrize("gain", [2_400, 4_700])
-    def test_of_boosted_trees(self, gain, name):
-        frame, trees = self.accepting(gain)
-        refused = frame[~trees.predict(frame)].head(8)
-        dear = DEAR(trees, Schema.infer(frame), act_on=[name], search=self.SEARCH).fit(frame)
-        found = dear.generate(refused)
-        assert found.actions["credible"].sum() >= 3
-        own, step = refused[name].to_numpy()[:, None], dear.schema.steps[name]
-        away = np.abs(found.direct[name].to_numpy(float, na_value=0.0)[:, None] - own)
-        values = np.arange(0.0, frame[name].max(), step)
-        row, at = np.nonzero(
-            (np.abs(values - own) < away - step / 2) & (np.abs(values - own) >= step)
-        )
-        nearer = refused.iloc[row].reset_index(drop=True)
-        asked = pd.DataFrame({name: values[at]}, index=nearer.index)
-        assert not dear.apply(nearer, asked).actions["credible"].any()
+    frame, trees = accepting(gain)
+    refused = frame[~trees.predict(frame)].head(8)
+    dear = DEAR(trees, Schema.infer(frame), act_on=[name], search=SEARCH).fit(frame)
+    found = dear.generate(refused)
+    assert found.actions["credible"].sum() >= 3
+    own, step = refused[name].to_numpy()[:, None], dear.schema.steps[name]
+    away = np.abs(found.direct[name].to_numpy(float, na_value=0.0)[:, None] - own)
+    values = np.arange(0.0, frame[name].max(), step)
+    row, at = np.nonzero((np.abs(values - own) < away - step / 2) & (np.abs(values - own) >= step))
+    nearer = refused.iloc[row].reset_index(drop=True)
+    asked = pd.DataFrame({name: values[at]}, index=nearer.index)
+    assert not dear.apply(nearer, asked).actions["credible"].any()

@@ -112,52 +112,48 @@ class TestReliance:
         assert (quarter["income"] == 58.0).all()
 
 
-class TestNoise:
-    def test_a_changed_feature_is_reported(self, frame):
-        dear = fitted(above("b", 2.0), Schema.infer(frame[["a", "b"]]), frame, Twins())
-        reported = noise_reported(dear.apply(frame.iloc[:50], {"a": 0.8}), names=("b",))
-        moved = (
-            dear.apply(frame.iloc[:50], {"a": 0.8}).counterfactuals["b"] != frame["b"].iloc[:50]
-        )
-        assert reported.tolist() == moved.tolist()
-        assert reported.any()
+def test_a_changed_feature_is_reported_as_noise(frame):
+    dear = fitted(above("b", 2.0), Schema.infer(frame[["a", "b"]]), frame, Twins())
+    reported = noise_reported(dear.apply(frame.iloc[:50], {"a": 0.8}), names=("b",))
+    moved = dear.apply(frame.iloc[:50], {"a": 0.8}).counterfactuals["b"] != frame["b"].iloc[:50]
+    assert reported.tolist() == moved.tolist()
+    assert reported.any()
 
 
-class TestDistance:
-    def test_the_distance_is_the_mean_of_the_five_nearest(self):
-        line = pd.DataFrame({"a": np.arange(101) / 100.0, "b": 0.0})
-        encoder = Encoder(Schema.infer(line))
-        reference = ReferenceRows(encoder, encoder.rows(line), np.ones(101, dtype=bool))
-        at = encoder.rows(pd.DataFrame({"a": [0.0, 0.5], "b": [0.0, 0.0]}))
-        assert reference.measure(at)["distance"] == pytest.approx([0.02, 0.012], abs=1e-6)
+def test_the_distance_is_the_mean_of_the_five_nearest():
+    line = pd.DataFrame({"a": np.arange(101) / 100.0, "b": 0.0})
+    encoder = Encoder(Schema.infer(line))
+    reference = ReferenceRows(encoder, encoder.rows(line), np.ones(101, dtype=bool))
+    at = encoder.rows(pd.DataFrame({"a": [0.0, 0.5], "b": [0.0, 0.0]}))
+    assert reference.measure(at)["distance"] == pytest.approx([0.02, 0.012], abs=1e-6)
 
 
-class TestPairs:
-    @pytest.fixture
-    def pairs(self):
-        frame = pd.DataFrame(
-            {
-                "sex": ["male", "female"] * 50,
-                "role": ["husband", "wife"] * 25 + ["single"] * 50,
-                "age": [*range(30, 80), *range(20, 70)],
-            }
-        )
-        encoder = Encoder(Schema.infer(frame))
-        return encoder, ReferenceRows(encoder, encoder.rows(frame), np.ones(100, dtype=bool))
-
-    @pytest.mark.parametrize(
-        ("sex", "role", "age", "count"),
-        [
-            ("male", "husband", 50, 0),
-            ("female", "husband", 50, 1),
-            ("male", "husband", 20, 1),
-            ("female", "husband", 20, 2),
-        ],
+@pytest.fixture
+def pairs():
+    frame = pd.DataFrame(
+        {
+            "sex": ["male", "female"] * 50,
+            "role": ["husband", "wife"] * 25 + ["single"] * 50,
+            "age": [*range(30, 80), *range(20, 70)],
+        }
     )
-    def test_pairs_of_no_training_row_are_counted(self, pairs, sex, role, age, count):
-        encoder, known = pairs
-        row = pd.DataFrame({"sex": [sex], "role": [role], "age": [age]})
-        assert known.unseen(encoder.rows(row)).tolist() == [count]
+    encoder = Encoder(Schema.infer(frame))
+    return encoder, ReferenceRows(encoder, encoder.rows(frame), np.ones(100, dtype=bool))
+
+
+@pytest.mark.parametrize(
+    ("sex", "role", "age", "count"),
+    [
+        ("male", "husband", 50, 0),
+        ("female", "husband", 50, 1),
+        ("male", "husband", 20, 1),
+        ("female", "husband", 20, 2),
+    ],
+)
+def test_pairs_of_no_training_row_are_counted(pairs, sex, role, age, count):
+    encoder, known = pairs
+    row = pd.DataFrame({"sex": [sex], "role": [role], "age": [age]})
+    assert known.unseen(encoder.rows(row)).tolist() == [count]
 
 
 class TestRobustness:

@@ -83,12 +83,11 @@ class TestStored:
         assert len(set(digests)) == 3
 
 
-class TestTables:
-    def test_are_written_with_the_versions(self, spec, options):
-        means, nothing = run(spec, options)
-        assert "| 0.333 |" in means and f"numpy {np.__version__}" in means
-        assert (options.out / "toy" / "means.md").read_text() == means.partition("\n\n")[2]
-        assert nothing == "nothing: no rows\n"
+def test_tables_are_written_with_the_versions(spec, options):
+    means, nothing = run(spec, options)
+    assert "| 0.333 |" in means and f"numpy {np.__version__}" in means
+    assert (options.out / "toy" / "means.md").read_text() == means.partition("\n\n")[2]
+    assert nothing == "nothing: no rows\n"
 
 
 class TestArguments:

@@ -91,3 +91,14 @@ def test_subclasses_of_dataframe_are_patched_through_their_own_methods(kind):
     assert isinstance(after, kind)
     assert after["word"].tolist() == ["a", "a", "c", "b"]
     assert torch.equal(seen, encoder.rows(after))
+
+
+def test_what_columns_hold_is_computed_once_for_their_dtypes_and_told_each_time(caplog):
+    frame = pd.DataFrame({"x": [1.0, 300.0, 20.0], "town": list("aba")})
+    narrow = frame.assign(x=frame["x"].clip(upper=99).astype("int8"))
+    encoder = Encoder(Schema.infer(frame))
+    first, other, again, same = map(encoder.held, (frame, narrow, frame.head(1), narrow))
+    assert (first is again, other is same) == (True, True)
+    assert [first[1].tolist(), other[1].tolist()] == [[300.0, 1.0], [127.0, 1.0]]
+    told = [text for text in caplog.messages if "too narrow" in text]
+    assert len(told) == 2

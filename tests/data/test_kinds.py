@@ -1,4 +1,4 @@
-"""Kinds: each is one file that infers, reads and writes its columns; the rest asks attributes."""
+"""Kinds of columns: numbers, labels, and labels with an order, which rows hold as numbers."""
 
 import ast
 import copy
@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import dear_plugin
 from dear_plugin import Encoder, Feature, Kind, Schema
-from dear_plugin.data.labels import Labels, Levels
-from dear_plugin.data.numbers import Number, Ordinal, decimals
-from dear_plugin.errors import InputError
+from dear_plugin.data.cells import cells_of, read_column
+from dear_plugin.data.numbers import decimals
+from dear_plugin.errors import ArgumentError, InputError
 
 SIZES = ["S", "M", "L"]
 
@@ -23,26 +22,28 @@ def levels(values, order=SIZES):
     return pd.Series(pd.Categorical(values, order, ordered=True))
 
 
+# What rows hold of a column.
+AMOUNTS, LABELS, PLACES = "amounts", "labels", "places"
 COLUMNS = {
-    "amounts": (Number, Kind.NUMERIC, pd.Series([1.5, 2.25, 30.0])),
-    "single floats": (Number, Kind.NUMERIC, pd.Series([1.5, 2.25, 30.0], dtype="float32")),
-    "integers": (Number, Kind.NUMERIC, pd.Series([1, 2, 30])),
-    "nullable integers": (Number, Kind.NUMERIC, pd.Series([1, None, -9, 30], dtype="Int64")),
-    "nullable amounts": (Number, Kind.NUMERIC, pd.Series([1, None, -9, 30], dtype="Float64")),
-    "a code": (Number, Kind.NUMERIC, pd.Series([1.0, -9.0, 30.0])),
-    "flags": (Labels, Kind.BINARY, pd.Series([True, False, True])),
-    "nullable flags": (Labels, Kind.BINARY, pd.Series([True, False], dtype="boolean")),
-    "two integers": (Labels, Kind.BINARY, pd.Series([3, 7, 3])),
-    "two amounts": (Labels, Kind.BINARY, pd.Series([3.5, 7.0, 3.5])),
-    "two labels": (Labels, Kind.BINARY, pd.Series(["a", "b", "a"])),
-    "labels": (Labels, Kind.CATEGORICAL, pd.Series(["a", "b", "c"])),
-    "a missing label": (Labels, Kind.CATEGORICAL, pd.Series(["a", None, "c"])),
-    "a category column": (Labels, Kind.BINARY, pd.Series(["b", "a"], dtype="category")),
-    "numbers as levels": (Labels, Kind.CATEGORICAL, pd.Series([1, 2, 3], dtype="category")),
-    "a text column": (Labels, Kind.CATEGORICAL, pd.Series(["a", "b", None], dtype="string")),
-    "levels with an order": (Levels, Kind.NUMERIC, levels(SIZES)),
-    "an unknown level": (Labels, Kind.CATEGORICAL, levels(["?", "M", "L"], ["?", "M", "L"])),
-    "a missing level": (Levels, Kind.NUMERIC, levels([*SIZES, np.nan])),
+    "amounts": (AMOUNTS, Kind.NUMERIC, pd.Series([1.5, 2.25, 30.0])),
+    "single floats": (AMOUNTS, Kind.NUMERIC, pd.Series([1.5, 2.25, 30.0], dtype="float32")),
+    "integers": (AMOUNTS, Kind.NUMERIC, pd.Series([1, 2, 30])),
+    "nullable integers": (AMOUNTS, Kind.NUMERIC, pd.Series([1, None, -9, 30], dtype="Int64")),
+    "nullable amounts": (AMOUNTS, Kind.NUMERIC, pd.Series([1, None, -9, 30], dtype="Float64")),
+    "a code": (AMOUNTS, Kind.NUMERIC, pd.Series([1.0, -9.0, 30.0])),
+    "flags": (LABELS, Kind.BINARY, pd.Series([True, False, True])),
+    "nullable flags": (LABELS, Kind.BINARY, pd.Series([True, False], dtype="boolean")),
+    "two integers": (LABELS, Kind.BINARY, pd.Series([3, 7, 3])),
+    "two amounts": (LABELS, Kind.BINARY, pd.Series([3.5, 7.0, 3.5])),
+    "two labels": (LABELS, Kind.BINARY, pd.Series(["a", "b", "a"])),
+    "labels": (LABELS, Kind.CATEGORICAL, pd.Series(["a", "b", "c"])),
+    "a missing label": (LABELS, Kind.CATEGORICAL, pd.Series(["a", None, "c"])),
+    "a category column": (LABELS, Kind.BINARY, pd.Series(["b", "a"], dtype="category")),
+    "numbers as levels": (LABELS, Kind.CATEGORICAL, pd.Series([1, 2, 3], dtype="category")),
+    "a text column": (LABELS, Kind.CATEGORICAL, pd.Series(["a", "b", None], dtype="string")),
+    "levels with an order": (PLACES, Kind.NUMERIC, levels(SIZES)),
+    "an unknown level": (LABELS, Kind.CATEGORICAL, levels(["?", "M", "L"], ["?", "M", "L"])),
+    "a missing level": (PLACES, Kind.NUMERIC, levels([*SIZES, np.nan])),
 }
 EVERY = pytest.mark.parametrize("name", COLUMNS)
 SPECIAL = {key: {"x": [-9]} for key in ("nullable integers", "nullable amounts", "a code")}
@@ -60,20 +61,19 @@ def test_what_is_read_is_written(name):
 def test_a_column_has_one_kind(name):
     own, kind, column = COLUMNS[name]
     (feature,) = Schema.infer(pd.DataFrame({"x": column})).features
-    assert (type(feature), feature.kind) == (own, kind)
-    assert type(Feature.from_dict(feature.to_dict())) is own
+    assert feature.kind == kind
+    assert Feature.from_dict(feature.to_dict()) == feature
+    assert type(feature) is Feature
+    assert feature.has_order == (own != LABELS)
 
 
 @EVERY
-def test_a_column_says_what_is_made_of_its_amounts_and_what_limits_it(name):
+def test_a_column_says_what_limits_it(name):
     own, _, column = COLUMNS[name]
     (feature,) = Schema.infer(pd.DataFrame({"x": column})).features
-    has_order, values = issubclass(own, Ordinal), torch.arange(3.0)
-    assert torch.equal(feature.coarser(values, torch.zeros_like), values * (not has_order))
-    assert feature.either(len, str, (1,)) == (1 if has_order else "(1,)")
-    assert ("ranges" in feature.limited_by) == has_order == (not feature.categories)
-    assert bool(feature.ranked) == (own is Levels)
-    assert (feature.choices == ()) == (own is Number)
+    assert ("ranges" in feature.limited_by) == feature.has_order == (not feature.categories)
+    assert bool(feature.ranked) == (own == PLACES)
+    assert (feature.choices == ()) == (own == AMOUNTS)
 
 
 @EVERY
@@ -81,20 +81,32 @@ def test_a_cell_has_the_row_value_of_its_column_and_is_an_amount_of_numbers_alon
     own, _, column = COLUMNS[name]
     (feature,) = schema = Schema.infer(pd.DataFrame({"x": column}), special=SPECIAL.get(name))
     known = column[column.notna() & ~column.isin(feature.special)]
-    values = feature.read(known).values
+    values = read_column(feature, known).values
     assert [feature.place(cell) for cell in known] == values.tolist()
-    assert [feature.is_amount(cell) for cell in known] == [own is Number] * len(known)
+    assert [feature.is_amount(cell) for cell in known] == [own == AMOUNTS] * len(known)
     assert not any(feature.is_amount(cell) for cell in column.drop(known.index))
-    assert [*schema.numbers] == ["x"] * (own is Number)
+    assert [*schema.numbers] == ["x"] * (own == AMOUNTS)
 
 
 def test_a_feature_of_other_attributes_is_of_their_kind():
     number = Feature("x", Kind.NUMERIC, (0.0, 2.0))
     levels = dataclasses.replace(number, levels=("a", "b", "c"))
     labels = dataclasses.replace(number, kind=Kind.BINARY, categories=("a", "b"))
-    assert [type(each) for each in (number, levels, labels)] == [Number, Levels, Labels]
+    assert [each.choices for each in (number, levels, labels)] == [(), tuple("abc"), tuple("ab")]
+    assert [each.has_order for each in (number, levels, labels)] == [True, True, False]
     assert dataclasses.replace(levels, levels=()) == number
     assert copy.deepcopy(labels) == labels
+
+
+@pytest.mark.parametrize("made", [dataclasses.replace, copy.deepcopy])
+def test_nothing_of_a_feature_changes_once_it_is_made(made):
+    """Numbers of numpy were made Python's by writing to a frozen feature."""
+    feature = made(Feature("x", Kind.NUMERIC, (np.float64(0), np.float64(2)), cost=np.float32(3)))
+    assert [type(each) for each in (*feature.bounds, feature.cost)] == [float] * 3
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        feature.cost = 2.0
+    with pytest.raises(ArgumentError, match="did you mean 'bounds'"):
+        Feature("x", Kind.NUMERIC, bound=(0.0, 2.0))
 
 
 @EVERY
@@ -103,38 +115,9 @@ def test_values_of_any_shape_have_cells(name):
     frame = pd.DataFrame({"x": column})
     schema = Schema.infer(frame)
     rows = Encoder(schema).rows(frame).numpy()
-    written = schema.features[0].cells(np.stack([rows, rows]))
+    written = cells_of(schema.features[0], np.stack([rows, rows]))
     assert written.shape == (2, len(frame), 1)
     assert pd.Series(written[1, :, 0]).isna().tolist() == column.isna().tolist()
-
-
-@pytest.fixture
-def days():
-    """A kind for durations: rows hold days."""
-
-    class Days(Ordinal):
-        @classmethod
-        def takes(cls, kind, given):
-            return kind == Kind.NUMERIC and given.get("dtype") == "timedelta64[ns]"
-
-        def read_cells(self, column, accepted):
-            return self.reading(column, column.to_numpy() / np.timedelta64(1, "D"))
-
-        def column(self, values):
-            return pd.Series(pd.to_timedelta(values, unit="D")).astype(self.dtype)
-
-    yield Days
-    Feature.kinds.remove(Days)
-
-
-def test_a_kind_of_column_is_one_class(days):
-    frame = pd.DataFrame({"wait": pd.to_timedelta([1.5, 3.0, 30.0], unit="D")})
-    wait = Feature("wait", Kind.NUMERIC, (0.0, 30.0), dtype="timedelta64[ns]")
-    encoder = Encoder(Schema((wait,)))
-    rows = encoder.rows(frame.astype(wait.dtype))
-    assert type(wait) is days and rows[:, 0].tolist() == [1.5, 3.0, 30.0]
-    pd.testing.assert_frame_equal(encoder.frame(rows), frame.astype(wait.dtype))
-    assert encoder.distance(rows, rows[[2]])[:, 0].tolist() == [0.95, 0.9, 0.0]
 
 
 def precision(values, dtype=None) -> int | None:

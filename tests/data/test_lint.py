@@ -151,7 +151,7 @@ class TestTextWithAnOrder:
         with caplog.at_level("INFO"):
             (feature,) = Schema.infer(frame)
         assert (feature.kind, list(feature.levels)) == (Kind.NUMERIC, ORDERED[name])
-        assert f"categorical=['{name}'] ignores it" in caplog.text
+        assert f"categorical=['{name}'] drops this order" in caplog.text
         assert Schema.infer(frame, categorical=[name]).features[0].kind is Kind.CATEGORICAL
 
     @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ class TestInspection:
         text = pd.DataFrame({"x": ["1", "2", "3.5"]})
         assert Schema.infer(text).features[0].kind is Kind.CATEGORICAL
         assert "pd.to_numeric(frame['x'])" in caplog.text
-        assert "in DiCE continuous_features=[..., 'x']" in caplog.text
+        assert "In DiCE, name it: continuous_features=[..., 'x']" in caplog.text
 
     def test_many_levels_are_not_acted_on_unless_named(self, caplog):
         names = [f"n{i}" for i in range(150)] * 10
@@ -337,14 +337,14 @@ class TestAmountsAsText:
         known = ~frame["x"].eq("n.a.")
         Schema.infer(frame)
         assert "column 'x' holds numbers as text" in caplog.text
-        exec(caplog.messages[0].partition("for a number: ")[2], {"pd": pd, "frame": frame})
+        exec(caplog.messages[0].partition("For a number: ")[2], {"pd": pd, "frame": frame})
         assert np.allclose(frame["x"][known], numbers[known], atol=0.01 if times == 1 else 0.6)
         assert frame["x"].isna().equals(~known)
 
     @pytest.mark.parametrize("how", OTHERS.values(), ids=OTHERS)
     def test_of_other_text_no_line_is_told(self, how, caplog):
         Schema.infer(pd.DataFrame({"x": [how(v) for v in np.linspace(1, 90, ROWS)]}))
-        assert "for a number" not in caplog.text
+        assert "For a number" not in caplog.text
 
     def test_rows_of_other_text_are_counted_and_named(self, caplog):
         numbers = np.random.default_rng(0).uniform(1, 90, ROWS).round(2)
@@ -360,7 +360,7 @@ class TestAmountsAsText:
         Schema.infer(frame)
         assert "column 'x' holds dates as text" in caplog.text
         told = next(text for text in caplog.messages if "dates as text" in text)
-        exec(told.partition("for a number: ")[2], {"pd": pd, "frame": frame})
+        exec(told.partition("For a number: ")[2], {"pd": pd, "frame": frame})
         days = days.dt.to_period("M").dt.to_timestamp() if form in MONTHS else days
         assert frame["x"].equals((days - pd.Timestamp("2000-01-01")).dt.days)
 

@@ -161,7 +161,7 @@ class TestCategoriesThatAreNotKnown:
 
     def test_neither_actions_nor_what_follows_enters_them(self, frame, caplog):
         schema = Schema.infer(frame)
-        assert "special={'job': ['?']} declares that" in caplog.text
+        assert "special={'job': ['?']} states this" in caplog.text
         known = frame[frame["job"] != "?"].head(20)
         dear = DEAR(self.accepts("?"), schema).fit(frame)
         assert not dear.generate(known).actions["success"].any()

@@ -37,7 +37,7 @@ def _in_memory(dear: DEAR) -> int:
         estimate = decoder._fitted
         total += estimate.axis.bins.numel()
         for tables, *_ in [estimate.point, *estimate._draws.values.values()]:
-            total += sum(each.numel() for each in (*tables.base, *tables.ratio))
+            total += tables.base.size + tables.ratio.size
             total += 0 if tables._every is None else tables._every.size
     return total
 

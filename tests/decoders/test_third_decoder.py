@@ -9,14 +9,13 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Schema, Search
+from dear_plugin import DEAR, Schema, Search, Transport
 from dear_plugin.datasets import load_loan
-from dear_plugin.decoders import Decoder, make_decoder, register
-from dear_plugin.errors import DearError
+from dear_plugin.decoders import Decoder, make_decoder
+from dear_plugin.errors import DearError, SettingError
 from dear_plugin.testing import LAWS, Subject
 
 
-@register
 class LineShift(Decoder):
     """The decoder; `shrink` is a setting, so that one is saved."""
 
@@ -90,7 +89,7 @@ class TestRecourse:
 class TestSaving:
     def test_a_loaded_one_gives_the_same_results(self, dear, recourses, tmp_path):
         dear.save(tmp_path)
-        loaded = DEAR.load(tmp_path, model())
+        loaded = DEAR.load(tmp_path, model(), decoder=LineShift)
         assert isinstance(loaded.decoder, LineShift)
         again = loaded.generate(loan().iloc[:200])
         pd.testing.assert_frame_equal(
@@ -98,14 +97,18 @@ class TestSaving:
         )
 
 
-class TestRegistry:
-    @pytest.mark.parametrize("name", ["LineShift", "lineshift"])
-    def test_a_registered_class_is_made_by_name(self, name):
-        dear = DEAR(model(), Schema.infer(loan()), act_on=SETS, decoder=name)
-        assert type(dear.decoder).__name__ == "LineShift"
+class TestByClass:
+    def test_a_class_is_made_with_its_default_settings(self):
+        dear = DEAR(model(), Schema.infer(loan()), act_on=SETS, decoder=LineShift)
+        assert type(dear.decoder) is LineShift
         assert dear.decoder.settings() == {"shrink": 0.0}
         assert dear.fit(loan()).generate(loan().iloc[:20]).actions["success"].all()
 
-    def test_an_unregistered_class_is_not(self):
-        with pytest.raises(DearError, match="unknown decoder"):
-            make_decoder("Decoder")
+    @pytest.mark.parametrize("name", ["transport", "Transport"])
+    def test_the_names_of_the_documentation_stand_for_classes(self, name):
+        assert type(make_decoder(name)) is Transport
+
+    @pytest.mark.parametrize("given", ["LineShift", int, 3, None])
+    def test_anything_else_is_refused(self, given):
+        with pytest.raises(SettingError, match=r"unknown decoder.*known are: transport, auto"):
+            make_decoder(given)

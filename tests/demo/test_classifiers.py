@@ -68,8 +68,7 @@ class TestTraining:
             assert torch.equal(one, weights(short(loan, kind, 3)))
 
 
-class TestRecipes:
-    def test_the_papers_own(self):
-        assert recipe("adult") == Recipe(512, 50, 0.002)
-        assert recipe("compas") == Recipe(32, 40, 0.002)
-        assert recipe("gmc") == Recipe(64, 30, 0.001)
+def test_the_papers_own_recipes():
+    assert recipe("adult") == Recipe(512, 50, 0.002)
+    assert recipe("compas") == Recipe(32, 40, 0.002)
+    assert recipe("gmc") == Recipe(64, 30, 0.001)

@@ -40,7 +40,7 @@ def test_a_saved_dear_with_a_model_of_the_present_folder(saved):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": ""}, "--saved needs --model and --applicants"),
+        ({"model": ""}, "needs --model and --applicants"),
         ({"model": "scoring:nothing"}, "--model scoring:nothing: expected a file of joblib"),
         ({"model": "no_such_module:model"}, "or module:attribute; No module"),
         ({"applicants": Path("absent.csv")}, "--applicants absent.csv"),
@@ -53,7 +53,7 @@ def test_wrong_arguments_are_errors(saved, change, message):
 
 def test_it_says_at_once_what_it_does_and_where(monkeypatch, capsys):
     def _training(_):
-        assert "Trains a model of loan; the page will answer at http://localhost:5006" in (
+        assert "Training a model of loan; the page will be at http://localhost:5006" in (
             capsys.readouterr().out
         )
         raise InputError("this test needs no model")

@@ -8,6 +8,7 @@ import torch
 from dear_plugin import DEAR, Encoder, Schema, Search, Target
 from dear_plugin.evaluation.trained import MODEL_ROWS, Consistency
 from dear_plugin.models.classifier import Classifier
+from tests.asked import chance, fitted
 
 ROWS = 400
 
@@ -30,10 +31,6 @@ def consistency_of(frame, model, output="probabilities", **marks):
     return Consistency(encoder.rows(frame), Classifier(model, encoder, output=output))
 
 
-def sigmoid(margin):
-    return 1.0 / (1.0 + np.exp(-margin))
-
-
 def share(measured, frame, change, target=None):
     """The consistency of one change of the first row, by feature."""
     encoder = measured.classifier.encoder
@@ -48,7 +45,7 @@ def share(measured, frame, change, target=None):
 class TestLaws:
     def test_of_a_linear_model_it_is_one_the_one_way_and_zero_the_other(self, frame):
         frame = frame.assign(up=[50, *frame["up"][1:]], count=[1, *frame["count"][1:]])
-        measured = consistency_of(frame, lambda f: sigmoid(f["up"] / 50 - f["count"]))
+        measured = consistency_of(frame, lambda f: chance(f["up"] / 50 - f["count"]))
         assert share(measured, frame, {"up": 51, "count": 0}) == {"up": 1.0, "count": 1.0}
         assert share(measured, frame, {"up": 49, "count": 2}) == {"up": 0.0, "count": 0.0}
         other = Target.of_class(0)
@@ -58,7 +55,7 @@ class TestLaws:
     def test_a_kind_and_its_reverse_add_up_to_one(self, frame, feature, low, high):
         def model(f):
             sign = np.where(f["unused"] > 0.3, 1.0, -1.0)
-            return sigmoid(sign * (f["up"] / 50 + (f["group"] == "b")))
+            return chance(sign * (f["up"] / 50 + (f["group"] == "b")))
 
         frame = frame.assign(up=[low if feature == "up" else 5, *frame["up"][1:]])
         at_low = frame.assign(group=["a", *frame["group"][1:]])
@@ -70,7 +67,7 @@ class TestLaws:
         assert 0.2 < there < 0.6
 
     def test_where_the_model_ignores_what_is_acted_on_nothing_is_against_it(self, frame):
-        measured = consistency_of(frame, lambda f: sigmoid(f["up"] / 50 - 1))
+        measured = consistency_of(frame, lambda f: chance(f["up"] / 50 - 1))
         assert share(measured, frame, {"unused": 9.0, "group": "c"}) == {"unused": 1, "group": 1}
 
 
@@ -79,7 +76,7 @@ class TestKnownAnswers:
         """Of the rows with a positive `unused`, c beats a; of the others, a beats c."""
 
         def model(f):
-            return sigmoid((f["group"] == "c") * np.sign(f["unused"]))
+            return chance((f["group"] == "c") * np.sign(f["unused"]))
 
         first = frame.assign(group=["a", *frame["group"][1:]])
         measured = consistency_of(first, model)
@@ -91,14 +88,14 @@ class TestKnownAnswers:
         """1 is better than 0, 2 and 3 are worse: of the steps 0 to 1 and 1 to 2, one gains."""
         first = frame.assign(count=[0, *frame["count"][1:]])
         measured = consistency_of(
-            first, lambda f: sigmoid(f["count"].map([0, 1, -1, -2].__getitem__))
+            first, lambda f: chance(f["count"].map([0, 1, -1, -2].__getitem__))
         )
         assert share(measured, first, {"count": 2})["count"] == pytest.approx(0.5, abs=0.17)
 
     def test_of_a_group_of_columns_a_level_is_one_change(self, frame):
         table = pd.get_dummies(frame["group"], prefix="job", dtype=int).assign(x=frame["unused"])
         table.iloc[0, :3] = [1, 0, 0]
-        measured = consistency_of(table, lambda f: sigmoid(f["job_c"] * 2.0 - f["job_b"]))
+        measured = consistency_of(table, lambda f: chance(f["job_c"] * 2.0 - f["job_b"]))
         assert share(measured, table, {"job_a": 0, "job_c": 1}) == {"job": 1.0}
         assert share(measured, table, {"job_a": 0, "job_b": 1}) == {"job": 0.0}
 
@@ -117,9 +114,9 @@ def test_a_model_that_checks_its_rows_has_none(frame, caplog):
     def model(f):
         if (f["a"] > f["b"]).any():
             raise ValueError("a is more than b")
-        return sigmoid(f["a"] / 50 - 1)
+        return chance(f["a"] / 50 - 1)
 
-    dear = DEAR(model, Schema.infer(pair), act_on=["a"]).fit(pair)
+    dear = fitted(model, pair, act_on=["a"])
     recourses = dear.generate(pair[pair["a"] < 40].head(5))
     with caplog.at_level("WARNING"):
         actions = recourses.actions
@@ -129,52 +126,37 @@ def test_a_model_that_checks_its_rows_has_none(frame, caplog):
     assert not recourses.describe().str.contains("clearly favour").any()
 
 
-class TestModelRows:
-    def test_twenty_features_ask_for_at_most_20_000_rows_once(self):
-        asked, rng = [], np.random.default_rng(0)
-        numbers = {f"n{i}": rng.normal(size=600) for i in range(14)}
-        levels = {f"c{i}": rng.choice(list("abcdefgh")[: i + 2], 600) for i in range(6)}
-        wide = pd.DataFrame(numbers | levels)
+def test_twenty_features_ask_for_at_most_20_000_rows_once():
+    asked, rng = [], np.random.default_rng(0)
+    numbers = {f"n{i}": rng.normal(size=600) for i in range(14)}
+    levels = {f"c{i}": rng.choice(list("abcdefgh")[: i + 2], 600) for i in range(6)}
+    wide = pd.DataFrame(numbers | levels)
 
-        def model(f):
-            asked.append(len(f))
-            return sigmoid(f["n0"])
+    def model(f):
+        asked.append(len(f))
+        return chance(f["n0"])
 
-        measured = consistency_of(wide, model)
-        rows = measured.classifier.encoder.rows(wide)
-        goal, acted = Target.of_class(1).resolve(300, None), torch.ones(300, 20, dtype=torch.bool)
-        for _ in range(2):
-            measured.of(rows[:300], rows[300:], acted, goal, torch.arange(300))
-        assert sum(asked) <= 20 * MODEL_ROWS == 20_000
-        assert len(asked) == 20
+    measured = consistency_of(wide, model)
+    rows = measured.classifier.encoder.rows(wide)
+    goal, acted = Target.of_class(1).resolve(300, None), torch.ones(300, 20, dtype=torch.bool)
+    for _ in range(2):
+        measured.of(rows[:300], rows[300:], acted, goal, torch.arange(300))
+    assert sum(asked) <= 20 * MODEL_ROWS == 20_000
+    assert len(asked) == 20
 
 
-@pytest.fixture(scope="module")
-def dear(frame):
+def test_as_a_criterion_other_advice_is_given_or_the_reason_says_what_lacks(frame):
     """The model rewards a small `up`, by a dip, though more is better for most rows."""
 
     def model(f):
         dip = 5.0 * ((f["up"] > 15) & (f["up"] < 20))
-        return sigmoid(f["up"] / 20 + dip - 3.5 - f["count"] + 2.0 * (f["group"] == "c"))
+        return chance(f["up"] / 20 + dip - 3.5 - f["count"] + 2.0 * (f["group"] == "c"))
 
-    return DEAR(model, Schema.infer(frame), act_on=["up", "group"]).fit(frame)
-
-
-@pytest.fixture(scope="module")
-def refused(frame):
+    dear = fitted(model, frame, act_on=["up", "group"], search=Search(min_consistency=0.7))
     near = frame["up"].between(20, 26) & (frame["count"] == 0) & (frame["group"] != "c")
-    return frame[near].head(8)
-
-
-class TestSearch:
-    def test_as_a_criterion_other_advice_is_given_or_the_reason_says_what_lacks(
-        self, dear, refused
-    ):
-        strict = dear.with_search(Search(min_consistency=0.7))
-        actions = strict.generate(refused).actions
-        credible = actions["credible"]
-        assert credible.any()
-        assert (actions["consistency"][credible] >= 0.7).all()
+    actions = dear.generate(frame[near].head(8)).actions
+    assert actions["credible"].any()
+    assert (actions["consistency"][actions["credible"]] >= 0.7).all()
 
 
 def test_one_training_row_has_no_other_to_compare_with():

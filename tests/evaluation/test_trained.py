@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from dear_plugin import Encoder, Schema, Target
-from dear_plugin.evaluation import trained
 from dear_plugin.evaluation.trained import COMPARED_ROWS as MOST_ROWS
 from dear_plugin.evaluation.trained import MOST_COLUMNS, Neighbours, Trained, robust_units
 from dear_plugin.models.classifier import Classifier
@@ -27,40 +26,13 @@ def wide_frame(extreme):
     return frame
 
 
-@pytest.fixture(scope="module", params=[49.0, 1e7])
-def wide(request):
-    frame = wide_frame(request.param)
-    encoder = Encoder(Schema.infer(frame, central=1.0))
-    assert encoder.d > MOST_COLUMNS
-    rows = encoder.rows(frame)
-    return Neighbours(rows, encoder, robust_units(rows, encoder))
-
-
-class TestNeighbours:
-    """Of wide rows a product of matrices finds the nearest, of others a tree."""
-
-    @pytest.mark.parametrize("skip", [0, 1])
-    def test_distances_are_those_of_a_tree(self, wide, skip, monkeypatch):
-        found = wide.query(wide.rows[:300], 5, skip=skip)
-        monkeypatch.setattr(trained, "MOST_COLUMNS", wide.encoder.d)
-        expected = wide.query(wide.rows[:300], 5, skip=skip)[0]
-        np.testing.assert_allclose(found[0], expected, atol=1e-12)
-        own = wide.encoder.expand(wide.rows).double() / robust_units(wide.rows, wide.encoder)
-        exact = (own[found[1]] - own[:300, None]).square().sum(2).sqrt()
-        np.testing.assert_allclose(found[0], exact, atol=1e-12)
-
-    def test_a_row_does_not_depend_on_the_others_of_its_batch(self, wide):
-        whole = wide.distance(wide.rows[:600])
-        each = torch.cat([wide.distance(row[None]) for row in wide.rows[:600:50]])
-        assert torch.equal(whole[::50], each)
-
-    def test_of_equally_near_rows_the_first_are_found(self):
-        """A product rounds differently in batches of another size; ties must not depend on it."""
-        frame = pd.concat([wide_frame(49.0).head(60)] * 20, ignore_index=True)
-        encoder = Encoder(Schema.infer(frame))
-        near = Neighbours(encoder.rows(frame), encoder)
-        distances, _ = near.query(near.rows[:60])
-        assert float(distances.abs().max()) == 0.0
+def test_of_equally_near_rows_the_first_are_found():
+    """A product rounds differently in batches of another size; ties must not depend on it."""
+    frame = pd.concat([wide_frame(49.0).head(60)] * 20, ignore_index=True)
+    encoder = Encoder(Schema.infer(frame))
+    near = Neighbours(encoder.rows(frame), encoder)
+    distances, _ = near.query(near.rows[:60])
+    assert float(distances.abs().max()) == 0.0
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +45,10 @@ def plausibility(mixed, rows):
     return facts(rows, mixed.encoder).plausibility
 
 
-@pytest.fixture(scope="module")
-def queries(mixed, rows):
+def on_lines(rows, encoder):
     """(120, p) rows on the lines through two training rows each, between and beyond them."""
     one, other = rows[:120], rows[200:320]
-    number = torch.tensor([not f.categories for f in mixed.schema])
+    number = torch.tensor([not f.categories for f in encoder.schema])
     share = torch.linspace(-1.0, 3.0, 120)[:, None]
     return torch.where(number, one + share * (other - one), one)
 
@@ -96,14 +67,26 @@ def by_definition(rows, train, encoder, k=5):
 
 
 class TestPlausibility:
-    def test_it_is_the_share_of_training_rows_at_least_as_far(
-        self, mixed, rows, plausibility, queries
-    ):
+    def test_it_is_the_share_of_training_rows_at_least_as_far(self, mixed, rows, plausibility):
+        queries = on_lines(rows, mixed.encoder)
         found = plausibility(queries)
         expected = by_definition(queries, rows, mixed.encoder).to(found)
         torch.testing.assert_close(found, expected, atol=2.0 / len(rows), rtol=0.0)
         assert found.min() < 0.01
         assert found.max() > 0.3
+
+    @pytest.mark.parametrize("extreme", [49.0, 1e7])
+    def test_so_it_is_of_wide_rows_whose_neighbours_a_product_of_matrices_finds(self, extreme):
+        frame = wide_frame(extreme)
+        encoder = Encoder(Schema.infer(frame, central=1.0))
+        assert encoder.d > MOST_COLUMNS
+        rows = encoder.rows(frame)
+        queries, plausibility = on_lines(rows, encoder), facts(rows, encoder).plausibility
+        found = plausibility(queries)
+        alone = torch.cat([plausibility(row[None]) for row in queries[::12]])
+        assert torch.equal(found[::12], alone)
+        expected = by_definition(queries, rows, encoder).to(found)
+        torch.testing.assert_close(found, expected, atol=2.0 / len(rows), rtol=0.0)
 
     def test_a_known_result(self):
         """Ten rows on a line, symmetric about the middle."""
@@ -139,20 +122,19 @@ class TestUnits:
         assert 0.0 < float(deviation) < 1.0
 
 
-class TestManyRows:
-    def test_a_fixed_subsample_is_used(self):
-        rng = np.random.default_rng(0)
-        frame = pd.DataFrame(rng.normal(size=(MOST_ROWS + 3000, 2)), columns=["x", "y"])
-        encoder = Encoder(Schema.infer(frame))
-        rows = encoder.rows(frame)
-        new = encoder.rows(pd.DataFrame(rng.normal(size=(200, 2)), columns=["x", "y"]))
-        one, other = (facts(rows, encoder).plausibility for _ in range(2))
-        assert torch.equal(one(rows[:50]), other(rows[:50]))
-        counts = one(rows[:50]) * (MOST_ROWS + 1)
-        torch.testing.assert_close(counts, counts.round(), atol=1e-2, rtol=0.0)
-        whole = by_definition(new, rows, encoder)
-        assert (one(new) - whole).abs().mean() <= 0.1
-        assert torch.corrcoef(torch.stack([one(new).double(), whole.double()]))[0, 1] > 0.8
+def test_of_many_rows_a_fixed_subsample_is_used():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(MOST_ROWS + 3000, 2)), columns=["x", "y"])
+    encoder = Encoder(Schema.infer(frame))
+    rows = encoder.rows(frame)
+    new = encoder.rows(pd.DataFrame(rng.normal(size=(200, 2)), columns=["x", "y"]))
+    one, other = (facts(rows, encoder).plausibility for _ in range(2))
+    assert torch.equal(one(rows[:50]), other(rows[:50]))
+    counts = one(rows[:50]) * (MOST_ROWS + 1)
+    torch.testing.assert_close(counts, counts.round(), atol=1e-2, rtol=0.0)
+    whole = by_definition(new, rows, encoder)
+    assert (one(new) - whole).abs().mean() <= 0.1
+    assert torch.corrcoef(torch.stack([one(new).double(), whole.double()]))[0, 1] > 0.8
 
 
 def test_where_all_rows_have_copies_only_copies_are_plausible():

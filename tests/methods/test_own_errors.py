@@ -8,8 +8,9 @@ from threading import Barrier
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
-from dear_plugin import DEAR, Schema
+from dear_plugin import DEAR, Encoder, Schema
 
 ROWS, RNG = 300, np.random.default_rng(0)
 TRAIN = pd.DataFrame(
@@ -67,17 +68,19 @@ class TestNewLabels:
         sys.setswitchinterval(1e-6)
         try:
             for _ in range(30):
-                town, start = Schema.infer(TRAIN, immutable=["town"]).features[0], Barrier(4)
-                labels = [[f"{thread} {at}" for at in range(50)] for thread in range(4)]
+                encoder, start = Encoder(Schema.infer(TRAIN, immutable=["town"])), Barrier(4)
+                rows = TRAIN.head(50)
+                frames = [rows.assign(town=[f"{i} {at}" for at in range(50)]) for i in range(4)]
 
-                def read(own, town=town, start=start):
+                def read(frame, encoder=encoder, start=start):
                     start.wait()
-                    return town.values_of_new(own)
+                    return encoder.rows(frame, torch.ones(50, encoder.p, dtype=torch.bool))
 
                 with ThreadPoolExecutor(4) as threads:
-                    values = [*threads.map(read, labels)]
-                assert len({value for own in values for value in own}) == 200
-                assert [town.new_of(np.array(own)) for own in values] == labels
+                    values = [*threads.map(read, frames)]
+                assert len(torch.cat(values)[:, 0].unique()) == 200
+                for frame, own in zip(frames, values, strict=True):
+                    assert [*encoder.frame(own)["town"]] == [*frame["town"]]
         finally:
             sys.setswitchinterval(interval)
 

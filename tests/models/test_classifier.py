@@ -65,14 +65,6 @@ class TestScores:
         half = classifier(mixed, lambda x: torch.full((len(x),), 0.8), output="probabilities")
         assert torch.allclose(half.scores(rows), torch.tensor(0.8).logit())
 
-    def test_a_black_box_gets_frames_with_the_dtypes_of_the_schema(self, mixed, rows):
-        frames = []
-        Classifier(lambda f: frames.append(f) or np.full(len(f), 0.5), mixed.encoder).scores(rows)
-        (frame,) = frames
-        assert list(frame.columns) == list(mixed.schema.names)
-        for name in mixed.schema.names:
-            assert str(frame[name].dtype) == str(mixed.frame[name].dtype)
-
     def test_an_estimator_without_column_names_gets_an_array(self, loan):
         frame = loan.frame.drop(columns="gender")
         model = LogisticRegression(max_iter=2000).fit(frame.to_numpy(), loan.labels)
@@ -92,15 +84,6 @@ class TestScores:
         assert torch.equal(model.scores(rows)[:, 0], mixed.encoder.expand(rows)[:, 0])
         assert sizes == [8, 8, 4]
 
-
-class TestGradients:
-    def test_scores_have_no_gradient_and_differentiable_scores_have(self, mixed, rows):
-        model = Classifier(mixed.net, mixed.encoder)
-        assert not model.scores(rows).requires_grad
-        x = mixed.encoder.expand(rows).requires_grad_()
-        model.differentiable(x).sum().backward()
-        assert x.grad.abs().sum() > 0
-
     def test_a_black_box_may_compute_gradients(self, loan):
         def answer(frame):
             assert not torch.is_inference_mode_enabled()
@@ -111,10 +94,6 @@ class TestGradients:
         schema = Schema.infer(loan.frame)
         found = DEAR(answer, schema).fit(loan.frame).generate(loan.frame.iloc[:5])
         assert len(found.actions) == 5
-
-    def test_a_black_box_has_none(self, mixed, rows):
-        with pytest.raises(ModelError, match="no gradient"):
-            Classifier(mixed.pipeline, mixed.encoder).differentiable(rows)
 
 
 class TestInvalid:
@@ -129,7 +108,7 @@ class TestInvalid:
             (with_cell(math.nan), None, r"NaN or infinity \(first in row 7 of 20\)"),
             (with_cell(math.inf), None, r"NaN or infinity \(first in row 7 of 20\)"),
             (with_cell(-math.inf), None, r"NaN or infinity \(first in row 7 of 20\)"),
-            (lambda x: x[:, 0] - 3.0, "probabilities", r"values from -.*pass output='logits'"),
+            (lambda x: x[:, 0] - 3.0, "probabilities", r"values from -.*state output='logits'"),
             (lambda x: (x, x), None, "must return a tensor, got tuple"),
             (lambda x: x[:, :2], "values", r"shape \(20, 2\); \(m,\) or \(m, 1\) is expected"),
         ],
@@ -184,7 +163,7 @@ class TestInvalid:
         [
             (3, {}, "predict_proba.*got int"),
             (len, {"output": "log"}, "logits.*probabilities.*values.*got 'log'"),
-            (len, {"encode": len}, "black box receives frames"),
+            (len, {"encode": len}, "encode= is for torch modules, got builtin_function_or_method"),
         ],
         ids=["no model", "an unknown output", "an encoding of a black box"],
     )
@@ -237,35 +216,31 @@ class TestClasses:
         assert model.decided(frame, model.frame_scores(frame)).tolist() == [0, 0, 0]
 
 
-class TestModulesThatEndInProbabilities:
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_output_of_a_module_that_ends_in_probabilities_must_be_stated(mixed, rows, ending):
     """Read as logits, all probabilities would be acceptances."""
-
-    @pytest.mark.parametrize("ending", ENDINGS)
-    def test_output_must_be_stated_and_is_used(self, mixed, rows, ending):
-        model = Squashed(mixed, ENDINGS[ending])
-        with pytest.raises(ModelError, match=r"ends in a (sig|soft|exp).*say output='probab"):
-            Classifier(model, mixed.encoder).scores(rows)
-        expected = mixed.net(mixed.encoder.expand(rows))[:, 0] > 0
-        scores = Classifier(model, mixed.encoder, output="probabilities").scores(rows)
-        accepted = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(1) == 1
-        assert torch.equal(accepted, expected)
-        Classifier(model, mixed.encoder, output="logits").scores(rows)
+    model = Squashed(mixed, ENDINGS[ending])
+    with pytest.raises(ModelError, match=r"ends in a (sig|soft|exp).*state output='probab"):
+        Classifier(model, mixed.encoder).scores(rows)
+    expected = mixed.net(mixed.encoder.expand(rows))[:, 0] > 0
+    scores = Classifier(model, mixed.encoder, output="probabilities").scores(rows)
+    accepted = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(1) == 1
+    assert torch.equal(accepted, expected)
+    Classifier(model, mixed.encoder, output="logits").scores(rows)
 
 
-class TestEstimatorsOfOtherColumns:
+@pytest.mark.parametrize(
+    ("columns", "note"),
+    [
+        (["b", "a"], "in another order. Infer the schema from them"),
+        (["a"], r"columns, \['a', 'b'\]\..*put encoders and scalers inside it"),
+    ],
+)
+def test_the_note_of_an_estimator_of_other_columns_says_what_to_do(columns, note):
     """Their own error is raised, with a note on what they were called with."""
-
-    @pytest.mark.parametrize(
-        ("columns", "note"),
-        [
-            (["b", "a"], "the schema's is that of its frame, Schema.infer"),
-            (["a"], r"columns, \['a', 'b'\]: encoders and scalers must be inside it"),
-        ],
-    )
-    def test_the_note_says_what_to_do(self, columns, note):
-        frame = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) % 7})
-        model = LogisticRegression().fit(frame[columns], np.arange(40) > 20)
-        scores = Classifier(model, Encoder(Schema.infer(frame)))
-        with pytest.raises(ValueError, match="feature names") as raised:
-            scores.frame_scores(frame)
-        assert re.search(note, raised.value.__notes__[0])
+    frame = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) % 7})
+    model = LogisticRegression().fit(frame[columns], np.arange(40) > 20)
+    scores = Classifier(model, Encoder(Schema.infer(frame)))
+    with pytest.raises(ValueError, match="feature names") as raised:
+        scores.frame_scores(frame)
+    assert re.search(note, raised.value.__notes__[0])

@@ -160,7 +160,7 @@ class TestOutputOfPredict:
         [
             (np.array([0.3, 0.7, 0.1]), None, "returned 0.3, which is none"),
             (np.array([0.3, 0.7, 0.1]), [0, 1], "0.3.* classes \\[0, 1\\]"),
-            (np.array(["a", "b", "a"]), None, "'a'.*numbers from 0: it has no classes_"),
+            (np.array(["a", "b", "a"]), None, "'a'.*no classes_, so numbers from 0"),
             (np.array([0, np.nan, 1]), [0, 1], "nan"),
             (np.zeros((3, 2)), None, "m = 3 rows and returned shape \\(3, 2\\)"),
         ],

@@ -37,6 +37,42 @@ def wide():
     return dear, frame[score(frame) < 0.5].head(2_000)
 
 
+@pytest.fixture(scope="package")
+def people():
+    """People by their names, whom a model prefers with less schooling, and with gaps."""
+    rng, n = np.random.default_rng(0), 3_000
+    hours = rng.integers(10, 50, n)
+    amounts = {name: (10 * hours + rng.normal(0, 40, n)).round() for name in FOLLOWING}
+    frame = pd.DataFrame(
+        {
+            "race": rng.choice(["black", "white"], n),
+            "education": rng.integers(5, 18, n),
+            "gaps": rng.choice(["no", "yes"], n),
+            "hours": hours,
+            **amounts,
+        },
+        pd.Index([f"{name} {at}" for at, name in enumerate(rng.choice(["Ada", "Ben"], n))]),
+    ).rename_axis("firstname")
+
+    def score(rows):
+        odds = (
+            0.3 * (rows["hours"] - 35)
+            - 0.4 * (rows["education"] - 10)
+            + 2 * (rows["gaps"] == "yes")
+        )
+        return 1 / (1 + np.exp(-odds))
+
+    acts = ["education", "gaps", "hours"]
+    labels = {name: f"the {name}" for name in frame}
+    tiers = [["race"], ["education", "gaps"], ["hours"]]
+    schema = Schema.infer(frame, immutable=["race"], tiers=tiers, labels=labels)
+    dear = DEAR(score, schema, act_on=acts).fit(frame)
+    return dear, frame[(score(frame) < 0.4) & (frame["gaps"] == "no")].head(30)
+
+
+FOLLOWING = ("pay", "rent", "meals", "travel", "parking")
+
+
 def free_port():
     with socket.socket() as place:
         place.bind(("localhost", 0))

@@ -21,8 +21,7 @@ from dear_plugin import (
     Target,
     Training,
 )
-from dear_plugin.data.encoder import column_limits
-from dear_plugin.decoders import Decoders, DifferentiableDecoder, Sample
+from dear_plugin.decoders import Decoder, Decoders, Sample
 from dear_plugin.errors import DearError, ModelError
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.paper.closed_forms import direct_action
@@ -39,7 +38,7 @@ FACTUAL = torch.tensor([[0.40, 0.50, 0.45], [0.45, 0.55, 0.50]], dtype=torch.flo
 SLOPES = torch.tensor([[1.0, 0.3, -0.2], [-0.4, 1.0, 0.1], [0.3, 0.0, 1.0]])
 
 
-class Linear(DifferentiableDecoder):
+class Linear(Decoder):
     """`g(v, a) = x + (a - x) B` on the columns of S: a decoder whose Jacobian is constant."""
 
     def settings(self):
@@ -61,15 +60,6 @@ class Linear(DifferentiableDecoder):
 
     def follow(self, x, v, a):
         return x + (a - x) @ self.slopes
-
-    def jacobians(self, rows, train):
-        raise NotImplementedError
-
-    def latent_jacobians(self, rows):
-        raise NotImplementedError
-
-    def entanglement(self, rows):
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -94,7 +84,7 @@ class World:
             model.weight.copy_(WEIGHT[None])
             model.bias.fill_(bias)
         decoders = Decoders(Linear(), Sample(encoder.rows(frame), encoder), self.sets.members)
-        can_hold = column_limits(encoder.schema, frame)
+        can_hold = encoder.held(frame)
         feasible = admissible(Constraints(), FACTUAL, encoder, can_hold)
         self.problem = SearchProblem(
             FACTUAL,

@@ -53,22 +53,22 @@ def labels(axes):
     return [t.get_text() for t in axes.get_yticklabels()]
 
 
-class TestDots:
-    @pytest.fixture
-    def lines(self):
-        rows = [("DEAR", 0.2, 0.1, 0.4), ("other", 0.5, 0.5, 0.5), ("none", *[np.nan] * 3)]
-        own = pd.DataFrame(rows, columns=["method", "value", "low", "high"])
-        far = own.set_index("method").mul([1.0, 90.0, 1.0], axis=0).reset_index()
-        return pd.concat([own.assign(measure="effort"), far.assign(measure="seconds")])
+@pytest.fixture
+def lines():
+    rows = [("DEAR", 0.2, 0.1, 0.4), ("other", 0.5, 0.5, 0.5), ("none", *[np.nan] * 3)]
+    own = pd.DataFrame(rows, columns=["method", "value", "low", "high"])
+    far = own.set_index("method").mul([1.0, 90.0, 1.0], axis=0).reset_index()
+    return pd.concat([own.assign(measure="effort"), far.assign(measure="seconds")])
 
-    def test_every_method_has_a_dot_and_its_interval(self, lines):
-        figure = dots(lines, ("effort", "seconds"))
-        left, right = figure.axes
-        assert labels(left) == ["DEAR", "other", "none"] and labels(right) == [""] * 3
-        drawn = [each.lines[0].get_xydata()[0].tolist() for each in left.containers]
-        assert drawn[:2] == [[0.2, 0], [0.5, 1]] and np.isnan(drawn[2][0])
-        (interval,) = left.containers[0].lines[2]
-        assert interval.get_segments()[0][:, 0] == pytest.approx([0.1, 0.4])
+
+def test_every_method_has_a_dot_and_its_interval(lines):
+    figure = dots(lines, ("effort", "seconds"))
+    left, right = figure.axes
+    assert labels(left) == ["DEAR", "other", "none"] and labels(right) == [""] * 3
+    drawn = [each.lines[0].get_xydata()[0].tolist() for each in left.containers]
+    assert drawn[:2] == [[0.2, 0], [0.5, 1]] and np.isnan(drawn[2][0])
+    (interval,) = left.containers[0].lines[2]
+    assert interval.get_segments()[0][:, 0] == pytest.approx([0.1, 0.4])
 
 
 class TestNothingToShow:
@@ -209,14 +209,13 @@ class TestRow:
         assert set(hatches[len(acted) :]) <= {INDIRECT["hatch"]}
 
 
-class TestWithoutMatplotlib:
-    def test_one_error_says_what_to_install(self, recourses, monkeypatch):
-        for name in [n for n in sys.modules if n.startswith("dear_plugin.plots")]:
-            monkeypatch.delitem(sys.modules, name)
-        monkeypatch.delattr("dear_plugin.plots")
-        monkeypatch.setitem(sys.modules, "matplotlib", None)
-        with pytest.raises(ExtraError, match=r'pip install "dear-plugin\[plots\]"'):
-            recourses.plot(recourses.factuals.index[0])
+def test_without_matplotlib_one_error_says_what_to_install(recourses, monkeypatch):
+    for name in [n for n in sys.modules if n.startswith("dear_plugin.plots")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("dear_plugin.plots")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ExtraError, match=r'pip install "dear-plugin\[plots\]"'):
+        recourses.plot(recourses.factuals.index[0])
 
 
 class TestOddResults:

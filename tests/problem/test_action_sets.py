@@ -31,7 +31,6 @@ class TestAsTensors:
         sets = ActionSets.of(mixed.schema, ["debt", ("income", "job")])
         assert [row.nonzero()[:, 0].tolist() for row in sets.masks] == [[2], [1, 6]]
         assert sets.positions.tolist() == [[2, 2], [1, 6]]
-        assert sets.single.tolist() == [True, False]
 
 
 @pytest.mark.parametrize(

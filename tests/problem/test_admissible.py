@@ -6,11 +6,9 @@ import pytest
 import torch
 
 from dear_plugin import Constraints, Encoder, Schema
-from dear_plugin.data.encoder import column_limits
 from dear_plugin.data.numbers import known
 from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.rules import Rules
-from dear_plugin.problem.seen_pairs import SeenPairs
 
 N = 2000
 
@@ -43,8 +41,8 @@ def world(frame):
     encoder = Encoder(schema)
     x = encoder.rows(frame)
     within = Constraints(frozen=["job_a"], ranges={"total": (5.0, 60.0)})
-    rules = Rules.of(encoder, SeenPairs.of(x.numpy(), encoder))
-    feasible = admissible(within, x, encoder, column_limits(schema, frame), rules)
+    rules = Rules.of(encoder, x.numpy())
+    feasible = admissible(within, x, encoder, encoder.held(frame), rules)
     rng = torch.Generator().manual_seed(0)
     moved = torch.stack([column[torch.randperm(N, generator=rng)] for column in x.T], 1)
     return schema, feasible, x, moved

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from dear_plugin import ActionSets, Constraints, Encoder, Schema
-from dear_plugin.data.encoder import column_limits
 from dear_plugin.errors import ConstraintError
 from dear_plugin.problem.constraints import admissible
 
@@ -27,7 +26,7 @@ AGE, PAY, OWNER, JOB, SEX = range(5)
 
 def limits(within=None, factuals=FACTUALS, schema=SCHEMA):
     encoder = Encoder(schema)
-    rows, held = encoder.rows(factuals), column_limits(encoder.schema, factuals)
+    rows, held = encoder.rows(factuals), encoder.held(factuals)
     return admissible(within, rows, encoder, held).limits
 
 
@@ -38,7 +37,7 @@ def project(moved, within=None):
     moved_rows = x.clone()
     for j, value in moved.items():
         moved_rows[:, j] = torch.as_tensor(value)
-    held = column_limits(SCHEMA, FACTUALS)
+    held = encoder.held(FACTUALS)
     every = torch.arange(len(x))
     found = admissible(within, x, encoder, held).project(x, moved_rows[:, None], every)
     return found[:, 0], x
@@ -115,9 +114,10 @@ class TestActions:
         assert admitted[1].all()
 
     def test_values_are_snapped_to_whole_steps_inside_the_bounds(self):
-        rows, feature = torch.arange(4), torch.full((4,), AGE)
-        snapped = limits().snap(torch.full((4, 1), 40.52).double(), feature, rows)
-        assert snapped[:, 0].tolist() == [41.0, 41.0, 60.0, 41.0]
+        rows = limits().low[:, None].clone()
+        rows[..., AGE] = 40.52
+        snapped = limits().snap_rows(rows, torch.arange(4))
+        assert snapped[:, 0, AGE].tolist() == [41.0, 41.0, 60.0, 41.0]
 
     @pytest.mark.parametrize("empty", [(60.2, 60.8), (1e6, 1e7), (-9.0, -8.0)])
     def test_a_range_without_a_value_freezes_the_feature(self, empty):
@@ -227,8 +227,11 @@ class TestErrors:
             ((1, 2, 3), r"expected \(low, high\), got \(1, 2, 3\)"),
             (None, r"expected \(low, high\), got None"),
             (5, r"expected \(low, high\), got 5"),
-            ((np.array([1, 2]), 50), "a number, or 4, one per row"),
-            ((np.array([1, 2]), np.array([1, 2, 3])), "a number, or 4, one per row"),
+            ((np.array([1, 2]), 50), "a number for all rows, or a list of 4"),
+            (
+                (np.array([1, 2]), np.array([1, 2, 3])),
+                "a number for all rows, or a list of 4",
+            ),
             (("a", "b"), "an end is a number, .*got 'a'"),
             ((pd.NA, 3), "an end is a number, .*got <NA>"),
             ((0, [1, 2, "x", 4]), "an end is a number, .*got 4 values"),

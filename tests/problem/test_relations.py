@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Encoder, Schema, Search
-from dear_plugin.data.encoder import column_limits
 from dear_plugin.data.relations import Relation
 from dear_plugin.problem.constraints import admissible
 from dear_plugin.problem.rules import Rules
@@ -122,7 +121,7 @@ class TestBoundsOfWhatIsForced:
     @pytest.mark.parametrize("given", [{"increasing": ["success"]}, {"immutable": ["success"]}])
     def test_what_may_not_enter_its_range_is_set_to_no_value(self, campaigns, given):
         encoder = Encoder(Schema.infer(campaigns, ranges={"success": (0, 3)}, **given))
-        x, ends = encoder.rows(campaigns), column_limits(encoder.schema, campaigns)
+        x, ends = encoder.rows(campaigns), encoder.held(campaigns)
         low, high = admissible(None, x, encoder, ends).limits.bounds(torch.arange(80))
         beyond = x[:, 2] > 3
         assert beyond.any()

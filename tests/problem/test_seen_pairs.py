@@ -6,7 +6,7 @@ import pytest
 
 from dear_plugin import DEAR, Encoder, Schema
 from dear_plugin.decoders import Transport
-from dear_plugin.problem.seen_pairs import FEWEST, SeenPairs
+from dear_plugin.problem.rules import FEWEST, SeenPairs
 from tests.still import Still
 
 N = 3000

@@ -157,7 +157,7 @@ class TestLabels:
         [
             ("yess", ["no", "yes"], r"'yess' \(did you mean 'yes'\?\); known are: no, yes"),
             ("1", [0, 1], r"'1' \(a str; did you mean 1, of type int\?\); known are: 0, 1"),
-            ([1, 0], None, "expected 1 class or 3, got 2 for 3 rows"),
+            ([1, 0], None, "expected a class for all rows, or a list of 3, one per row; got"),
             *(
                 (label, None, r"a number from 0, .* got")
                 for label in ("yes", 0.5, 10**30, 10**400, math.inf, math.nan)
@@ -214,7 +214,10 @@ class TestRange:
             (([1.0, "x"], None), "numbers or None"),
             (([1.0, 2.0], [3.0, 1.0]), r"got \(2 values, 2 values\)"),
             (([1.0, 2.0], [3.0, 4.0, 5.0]), r"got \(2 values, 3 values\)"),
-            ((None, [1.0, 2.0]), "expected 1 range or 3, got 2 for 3 rows"),
+            (
+                (None, [1.0, 2.0]),
+                "a range for all rows, or a list of 3, one per row",
+            ),
         ],
         ids=str,
     )

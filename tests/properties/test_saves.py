@@ -58,9 +58,9 @@ def loaded(folder, content) -> DEAR:
 
 @st.composite
 def damage(draw, content: bytes) -> bytes:
-    """Some bytes lost, doubled, written over or come out of nowhere."""
+    """The end or some bytes lost, doubled, written over or come out of nowhere."""
     at = draw(st.integers(0, len(content)))
-    end = min(len(content), at + draw(st.integers(0, 64)))
+    end = draw(st.sampled_from([len(content), min(len(content), at + draw(st.integers(0, 64)))]))
     return content[:at] + draw(st.binary(max_size=64)) + content[end:]
 
 

@@ -22,6 +22,7 @@ from dear_plugin import (
     Search,
     Target,
 )
+from tests.thresholded import Thresholded
 
 LEAST_ROWS, MOST_ROWS = 5, 80
 MOST_COLUMNS = 6
@@ -355,20 +356,6 @@ class Rules:
         return np.stack([1.0 - rng, rng], 1)
 
 
-class Decided:
-    """Rules whose owner decides by a threshold, and names the classes."""
-
-    def __init__(self, rules: Rules, threshold: float, classes: tuple) -> None:
-        self.rules, self.threshold, self.classes_ = rules, threshold, np.array(classes)
-
-    def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
-        return self.rules.predict_proba(frame)
-
-    def predict(self, frame: pd.DataFrame) -> np.ndarray:
-        chosen = self.predict_proba(frame)[:, 1] >= self.threshold
-        return self.classes_[chosen.astype(int)]
-
-
 @dataclass(frozen=True)
 class Judge:
     """A model, how it is declared, what it is asked for, and what its owner says of a frame."""
@@ -448,7 +435,8 @@ def deciders(draw, rules: Rules) -> Judge:
     """Something with `predict` beside `predict_proba`, and perhaps another least probability."""
     classes = draw(st.sampled_from([(0, 1), (False, True), ("approved", "rejected"), (2, 1)]))
     threshold = draw(st.sampled_from([0.5, 0.05, 0.3, 0.7, 0.99]))
-    model = Decided(rules, threshold, classes)
+    rules.classes_ = np.array(classes)
+    model = Thresholded(rules, threshold)
     column, least = draw(st.integers(0, 1)), draw(st.sampled_from([None, None, 0.2, 0.8]))
     wanted = classes[column]
     unsaid = column == 1 and set(classes) == {0, 1} and least is None

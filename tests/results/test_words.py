@@ -149,7 +149,7 @@ def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
         ),
         (
             {"alone": None},
-            "The action alone cannot be; it is enough together with what is expected to follow:"
+            "The action alone is not feasible; it is enough with what is expected to follow:"
             " term at 59 to 65, job being nurse and gain at 0.8 to 3.2.",
         ),
         (
@@ -290,10 +290,10 @@ def test_what_is_lacking_is_said_in_words_with_figures_that_differ():
         "success in too few resamples (confidence 0.81, at least 0.9 is required)"
     )
     assert short_of("reliance", 0.25, 0.5) == (
-        "reliance on more of what follows than is allowed (reliance 0.75, at most 0.5 is required)"
+        "reliance on too much of the indirect change (reliance 0.75, at most 0.5 is required)"
     )
-    assert short_of("plausibility", 0.0122, 0.0124) == "values that hardly anybody has"
-    assert short_of("plausibility", 0.049701, 0.05) == "values that hardly anybody has"
+    assert short_of("plausibility", 0.0122, 0.0124) == "unusual values"
+    assert short_of("plausibility", 0.049701, 0.05) == "unusual values"
 
 
 @pytest.mark.parametrize("name", CRITERIA)
@@ -303,9 +303,7 @@ def test_every_criterion_has_words(name):
 
 def test_of_one_training_row_16_of_16_resamples_tell_nothing():
     assert succeeds(15, 16, 30) == "It succeeds in 15 of 16 resamples of the training rows."
-    assert succeeds(16, 16, 1).endswith(
-        "of the training rows, of which there are too few (1) to tell."
-    )
+    assert succeeds(16, 16, 1).endswith("of the training rows; so few rows (1) show little.")
 
 
 MONTHS = Feature("term", Kind.BINARY, categories=(36, 60), dtype="int64", unit="months")

@@ -6,7 +6,6 @@ import torch
 from torch import nn
 
 from dear_plugin import Constraints, Encoder, Schema, Target
-from dear_plugin.data.encoder import column_limits
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import admissible
@@ -39,7 +38,7 @@ def schema():
 def pool_of(schema, within=None, frame=FRAME):
     encoder = Encoder(schema)
     x = encoder.rows(frame)
-    feasible = admissible(within, x, encoder, column_limits(encoder.schema, frame))
+    feasible = admissible(within, x, encoder, encoder.held(frame))
     goal = Target.of_class(1).resolve(len(x), None)
     case = Case(x, goal, feasible, goal.aim(1e-4))
     return CandidatePool.of(case, Classifier(Income(), encoder))

@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 from dear_plugin import ActionSets, Encoder, Schema, Target
-from dear_plugin.data.encoder import column_limits
 from dear_plugin.decoders import Decoder, Decoders, Sample
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
@@ -109,7 +108,7 @@ def make_world(margin, factuals, *, gains=None, within=None, frame=None):
     encoder = Encoder(schema)
     sets, x = ActionSets.of(schema, ACT_ON), encoder.rows(factuals)
     classifier = Classifier(Rule(margin), encoder)
-    feasible = admissible(within, x, encoder, column_limits(encoder.schema, factuals))
+    feasible = admissible(within, x, encoder, encoder.held(factuals))
     rows, decoder = encoder.rows(frame), Follows(() if gains is None else gains)
     problem = SearchProblem(
         x,

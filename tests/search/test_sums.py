@@ -15,7 +15,7 @@ from dear_plugin.search.values import admitted
 from tests.search.handmade import A, B, D, factual, make_world
 
 WEIGHT = torch.tensor([1.0, 0.5, 0.7, 0.0])
-EVERY = torch.arange(2)
+EVERY = np.arange(2)
 
 
 def linear(rows):
@@ -27,11 +27,11 @@ def table():
     """Actions on every single set at evenly spaced values."""
     factuals = pd.concat([factual(0.1, 0.1, 0.1), factual(0.3, 0.2, 0.4)]).reset_index(drop=True)
     problem = make_world(linear, factuals).problem
-    limit = torch.full((2,), 1e-4)
+    limit = np.full(2, 1e-4, np.float32)
     table = Table(problem, lambda _: ({}, {}), aim=limit, enough=limit, discount=0.0)
-    table.before = linear(problem.x).float()
-    rows, sets = problem.actionable.nonzero(as_tuple=True)
-    values = (torch.arange(11).double() / 10.0).expand(len(rows), -1)[..., None]
+    table.before = linear(problem.x).float().numpy()
+    rows, sets = problem.may_act.nonzero()
+    values = np.tile(np.arange(11) / 10.0, (len(rows), 1))[..., None]
     answered(problem.scores, table.trying(admitted(problem, rows, sets, values)[0]))
     return table
 
@@ -39,33 +39,33 @@ def table():
 class TestPairs:
     def test_none_of_a_part_costs_more_and_gains_less_than_another(self, table):
         first, second = sums(table, EVERY, EVERY, 2)
-        for at in (first.unique(), second.unique()):
+        for at in (np.unique(first), np.unique(second)):
             for row in range(2):
                 own = table.sorted(at[table.row[at] == row], table.cost[at[table.row[at] == row]])
-                assert (table.margin[own].diff() > 0).all()
+                assert (np.diff(table.margin[own]) > 0).all()
 
     def test_predicted_margins_of_a_linear_model_are_exact(self, table):
         """The effects of a and d do not overlap in this world."""
-        ask = offered(table, torch.ones(2, dtype=torch.bool), EVERY, 2)
+        ask = offered(table, np.ones(2, dtype=bool), EVERY, 2)
         found = answered(table.problem.scores, ask)
         members, which = found.members(table)
         assert members == [(A, D)] and set(which.tolist()) == {0}
         values, row = found.values(table), table.row[found.first]
-        single = table.problem.x[row].clone()
+        single = table.problem.cells[row]
         single[:, A], single[:, D] = values[:, A], values[:, D]
-        single[:, B] += single[:, A] - table.problem.x[row, A]
-        margin = linear(single.clamp(0.0, 1.0))
+        single[:, B] += single[:, A] - table.problem.cells[row, A]
+        margin = linear(torch.from_numpy(single).clamp(0.0, 1.0)).numpy()
         gained = table.margin[found.first] + table.margin[found.second] - table.before[row]
         inside = (single <= 1.0).all(1)
         # Margins have 11 bits.
-        torch.testing.assert_close(gained[inside].double(), margin[inside], atol=2e-3, rtol=0.0)
+        assert gained[inside] == pytest.approx(margin[inside], abs=2e-3)
         # The most promising of each row is an answer.
         assert (margin[found.place == 0] >= -1e-3).all()
 
     def test_a_pair_that_is_dearer_than_an_answer_is_none(self, table):
-        answer = table.cost.argmin()[None]
-        table.met[answer], table.margin[answer] = torch.inf, 1.0
-        table.hits = torch.cat([table.hits, answer])
+        answer = table.cost.argmin(keepdims=True)
+        table.met[answer], table.margin[answer] = np.inf, 1.0
+        table.hits = np.concatenate([table.hits, answer])
         first, _ = sums(table, table.row[answer], EVERY, 2)
         assert not len(first)
 
@@ -73,10 +73,10 @@ class TestPairs:
 def test_one_feature_is_added_to_what_was_tried(table):
     """The base is d, as if it were a pair; a is added."""
     table.size[1] = 2
-    first, second = sums(table, EVERY, torch.tensor([0]), 3)
+    first, second = sums(table, EVERY, np.array([0]), 3)
     assert set(table.set[first].tolist()) == {1} and set(table.set[second].tolist()) == {0}
     assert set(table.row[first].tolist()) == {0, 1}
-    assert torch.equal(table.row[first], table.row[second])
+    assert np.array_equal(table.row[first], table.row[second])
 
 
 def test_where_no_combination_promises_anything_few_sets_are_fitted():

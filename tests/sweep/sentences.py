@@ -249,7 +249,7 @@ class Reader:
                 changes = self.direct, self.forced, some
                 yield "what must follow is refused", not self.accepted(*changes)
             yield "it needs nothing", not needed
-        if "The action alone cannot be" in text:
+        if "The action alone is not feasible" in text:
             yield "it cannot be, and is refused", not self.accepted(self.direct, self.forced)
         for name, verb in self.expected().items():
             up = float(self.after[name]) > float(self.before[name])

@@ -83,7 +83,7 @@ def test_an_interrupted_run_says_how_it_goes_on(folder, capsys, monkeypatch):
             command, "_write", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         assert letters() == 130
-    assert told(capsys).strip().endswith("interrupted; run the same command, it goes on")
+    assert told(capsys).strip().endswith("interrupted; run the same command to continue")
     assert letters() == 0
 
 

@@ -197,7 +197,7 @@ class TestAgain:
 
         monkeypatch.setattr(command, "_write", _interrupted)
         assert run(files, out) == 130
-        assert "interrupted; run the same command, it goes on" in capsys.readouterr().err
+        assert "interrupted; run the same command to continue" in capsys.readouterr().err
         starts = []
         monkeypatch.setattr(
             command,

@@ -1,5 +1,7 @@
 """A schema as a file: it says what `Schema.infer` takes, and leads to the same schema again."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -170,3 +172,16 @@ def test_what_does_not_fit_is_an_error(frame, tmp_path, text, message):
 def test_what_costs_1_is_written_without_an_exponent(tmp_path):
     Schema.infer(pd.DataFrame({"sum": np.linspace(0, 263_612, 500)})).to_toml(tmp_path / "a.toml")
     assert "# cost = 1 # of a change by 258,900" in (tmp_path / "a.toml").read_text()
+
+
+def test_codes_that_are_stated_to_be_categories_need_no_other_edit(tmp_path):
+    """The file had the values of the number, and was refused once the log's advice was taken."""
+    frame = pd.DataFrame({"district": [101, 102, 104, 107] * 50, "pay": range(200)})
+    Schema.infer(frame).to_toml(tmp_path / "schema.toml")
+    text = (tmp_path / "schema.toml").read_text()
+    assert "observed" in text
+    table = '[features.district]\nkind = "category"'
+    text = re.sub(r'\[features\.district\]((?:.|\n)*?)kind = "number"', table, text)
+    (tmp_path / "edited.toml").write_text(text)
+    schema = Schema.from_toml(tmp_path / "edited.toml", frame)
+    assert schema.features[0].choices == (101, 102, 104, 107)

@@ -50,7 +50,6 @@ from dear_plugin.decoders.transport.held import cells_of
 from dear_plugin.decoders.transport.values import (
     GROUPS,
     Axis,
-    Level,
     Values,
     axis_of,
     complete,
@@ -87,7 +86,7 @@ def _all_tails(sample: Sample, i: int, held: Members, group: int | None) -> Tens
     counted = sample.shared(counted_features).clone()
     counted[[i, *held]] = False
     counts = Counts(sample, (i,), held, WHOLE if group is None else resampled(group))
-    out = torch.ones(len(counts.axis.levels) + 1, len(counts.rows), len(counted)).double()
+    out = torch.ones(len(counts.axis.levels.above) + 1, len(counts.rows), len(counted)).double()
     for batch in counts.batches(counted.nonzero()[:, 0].tolist()):
         out[..., batch.features] = _tails(counts, batch)
     return out
@@ -102,8 +101,9 @@ def _tails(counts: Counts, batch: Stack) -> Tensor:
 
 def _tails_of(counts: Counts, seen: Tensor, expected: Tensor, within: Tensor) -> Tensor:
     """(l, r, f) those of a trend and of all levels, given rows by bin, and `within` cells."""
-    found = shrunk(seen, expected, counts.axis.levels, drawn=counts.drawn).tail
-    return torch.cat([_trend(counts, seen - expected, within)[None], found])
+    levels = counts.axis.levels
+    found = shrunk(levels.of(seen), levels.of(expected), levels.above, drawn=counts.drawn).tails
+    return torch.stack([_trend(counts, seen - expected, within), *found])
 
 
 def _trend(counts: Counts, beyond: Tensor, within: Tensor) -> Tensor:
@@ -184,7 +184,7 @@ class Stack(NamedTuple):
         levels: (f, t) the values,
         place: (f, t) and the other attributes of `Values`.
         members: (f, t, g) 1 where a value belongs to a group.
-        splits: (2, f, q, t).
+        splits: (f, 2 q, t).
     """
 
     features: list[int]
@@ -204,7 +204,8 @@ class Stack(NamedTuple):
         members = padded([one_hot(values.groups, GROUPS).double() for values in each])
         t, q = (max(part.shape[i] for part in parts) for i in (2, 1))
         splits = [pad(e, (0, t - e.shape[2], 0, q - e.shape[1])) for e in parts]
-        return cls([*features], sizes, levels, place, members, torch.stack(splits, 1))
+        sides = torch.stack(splits).flatten(1, 2)
+        return cls([*features], sizes, levels, place, members, sides)
 
 
 class Counts:
@@ -281,8 +282,9 @@ class Counts:
         f, blocks = len(others), self._weights.shape[1]
         keys = (self._block * a + one[self._some]) * b + others[:, self._some]
         keys += torch.arange(f)[:, None] * (blocks * a * b)
-        counts = torch.bincount(keys.flatten(), minlength=f * blocks * a * b)
-        return (self._weights @ counts.view(f, blocks, -1).double()).view(-1, a, b)
+        counts = torch.bincount(keys.flatten(), minlength=f * blocks * a * b).double()
+        weights = self._weights.expand(f, -1, -1)
+        return torch.bmm(weights, counts.view(f, blocks, a * b)).view(-1, a, b)
 
 
 class Ratios(NamedTuple):
@@ -318,19 +320,20 @@ def _fitted(counts: Counts, batch: Stack) -> Ratios:
     wanted, bins = counts.of_cells(batch), counts.of_bins(batch)
     tilt, base = trend(counts, batch, bins, wanted)
     ratio = trends = _tilted(tilt, axis.place)
-    splits = batch.splits.repeat_interleave(len(counts.rows), 1)
-    observed, concentration = splits @ bins.mT, None
+    splits = batch.splits.repeat_interleave(len(counts.rows), 0)
+    observed, weights = torch.bmm(splits, bins.mT).unflatten(1, (2, -1)), None
+    seen, total = axis.levels.of(observed, 1), observed.sum(1, keepdim=True)
     for _ in range(_rounds(rows)):
         if_equal = trends * torch.bmm(_weights(rows, base, ratio).mT, base)
-        expected = splits @ if_equal.mT
+        expected = torch.bmm(splits, if_equal.mT).unflatten(1, (2, -1))
         # The rows that reach a split are as they are: only the share of each side is estimated.
-        expected = expected * (observed.sum(0) / expected.sum(0).clamp_min(LEAST))
-        found = shrunk(
-            observed, expected, axis.levels, drawn=counts.drawn, concentration=concentration
-        )
-        concentration = found.concentration
+        expected = expected * (total / expected.sum(1, keepdim=True).clamp_min(LEAST))
+        own = axis.levels.of(expected, 1)
+        found = shrunk(seen, own, axis.levels.above, drawn=counts.drawn, weights=weights)
+        weights = found.weights
         # The products of the ratios of sides along splits.
-        beyond = (found.ratio.clamp_min(LEAST).log().mT @ splits).sum(0).exp()
+        logs = found.ratio.clamp_min(LEAST).log().movedim(0, 1).flatten(1, 2)
+        beyond = torch.bmm(logs.mT, splits).exp()
         ratio = trends * beyond
         base = _rescaled(rows, wanted, base, ratio)
     # A cell without rows has the shares of all rows. Others are not shrunk towards these: what is
@@ -373,52 +376,53 @@ class Shrunk(NamedTuple):
 
     Attributes:
         ratio: (g, ..., b) of the bins.
-        tail: (l, ...) the probability of as large a statistic if the parts were equal.
-        concentration: (l, ...) A; infinite where they may be equal.
+        weights: (..., q) those of the rows of the parts of each level, beside the level above: 0
+            where parts may be equal.
+        tails: (...) the probability of as large a statistic if the parts of a level were equal;
+            none where weights were known.
     """
 
     ratio: Tensor
-    tail: Tensor
-    concentration: Tensor
+    weights: list[Tensor]
+    tails: list[Tensor]
 
 
 def shrunk(
-    observed: Tensor,
-    expected: Tensor,
-    levels: list[Level],
+    seen: Sequence[Tensor],
+    expected: Sequence[Tensor],
+    above: Sequence[Tensor],
     *,
     drawn: bool,
-    concentration: Tensor | None = None,
+    weights: list[Tensor] | None = None,
 ) -> Shrunk:
     """The ratios of g groups along the bins, from the whole range down to single bins.
 
     Args:
-        observed: (g, ..., b) rows.
-        expected: (g, ..., b) rows if the distributions were equal.
-        levels: the divisions of the bins.
+        seen: (g, ..., q) rows in the parts of each level.
+        expected: (g, ..., q) rows if the distributions were equal.
+        above: see `Levels`.
         drawn: whether these are bootstrap samples of half the rows, each counted twice: their
             noise adds twice the mean of the statistic.
-        concentration: (l, ...) where it is known.
+        weights: (..., q) of each level, where they are known.
     """
-    ratio, taken = torch.ones_like(observed[..., :1]), torch.zeros(())
-    tails, concentrations = [], []
-    for i, level in enumerate(levels):
-        seen, if_equal = observed @ level.parts.T, expected @ level.parts.T
-        n = seen.sum(0)
+    ratio, taken = torch.ones_like(seen[0][..., :1]), torch.zeros(())
+    found, tails = list[Tensor](), list[Tensor]()
+    for i, (own, if_equal, mixed) in enumerate(zip(seen, expected, above, strict=True)):
+        n = own.sum(0)
         # As many rows are expected in each part as there are.
-        ratio = (ratio @ level.above.T).clamp_min(LEAST)
+        ratio = (ratio @ mixed).clamp_min(LEAST)
         ratio = ratio * (n / (if_equal * ratio).sum(0).clamp_min(LEAST))
-        if concentration is None:
-            tail, strength = _tested(seen, if_equal * ratio, taken, drawn)
+        if weights is None:
+            tail, strength = _tested(own, if_equal * ratio, taken, drawn)
+            weight = n / (n + strength[..., None]).clamp_min(LEAST)
+            taken = (weight * n).sum(-1) / n.sum(-1).clamp_min(LEAST)
             tails.append(tail)
         else:
-            strength = concentration[i]
-        concentrations.append(strength)
-        weight = n / (n + strength[..., None]).clamp_min(LEAST)
-        raw = torch.where(if_equal > LEAST, seen / if_equal.clamp_min(LEAST), ratio)
+            weight = weights[i]
+        found.append(weight)
+        raw = torch.where(if_equal > LEAST, own / if_equal.clamp_min(LEAST), ratio)
         ratio = ratio + weight * (raw - ratio)
-        taken = (weight * n).sum(-1) / n.sum(-1).clamp_min(LEAST)
-    return Shrunk(ratio, torch.stack(tails or concentrations), torch.stack(concentrations))
+    return Shrunk(ratio, found, tails)
 
 
 def pearson(seen: Tensor, if_equal: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -497,10 +501,11 @@ def trend(counts: Counts, batch: Stack, seen: Tensor, wanted: Tensor) -> tuple[T
     if not bool(place.any() and value.any()):
         return slope * value, base
     kept, total = torch.ones(()), (seen * value).sum(2)
-    powers, ridge = torch.stack([value**k for k in range(3)]), RIDGE * torch.eye(freedom)
+    powers, ridge = torch.stack([value**k for k in range(3)], 1), RIDGE * torch.eye(freedom)
     for step in range(STEPS):
-        shares = (powers * base) @ _tilted(slope * value, place).mT
-        _, mean, spread = shares / shares[0].clamp_min(LEAST)
+        weighted = (powers * base[:, None]).flatten(1, 2)
+        shares = torch.bmm(weighted, _tilted(slope * value, place).mT).unflatten(1, (3, -1))
+        _, mean, spread = (shares / shares[:, :1].clamp_min(LEAST)).unbind(1)
         size = rows * (spread - mean.square()).clamp_min(0.0)
         # Places are about their means in cells: their bases move with the slope.
         sums = size @ place
@@ -522,4 +527,5 @@ def trend(counts: Counts, batch: Stack, seen: Tensor, wanted: Tensor) -> tuple[T
 
 def _tilted(tilt: Tensor, place: Tensor) -> Tensor:
     """(r, q, t) the ratios of a trend, (r, w, t), at some places, (q, w)."""
-    return (place @ tilt).clamp(-MOST_TILT, MOST_TILT).exp()
+    tilted = place * tilt if place.shape[1] == 1 else place @ tilt
+    return tilted.clamp(-MOST_TILT, MOST_TILT).exp()

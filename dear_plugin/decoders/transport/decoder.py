@@ -21,13 +21,15 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
 from zlib import crc32
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from dear_plugin._threads import Once, lazy
 from dear_plugin.data.numbers import known
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders.protocol import Decoder, Members, Sample, register
+from dear_plugin.decoders.protocol import Decoder, Members, Sample
 from dear_plugin.decoders.transport.counted import (
     WHOLE,
     Counts,
@@ -41,6 +43,8 @@ from dear_plugin.decoders.transport.smooth import Columns, LeastSquares, Lines, 
 from dear_plugin.decoders.transport.tables import Tables
 from dear_plugin.decoders.transport.values import (
     DRAWS,
+    Array,
+    Scaled,
     Values,
     alike,
     axis_of,
@@ -59,7 +63,6 @@ ENTRIES = 1 << 22
 logger = logging.getLogger(__name__)
 
 
-@register
 class Transport(Decoder):
     """Conditional ranks of counted features, conditional locations of smooth ones.
 
@@ -128,28 +131,26 @@ class Transport(Decoder):
 
     def encode(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The conditional ranks of rows, (m, p) -> (m, p + 1); see `Estimate.encode`."""
-        with torch.inference_mode():
-            parts = [self._fitted.encode(each, None, generator)[0] for (each,) in _parts(1, x)]
-        return torch.cat(parts)
+        encode = self._fitted.encode
+        parts = [encode(each, None, generator)[0] for (each,) in _parts(1, x.numpy())]
+        return torch.from_numpy(np.concatenate(parts))
 
     def decode(self, x: Tensor, v: Tensor, values: Tensor) -> Tensor:
         """The rows that follow from new values of x_S, (m, c, p); see `Decoder.decode`."""
-        parts = _parts(values.shape[1], x, v, values)
-        with torch.inference_mode():
-            reached = [self._fitted.decode(a, b[None], c)[0] for a, b, c in parts]
-        return torch.cat(reached)
+        parts = _parts(values.shape[1], x.numpy(), v.numpy(), values.numpy())
+        reached = [self._fitted.decode(a, b[None], c)[0] for a, b, c in parts]
+        return torch.from_numpy(np.concatenate(reached))
 
     def resample(self, x: Tensor, values: Tensor, draws: Tensor, copy: object) -> Tensor:
         """The rows, (m, r, p), that follow under some resamples; see `Decoder.resample`."""
-        out, groups = x.new_empty(len(x), len(draws), x.shape[1]), sampled(draws)
-        for group in groups.unique().tolist():
+        rows, wanted, every = x.numpy(), values.numpy()[:, None], draws.numpy()
+        out, groups = np.empty((len(x), len(draws), x.shape[1])), sampled(every)
+        for group in np.unique(groups):
             some, fitted = groups == group, self._fitted
-            parts = _parts(int(some.sum()), x, values[:, None])
-            with torch.inference_mode():
-                each = draws[some]
-                reached = [fitted.decode(a, fitted.encode(a, each), b, each) for a, b in parts]
-            out[:, some] = torch.cat(reached, 1)[:, :, 0].transpose(0, 1)
-        return out
+            each, parts = every[some], _parts(int(some.sum()), rows, wanted)
+            reached = [fitted.decode(a, fitted.encode(a, each), b, each) for a, b in parts]
+            out[:, some] = np.concatenate(reached, 1)[:, :, 0].swapaxes(0, 1)
+        return torch.from_numpy(out)
 
     @property
     def uncompared(self) -> float:
@@ -168,10 +169,12 @@ class Transport(Decoder):
         return self._estimate
 
 
-def _parts(candidates: int, *tensors: Tensor) -> Iterable[tuple[Tensor, ...]]:
-    """Rows of some tensors, (m, ...), in parts, given the number of candidates of each row."""
-    size = max(1, ENTRIES // max(candidates, 1) // 64)
-    return zip(*[each.split(size) for each in tensors], strict=True)
+def _parts(candidates: int, *arrays: Array) -> Sequence[tuple[Array, ...]]:
+    """Rows of some arrays, (m, ...), in parts, given the number of candidates of each row."""
+    size, m = max(1, ENTRIES // max(candidates, 1) // 64), len(arrays[0])
+    if m <= size:
+        return [arrays]
+    return [tuple(each[i : i + size] for each in arrays) for i in range(0, m, size)]
 
 
 def _warn_of_few_rows(sample: Sample) -> None:
@@ -218,7 +221,7 @@ class Estimate:
 
     def __init__(self, sample: Sample, acted: Members, held: Members, *, still: Members) -> None:
         held = tuple(j for j in held if not sample.encoder.schema.features[j].identifier)
-        self._sample, self.acted, self._set = sample, torch.tensor(acted), (sample, acted, held)
+        self._sample, self.acted, self._set = sample, np.array(acted), (sample, acted, held)
         self.cells, self.axis = cells_of(sample, acted, held), axis_of(sample, acted)
         others = sample.encoder.shares > 0.0
         others[[*still]] = False
@@ -236,7 +239,7 @@ class Estimate:
         self._counted = counted[sample.encoder.blocks[counted].long().argsort(stable=True)]
         # What belongs to one feature is the same in all sets that hold the same.
         groups = [
-            sample.shared(Modifiers, i, held, tuple(j for j in moving if j != i))
+            sample.whole.shared(Modifiers, i, held, tuple(j for j in moving if j != i))
             for i in (acted if held else ())
         ]
         differ = [i for i, each in zip(acted, groups, strict=False) if len(each) > 1]
@@ -274,21 +277,16 @@ class Estimate:
 
     def _draw(self, group: int) -> Moving:
         lines = Lines.joined([fit.lines(group) for fit in self._fits])
-        chains = [fit.lines(group) for fit in self._chains]
-        return Moving(self._tables(group, self.point[0].features, {}), lines, chains)
+        chains, moving = [fit.lines(group) for fit in self._chains], self.point[0].features
+        return Moving(self._tables(group, torch.from_numpy(moving), {}), lines, chains)
 
     @lazy
     def _chains(self) -> list[LeastSquares]:
-        counted, smooth = self.point[0].features, self._fits[0].point.features
+        each = self.point[0].features, self._fits[0].point.features
+        counted, smooth = map(torch.from_numpy, each)
         return chains_of(self._sample, self._columns, counted, smooth, tested=self._tested)
 
-    def _group(self, x: Tensor) -> Tensor:
-        """(m,) the group of rows, (m, p), in which x_S may have another effect."""
-        if self._groups is None:
-            return torch.zeros(len(x), dtype=torch.int64)
-        return self._groups(self._sample.encoder.scaled(x))
-
-    @property
+    @lazy
     def _count(self) -> int:
         """The number of groups that tables differ by."""
         return len(self._groups) if self._groups is not None and len(self._by_group) else 1
@@ -321,16 +319,17 @@ class Estimate:
                 base[j], ratio[j], tilt[j] = (e.repeat_interleave(times, 0) for e in parts)
         may_move = may_move.repeat_interleave(self._count, 0)[..., None, None]
         own = features.tolist()
-        levels = [sample.shared(Values.of, j).levels for j in own]
+        levels = [sample.shared(Values.of, j).levels.numpy() for j in own]
         at_nodes = [torch.where(may_move[:, i], ratio[j], 1.0) for i, j in enumerate(own)]
         tilts = [tilt[j] * may_move[:, i] for i, j in enumerate(own)]
         ordered = int((~sample.encoder.blocks[features]).sum())
-        factors = [base[j] for j in own], at_nodes, tilts, self.axis.fine
-        return Tables(features, levels, ordered, *factors)
+        bases, fine = [base[j] for j in own], tuple(each.numpy() for each in self.axis.fine)
+        factors = _in_slots(bases), _in_slots(at_nodes), _in_slots(tilts)
+        return Tables(features.numpy(), levels, ordered, *factors, fine)
 
     def encode(
-        self, x: Tensor, draws: Tensor | None = None, generator: torch.Generator | None = None
-    ) -> Tensor:
+        self, x: Array, draws: Array | None = None, generator: torch.Generator | None = None
+    ) -> Array:
         """(r, m, p + 1) ranks of counted features and residuals of smooth ones that move with x_S.
 
         A feature that does not move has its own value; the last column is the row's line in the
@@ -343,25 +342,21 @@ class Estimate:
                 each sample another place, since a row's own is unknown.
         """
         wanted, ((tables, lines, _), draws) = draws, self._of(draws)
-        at = self._cell(x, draws) * len(self.axis)
-        at = at + self.axis.node(x.index_select(1, self.acted))
-        v = torch.cat([x.expand(len(draws), -1, -1), at[..., None].to(x.dtype)], 2)
+        v = np.empty((len(draws), len(x), x.shape[1] + 1))
+        at = self._cell(x, draws) * self.axis.count + self.axis.node(x.take(self.acted, 1))
+        v[..., :-1], v[..., -1] = x, at
         if len(features := tables.features):
-            tie = torch.full((1, 1, len(features)), 0.5)
-            if wanted is not None:
-                tie = places(wanted, self._keys)[:, None]
+            tie: Any = 0.5 if wanted is None else places(wanted, self._keys)[:, None]
             if generator is not None:
-                drawn = torch.rand((1, len(x), len(features)), generator=generator)
+                drawn = torch.rand((1, len(x), len(features)), generator=generator).numpy()
                 tie = drawn[..., features.argsort().argsort()]
-            v[..., features] = tables.ranks(x, at, tie).clamp(EDGE, 1.0 - EDGE).to(v)
-        if len(lines.features) and (wanted is None or lines.scales):
-            known = self._sample.encoder.amounts(x[:, lines.features], at=lines.features)
-            v[..., lines.features] = torch.where(
-                known, lines.residual(x, draws), v[..., lines.features]
-            )
+            v[..., features] = tables.ranks(x, at, tie).clip(EDGE, 1.0 - EDGE)
+        if len(features := lines.features) and (wanted is None or lines.scales):
+            own = x.take(features, 1)
+            v[..., features] = np.where(known(own), lines.residual(x, draws), own)
         return v
 
-    def decode(self, x: Tensor, v: Tensor, values: Tensor, draws: Tensor | None = None) -> Tensor:
+    def decode(self, x: Array, v: Array, values: Array, draws: Array | None = None) -> Array:
         """The rows that follow, (r, m, c, p); see `Decoder.decode`.
 
         Args:
@@ -370,47 +365,50 @@ class Estimate:
             values: (m, c, w) the new values of x_S.
             draws: (r,) draws of the same samples, from 1 on; None: the training rows.
         """
-        wanted, (m, c, _) = draws, values.shape
+        wanted, (m, c, w) = draws, values.shape
         (tables, lines, chains), draws = self._of(draws)
-        luck = None if wanted is None else places(wanted, [LUCK])[:, 0].numpy()
-        out = x[:, None].repeat(len(draws), 1, c, 1)
+        luck = None if wanted is None else places(wanted, [LUCK])[:, 0]
+        out = np.empty((len(draws), m, c, x.shape[1]))
+        out[:] = x[:, None]
         if len(features := tables.features):
-            start, node = v[..., -1].long(), self.axis.node(values.flatten(0, 1)).view(m, c)
-            end = (start - start % len(self.axis))[..., None] + node
-            moved = tables.move(x, v.index_select(2, features), start, end, luck)
-            out.index_copy_(3, features, moved)
+            start = v[..., -1].astype(np.int64)
+            node = self.axis.node(values.reshape(m * c, w)).reshape(m, c)
+            end = (start - start % self.axis.count)[..., None] + node
+            out[..., features] = tables.move(x, v.take(features, 2), start, end, luck)
         if len(features := lines.features):
             # A special value stays, and what becomes special is.
             stays = ~known(x[:, None, features])
-            if bool(torch.isin(features, tables.features).any()):
+            if np.isin(features, tables.features).any():
                 stays = stays | ~known(out[..., features])
-            moved = lines.move(x, v.index_select(2, features), values, draws)
-            if bool(stays.any()):
-                moved = torch.where(stays, out[..., features], moved)
-            out.index_copy_(3, features, moved)
+            moved = lines.move(x, v.take(features, 2), values, draws)
+            out[..., features] = (
+                np.where(stays, out[..., features], moved) if stays.any() else moved
+            )
         for chain in chains:
             moved = chain.follow(x, out[:, :, 0], values[:, 0], draws)
-            out.index_copy_(3, chain.features, moved[:, :, None])
+            out[..., chain.features] = moved[:, :, None]
         if wanted is not None and len(features):
             # Nor does anybody know what a row was before it was rounded.
             keys, gaps = self._sample.shared(rounding)
-            moved, keys = out[..., features], [keys[j] for j in features.tolist()]
+            moved, keys = out[..., features], [keys[j] for j in features]
             within = (places(wanted, keys) - 0.5) * gaps[features]
             moves = (moved != x[:, None, features]) & ~stays
-            out[..., features] = moved + within[:, None, None].to(moved) * moves
+            out[..., features] = moved + within[:, None, None] * moves
         for j, i, slope in self._copies:
             out[..., j] = x[:, j, None] + slope * (values[..., i] - x[:, self.acted[i], None])
-        return out.index_copy_(3, self.acted, values.expand(len(draws), -1, -1, -1))
+        out[..., self.acted] = values
+        return out
 
-    def _cell(self, x: Tensor, draws: Tensor) -> Tensor:
+    def _cell(self, x: Array, draws: Array) -> Array:
         """(r, m) the cells of rows, (m, p), in the tables of each group and sample, (r,)."""
-        sample = draws[:, None] * self._count + (self._group(x) if self._count > 1 else 0)
-        return sample * len(self.cells) + self.cells.at(x)
+        group = self._groups(self._columns.scaled(x)) if self._groups and self._count > 1 else 0
+        cells: Array = (draws[:, None] * self._count + group) * len(self.cells) + self.cells.at(x)
+        return cells
 
-    def _of(self, draws: Tensor | None) -> tuple[Moving, Tensor]:
+    def _of(self, draws: Array | None) -> tuple[Moving, Array]:
         """What moves in draws of the same samples, and their places there."""
         if draws is None:
-            return Moving(*self.point, []), torch.zeros(1).long()
+            return Moving(*self.point, []), np.zeros(1, int)
         return self.drawn(int(sampled(draws)[0])), (draws - 1) % DRAWS
 
     @lazy
@@ -418,6 +416,13 @@ class Estimate:
         """A number for each counted feature that moves; equal columns have equal ones."""
         codes = (self._sample.shared(Values.of, j).codes for j in self.point[0].features.tolist())
         return [crc32(each.numpy().tobytes()) for each in codes]
+
+
+def _in_slots(parts: Sequence[Tensor]) -> Array:
+    """(r, q, slots) factors of features, (r, q, t) each, with an empty slot before each."""
+    if not parts:
+        return np.empty((1, 1, 0), np.float32)
+    return torch.cat([pad(each.float(), (1, 0)) for each in parts], 2).numpy()
 
 
 def _by_group(
@@ -434,28 +439,33 @@ def _by_group(
         moving: those that may follow, with it.
     """
     followers = tuple(j for j in moving if j != i)
-    own = sample.shared(Modifiers, i, held, followers)(sample.encoder.scaled(sample.rows))
+    modifiers = sample.whole.shared(Modifiers, i, held, followers)
+    own = torch.from_numpy(modifiers(sample.shared(Scaled)(sample.rows.numpy())))
     copies = {j for k, j, _ in sample.shared(linear_copies) if k == i}
     counted = sample.shared(counted_features)
     some = [j for j in followers if counted[j] and j not in copies]
     every = Counts(sample, (i,), held, WHOLE)
-    beside = Counts(sample, (i,), held, WHOLE, torch.where(grows(len(own)), -1, own))
+    beside = Counts(
+        sample, (i,), held, WHOLE, torch.where(torch.from_numpy(grows(len(own))), -1, own)
+    )
     known = fit_ratios(every, some)
     return known, torch.tensor(differing(beside, known, len(followers))).long(), own
 
 
-def sampled(draws: Tensor) -> Tensor:
+def sampled(draws: Array) -> Array:
     """(r,) the group of bootstrap samples of each draw, see `Estimate.drawn`."""
     return (draws - 1) // DRAWS
 
 
 @lru_cache(1024)
-def _order(seed: int) -> Tensor:
+def _order(seed: int) -> Array:
     """(16,) the places of the samples in a random order."""
-    return torch.randperm(DRAWS, generator=torch.Generator().manual_seed(seed))
+    order = torch.randperm(DRAWS, generator=torch.Generator().manual_seed(seed)).numpy()
+    return (order.astype(np.float32) + np.float32(0.5)) / np.float32(DRAWS)
 
 
-def places(draws: Tensor, keys: Sequence[int]) -> Tensor:
+def places(draws: Array, keys: Sequence[int]) -> Array:
     """(r, f) evenly spaced places in (0, 1), for each key and group in another order of draws."""
-    orders = [_order(key + int(sampled(draws)[0])) for key in keys]
-    return (torch.stack(orders, 1)[(draws - 1) % DRAWS] + 0.5) / DRAWS
+    group = int(sampled(draws)[0])
+    found: Array = np.stack([_order(key + group) for key in keys], 1)[(draws - 1) % DRAWS]
+    return found

@@ -36,16 +36,20 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
 
-from dear_plugin._threads import lazy
-from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.labels import NEW
 from dear_plugin.data.numbers import amounts_of, known
 from dear_plugin.decoders.protocol import Members, Sample
-from dear_plugin.decoders.transport.values import Leaves, sorted_values, value_counts
+from dear_plugin.decoders.transport.values import (
+    Array,
+    Leaves,
+    Scaled,
+    sorted_values,
+    times,
+    value_counts,
+)
 
 FEW_VALUES = 12
 QUINTILES = 5
@@ -71,17 +75,9 @@ class Cut(NamedTuple):
         feature: the position of the held feature; None for the expectation.
     """
 
-    of: Callable[[Tensor], Tensor]
-    at: Tensor
+    of: Callable[[Array], Array]
+    at: Array
     feature: int | None
-
-    def digits(self, rows: Tensor) -> Tensor:
-        """(n,) the interval between cuts of each of some rows, (n, p)."""
-        return self.between(self.of(rows))
-
-    def between(self, values: Tensor) -> Tensor:
-        """(n,) the interval between cuts of each of some values, (n,)."""
-        return torch.bucketize(values.contiguous(), self.at)
 
 
 class Cells:
@@ -108,54 +104,49 @@ class Cells:
 
     def __init__(self, sample: Sample, grouped: Members, held: Members) -> None:
         self._cuts = sorted((sample.shared(_by_feature, j) for j in held), key=_has_quintiles)
-        digits: Iterable[Tensor] = (cut.digits(sample.rows) for cut in [*self._cuts])
+        values: Iterable[Array] = (cut.of(sample.rows.numpy()) for cut in [*self._cuts])
         if grouped:
             cut, expected = _by_expectation(sample, grouped, held)
             self._cuts.insert(0, cut)
-            digits = chain([cut.between(expected)], digits)
+            values = chain([expected], values)
         self.uncut_shares = {j: 1.0 for j in held if not grouped}
         least = max(MIN_ROWS, len(sample) // MAX_CELLS)
         # The codes of the cells that may be cut further, and which of them a row is in, or -1.
-        codes, places = torch.zeros(1).long(), torch.zeros(len(sample)).long()
-        finest = torch.zeros(len(sample)).long()
-        for i, (cut, digit) in enumerate(zip(self._cuts, digits, strict=True)):
+        codes, places = np.zeros(1, np.int64), np.zeros(len(sample), np.int64)
+        finest = places.copy()
+        for i, (cut, own) in enumerate(zip(self._cuts, values, strict=True)):
             if not len(codes):
                 # No cell has rows enough to be cut further.
                 del self._cuts[i:]
                 break
-            key = torch.where(places < 0, 0, places * BASE + digit + 1)
-            counts = torch.bincount(key, minlength=len(codes) * BASE)
+            key = np.where(places < 0, 0, places * BASE + cut.at.searchsorted(own) + 1)
+            counts = np.bincount(key, minlength=len(codes) * BASE)
             counts[0] = 0
-            frequent = (counts >= (1 if cut.feature is None else least)).nonzero()[:, 0]
+            frequent = (counts >= (1 if cut.feature is None else least)).nonzero()[0]
             codes = (codes[frequent // BASE] * BASE + frequent % BASE) % MODULUS
-            place_of = torch.full_like(counts, -1)
-            place_of[frequent] = torch.arange(len(codes))
+            place_of = np.full_like(counts, -1)
+            place_of[frequent] = np.arange(len(codes))
             places = place_of[key]
             is_cut = places >= 0
             finest[is_cut] = codes[places[is_cut]]
             if cut.feature is not None and not grouped:
-                self.uncut_shares[cut.feature] = 1.0 - float(is_cut.float().mean())
-        self.known, own = torch.cat([torch.zeros(1).long(), finest]).unique(return_inverse=True)
-        self.own = own[1:]
+                self.uncut_shares[cut.feature] = 1.0 - float(is_cut.mean())
+        self.known, own = np.unique(np.append(0, finest), return_inverse=True)
+        self.own = torch.from_numpy(own[1:])
 
     def __len__(self) -> int:
         """The number of cells (k)."""
         return len(self.known)
 
-    def at(self, x: Tensor) -> Tensor:
+    def at(self, x: Array) -> Array:
         """(m,) the cells of rows, (m, p)."""
-        cell = torch.zeros(len(x), dtype=torch.int64)
-        for codes in self._codes(x) if len(self) > 1 else ():
-            at = torch.searchsorted(self.known, codes).clamp_max(len(self) - 1)
-            cell = torch.where(self.known[at] == codes, at, cell)
+        cell, last = np.zeros(len(x), np.int64), len(self.known) - 1
+        code = cell
+        for cut in self._cuts if last else ():
+            code = (code * BASE + cut.at.searchsorted(cut.of(x)) + 1) % MODULUS
+            at = np.minimum(self.known.searchsorted(code), last)
+            cell = np.where(self.known[at] == code, at, cell)
         return cell
-
-    def _codes(self, x: Tensor) -> Iterator[Tensor]:
-        """The codes, (m,) each: of rows, (m, p), after the first, second, ... cut."""
-        code = torch.zeros(len(x), dtype=torch.int64)
-        for cut in self._cuts:
-            code = (code * BASE + cut.digits(x) + 1) % MODULUS
-            yield code
 
 
 def cells_of(sample: Sample, acted: Members, held: Members) -> Cells:
@@ -178,16 +169,16 @@ def _has_quintiles(cut: Cut) -> bool:
 def _by_feature(sample: Sample, j: int) -> Cut:
     """Cut feature j; of many categories the eleven most frequent are kept apart."""
     feature = sample.encoder.schema.features[j]
-    labels = partial(_of_labels, count=len(feature.categories))
-    return feature.either(_of_amounts, labels, sample.rows[:, j], j)
+    column, count = sample.rows[:, j], len(feature.categories)
+    return _of_amounts(column, j) if feature.has_order else _of_labels(column, j, count)
 
 
 def _of_labels(column: Tensor, j: int, count: int) -> Cut:
     counts = torch.bincount(column.long(), minlength=count)
     rank = counts.argsort(descending=True, stable=True).argsort().clamp_max(FEW_VALUES - 1)
     # A category that no training row has is in none of the cells that the feature cuts.
-    rank = torch.nn.functional.pad(rank.double(), (0, 1), value=torch.inf)
-    return Cut(partial(_ranked, rank, j), torch.arange(FEW_VALUES).double() + 0.5, j)
+    ranked = partial(_ranked, np.append(rank.double(), np.inf), j)
+    return Cut(ranked, np.arange(FEW_VALUES) + 0.5, j)
 
 
 def _of_amounts(column: Tensor, j: int) -> Cut:
@@ -195,41 +186,43 @@ def _of_amounts(column: Tensor, j: int) -> Cut:
     at = (values[1:] + values[:-1]) / 2.0
     if len(values) > FEW_VALUES:
         at = sorted_values(column)[torch.arange(1, QUINTILES) * len(column) // QUINTILES].unique()
-    return Cut(itemgetter((slice(None), j)), at, j)
+    return Cut(itemgetter((slice(None), j)), at.numpy(), j)
 
 
-def _ranked(rank: Tensor, j: int, rows: Tensor) -> Tensor:
+def _ranked(rank: Array, j: int, rows: Array) -> Array:
     """(n,) the ranks of the categories of rows; the last one of those without training rows."""
-    return rank[rows[:, j].clamp(0, len(rank) - 1).long()]
+    ranks: Array = rank[np.clip(rows[:, j], 0, len(rank) - 1).astype(np.int64)]
+    return ranks
 
 
-def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut, Tensor]:
+def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut, Array]:
     """Up to ten groups of equal size by E[x_S | held], which is (n,)."""
-    each = [sample.shared(Balance, j, held) for j in acted]
-    columns = torch.cat([sample.shared(_expected, j, held) for j in acted], 1)
-    some = columns[:: -(-len(sample) // ROWS)]
-    weights = _leading(torch.eye(some.shape[1]).double(), some, some)
-    score, expected = partial(_score, sample.encoder, each, weights), columns @ weights
-    ordered = sorted_values(expected[:: -(-len(sample) // CELL_ROWS)])
+    each = [sample.whole.shared(Balance, j, held) for j in acted]
+    columns = np.concatenate([sample.shared(_expected, j, held) for j in acted], 1)
+    some = torch.from_numpy(columns[:: -(-len(sample) // ROWS)])
+    weights = _leading(torch.eye(some.shape[1]).double(), some, some).numpy()
+    expected = times(columns, weights)
+    score = partial(_score, sample.shared(Scaled), each, weights)
+    ordered = np.sort(expected[:: -(-len(sample) // CELL_ROWS)])
     count = max(min(GROUPS, len(sample) // GROUP_ROWS), 1)
-    wanted = ordered[torch.arange(1, count) * len(ordered) // count]
+    wanted = ordered[np.arange(1, count) * len(ordered) // count]
     # Middles of gaps, so that rounding moves no row: many rows may have equal expectations.
     gap = EQUAL * (ordered[-1] - ordered[0])
-    above = torch.searchsorted(ordered, wanted - gap)
-    above = above[above > 0].unique()
+    above = ordered.searchsorted(wanted - gap)
+    above = np.unique(above[above > 0])
     return Cut(score, (ordered[above - 1] + ordered[above]) / 2.0, None), expected
 
 
-def _expected(sample: Sample, j: int, held: Members) -> Tensor:
+def _expected(sample: Sample, j: int, held: Members) -> Array:
     """(n, t) what a feature's straight columns are expected to be in the training rows."""
-    expected, scaled = sample.shared(Balance, j, held).expected, sample.encoder.scaled
-    return in_parts(lambda rows: expected(scaled(rows)), sample.rows)
+    expected, scaled = sample.whole.shared(Balance, j, held).expected, sample.shared(Scaled)
+    return in_parts(lambda rows: expected(scaled(rows)), sample.rows.numpy())
 
 
-def _score(encoder: Encoder, each: Sequence[Balance], weights: Tensor, rows: Tensor) -> Tensor:
+def _score(scaled: Scaled, each: Sequence[Balance], weights: Array, rows: Array) -> Array:
     """(m,) a weighted sum of what the features of S are expected to be, of rows, (m, p)."""
-    scaled = encoder.scaled(rows)
-    return torch.cat([balance.expected(scaled) for balance in each], 1) @ weights
+    own = scaled(rows)
+    return times(np.concatenate([one.expected(own) for one in each], 1), weights)
 
 
 # Leaves, their least rows and share, and rows that the tree is grown on.
@@ -238,9 +231,10 @@ LEAVES, MODIFIER_MIN_LEAF, MODIFIER_LEAF_SHARE, MODIFIER_ROWS = 6, 150, 16, 10_0
 CROSSED = 10
 
 
-def grows(n: int) -> Tensor:
+def grows(n: int) -> Array:
     """(n,) bool, the rows that the tree is grown on; the others test it."""
-    return torch.arange(n) % 2 == 0
+    grows: Array = np.arange(n) % 2 == 0
+    return grows
 
 
 class Modifiers:
@@ -254,12 +248,13 @@ class Modifiers:
     """
 
     def __init__(self, sample: Sample, acted: int, held: Members, followers: Members) -> None:
-        self._at, self._terms = list(held), sample.shared(Terms, held)
-        self._rows = sample.shared(winsorised)
-        rows = self._rows[grows(len(sample))]
+        self._at, self._terms = np.array(held, int), sample.shared(Terms, held)
+        rows = sample.shared(winsorised)[grows(len(sample))]
         rows = rows[:: -(-len(rows) // MODIFIER_ROWS)]
         more = sample.shared(Balance, acted, held).columns(rows)
-        regression = Regression(more, sample.shared(plain, held, 2, MODIFIER_ROWS))
+        regression = Regression(
+            torch.from_numpy(more), sample.shared(plain, held, 2, MODIFIER_ROWS)
+        )
         own, rest = (
             regression(standardised(sample, some, rows))[1] for some in ((acted,), followers)
         )
@@ -268,30 +263,25 @@ class Modifiers:
             own = torch.cat([own, regression(own.square())[1]], 1)
         effect = (own[:, :, None] * Regression(own)(rest)[1][:, None]).flatten(1)
         self._middle = self._columns(rows).mean(0)
+        crossed = min(len(self._middle), CROSSED)
+        self._pairs = torch.triu_indices(crossed, crossed, 1).numpy()
         least = max(MODIFIER_MIN_LEAF, len(rows) // MODIFIER_LEAF_SHARE)
-        self._leaves = Leaves(self._inputs(rows), effect, least, LEAVES)
+        self._leaves = Leaves(torch.from_numpy(self._inputs(rows)), effect, least, LEAVES)
 
     def __len__(self) -> int:
         """The number of groups."""
         return len(self._leaves)
 
-    def __call__(self, rows: Tensor) -> Tensor:
+    def __call__(self, rows: Array) -> Array:
         """(m,) int64, the group of scaled rows, (m, p)."""
         return in_parts(lambda part: self._leaves(self._inputs(part)), rows)
 
-    @lazy
-    def of_rows(self) -> Tensor:
-        """(n,) int64, the group of each training row."""
-        return self(self._rows)
+    def _columns(self, rows: Array) -> Array:
+        return self._terms(rows.take(self._at, 1))[:, self._terms.straight]
 
-    def _columns(self, rows: Tensor) -> Tensor:
-        return self._terms(rows[:, self._at])[:, self._terms.straight]
-
-    def _inputs(self, rows: Tensor) -> Tensor:
+    def _inputs(self, rows: Array) -> Array:
         columns = self._columns(rows)
-        some = (columns - self._middle)[:, :CROSSED]
-        one, other = torch.triu_indices(some.shape[1], some.shape[1], 1)
-        return torch.cat([columns, some[:, one] * some[:, other]], 1)
+        return np.concatenate([columns, _product(columns - self._middle, self._pairs)], 1)
 
 
 # Training rows that the columns are chosen on.
@@ -319,52 +309,51 @@ class Balance:
     """
 
     def __init__(self, sample: Sample, acted: int, held: Members) -> None:
-        self._at, self._terms = torch.tensor(held), sample.shared(Terms, held)
-        self._rows = sample.shared(winsorised)
-        rows = self._rows[:: -(-len(sample) // ROWS)]
+        self._at, self._terms = np.array(held, int), sample.shared(Terms, held)
+        rows = sample.shared(winsorised)[:: -(-len(sample) // ROWS)]
         wanted = standardised(sample, (acted,), rows)
         regression = sample.shared(plain, held, 1, ROWS)
         weights, left = regression(wanted)
-        self._codes = _leading(weights, regression.columns, wanted)[1:]
+        self._codes = _leading(weights, regression.columns, wanted)[1:].numpy()
         factors = self._factors(rows)
-        self._pairs = _products(factors, left)
+        self._pairs = _products(torch.from_numpy(factors), left).numpy()
         if self._pairs.shape[1]:
-            regression = Regression(_product(factors, self._pairs), regression)
+            products = torch.from_numpy(_product(factors, self._pairs))
+            regression = Regression(products, regression)
             left = regression(wanted)[1]
-        self._leaves = Leaves(factors, left, max(MIN_LEAF, len(rows) // LEAF_SHARE))
-        regression = Regression(self._in_leaves(factors), regression)
-        self._weights, left = regression(wanted)
-        self._fine = Leaves(factors, left, LEAST_FINE, FINE)
-        at = self._fine(factors)
+        inputs, least = torch.from_numpy(factors), max(MIN_LEAF, len(rows) // LEAF_SHARE)
+        self._leaves = Leaves(inputs, left, least)
+        self._own = np.eye(len(self._leaves))
+        own = torch.from_numpy(self._own[self._leaves(factors)])
+        regression = Regression(own, regression)
+        weights, left = regression(wanted)
+        self._weights, self._fine = weights.numpy(), Leaves(inputs, left, LEAST_FINE, FINE)
+        at = torch.from_numpy(self._fine(factors))
         sums = left.new_zeros(len(self._fine), left.shape[1]).index_add_(0, at, left)
-        self._mean = sums / torch.bincount(at, minlength=len(sums))[:, None]
+        self._mean = (sums / torch.bincount(at, minlength=len(sums))[:, None]).numpy()
         sizes = [1 + len(self._codes), self._pairs.shape[1], len(self._leaves)]
-        parts = _leading(self._weights, regression.columns, wanted).split(sizes)[1:]
-        one = torch.eye(self._mean.shape[1]).double()
-        self.summed = torch.block_diag(*(part[:, None] for part in parts), one)
+        parts = _leading(weights, regression.columns, wanted).split(sizes)[1:]
+        one = torch.eye(left.shape[1]).double()
+        self.summed = torch.block_diag(*(part[:, None] for part in parts), one).numpy()
 
-    def columns(self, rows: Tensor) -> Tensor:
+    def columns(self, rows: Array) -> Array:
         """(m, q) its products, leaves, and what the finer tree finds, of scaled rows, (m, p)."""
         factors = self._factors(rows)
-        means = self._mean[self._fine(factors)]
-        return torch.cat([_product(factors, self._pairs), self._in_leaves(factors), means], 1)
+        leaves, means = self._own[self._leaves(factors)], self._mean[self._fine(factors)]
+        return np.concatenate([_product(factors, self._pairs), leaves, means], 1)
 
-    @lazy
-    def of_rows(self) -> Tensor:
-        """(n, t) its columns in the training rows, as a set of several has them."""
-        return in_parts(lambda part: self.columns(part) @ self.summed, self._rows)
+    def means(self, rows: Array) -> Array:
+        """(m, t) its columns as a set of several has them, of scaled rows, (m, p)."""
+        return in_parts(lambda part: times(self.columns(part), self.summed), rows)
 
-    def expected(self, rows: Tensor) -> Tensor:
+    def expected(self, rows: Array) -> Array:
         """(m, t) what its straight columns are expected to be in scaled rows, (m, p)."""
-        both = plain_columns(self._terms, rows[:, self._at]), self.columns(rows)
-        return torch.cat(both, 1)[:, : len(self._weights)] @ self._weights
+        both = plain_columns(self._terms, rows.take(self._at, 1)), self.columns(rows)
+        return times(np.concatenate(both, 1)[:, : len(self._weights)], self._weights)
 
-    def _factors(self, rows: Tensor) -> Tensor:
+    def _factors(self, rows: Array) -> Array:
         """(m, h) double, one column of each held feature: of a category, what x_S is expected."""
-        return self._terms.factors(rows[:, self._at], self._codes)
-
-    def _in_leaves(self, factors: Tensor) -> Tensor:
-        return one_hot(self._leaves(factors), len(self._leaves)).double()
+        return self._terms.factors(rows.take(self._at, 1), self._codes)
 
 
 def plain(sample: Sample, held: Members, step: int, most: int) -> Regression:
@@ -377,20 +366,20 @@ def plain(sample: Sample, held: Members, step: int, most: int) -> Regression:
         most: and of these evenly spread ones, at most so many.
     """
     rows = sample.shared(winsorised)[::step]
-    terms = sample.shared(Terms, held)
-    return Regression(plain_columns(terms, rows[:: -(-len(rows) // most)][:, list(held)]))
+    some = rows[:: -(-len(rows) // most)].take(np.array(held, int), 1)
+    return Regression(torch.from_numpy(plain_columns(sample.shared(Terms, held), some)))
 
 
-def plain_columns(terms: Terms, values: Tensor) -> Tensor:
+def plain_columns(terms: Terms, values: Array) -> Array:
     """(m, q) a constant, and the columns of features whose values are (m, h)."""
-    return torch.cat([values.new_ones(len(values), 1), terms(values)], 1)
+    return np.concatenate([np.ones((len(values), 1)), terms(values)], 1)
 
 
 def _products(factors: Tensor, left: Tensor) -> Tensor:
     """(2, q) the pairs of factors, (m, h), whose products go with what is left of x_S, (m, t)."""
     some = (factors - factors.mean(0))[:, :FACTORS]
     pairs = torch.triu_indices(some.shape[1], some.shape[1], 1)
-    product = _product(some, pairs)
+    product = some[:, pairs[0]] * some[:, pairs[1]]
     product = product - product.mean(0)
     size = product.square().sum(0)[:, None] * left.square().mean(0)
     t = ((product.T @ left).abs() / size.clamp_min(1e-12).sqrt()).amax(1)
@@ -398,8 +387,9 @@ def _products(factors: Tensor, left: Tensor) -> Tensor:
     return pairs[:, best[t[best] > LEAST_T].sort().values]
 
 
-def _product(factors: Tensor, pairs: Tensor) -> Tensor:
-    return factors[:, pairs[0]] * factors[:, pairs[1]]
+def _product(factors: Array, pairs: Array) -> Array:
+    product: Array = factors.take(pairs[0], 1) * factors.take(pairs[1], 1)
+    return product
 
 
 def _leading(weights: Tensor, columns: Tensor, wanted: Tensor) -> Tensor:
@@ -480,19 +470,19 @@ class Term(NamedTuple):
     def of(cls, sample: Sample, j: int) -> Term:
         """That of feature j; a category has an indicator for each label."""
         feature = sample.encoder.schema.features[j]
-        return feature.either(
-            cls._of_amounts, cls._of_labels, sample.scaled(j), feature.label_values
-        )
+        if feature.has_order:
+            return cls._of_amounts(sample.scaled(j))
+        return cls._of_labels(feature.label_values)
 
     @classmethod
-    def _of_labels(cls, _: Tensor, labels: Tensor) -> Term:
+    def _of_labels(cls, labels: Tensor) -> Term:
         none = torch.tensor([math.nan]).double()
         ends = torch.tensor([[-math.inf], [math.inf]]).double()
         least = none.expand(len(labels))
         return cls(labels.double(), least, torch.zeros_like(labels).bool(), ends, none)
 
     @classmethod
-    def _of_amounts(cls, column: Tensor, _: Tensor) -> Term:
+    def _of_amounts(cls, column: Tensor) -> Term:
         """That of a number, of which training rows have scaled values, (n,).
 
         The kinks of a number are the six values that cut its sorted training values, without
@@ -529,7 +519,7 @@ class Terms:
         features: the positions of the features.
 
     Attributes:
-        of: (q,) the place of the feature of each column.
+        of: (q,) the place of the feature of each column,
         straight: (q,) bool, the columns without kinks.
         outer: (q,) bool, those of outer kinks.
         ends: (2, w) the winsorised ranges of numbers.
@@ -537,67 +527,82 @@ class Terms:
 
     def __init__(self, sample: Sample, features: Members) -> None:
         each = [sample.shared(Term.of, j) for j in features]
-        counts = torch.tensor([len(term.shift) for term in each]).long()
-        self.of = torch.arange(len(each)).repeat_interleave(counts)
-        joined = Term(*(torch.cat(parts, -1) for parts in zip(Term(), *each, strict=True)))
+        counts = np.array([len(term.shift) for term in each], int)
+        self.of = np.arange(len(each)).repeat(counts)
+        joined = (torch.cat(parts, -1).numpy() for parts in zip(Term(), *each, strict=True))
         self._shift, self._least, self.outer, self.ends, self._mean = joined
-        self.straight, self._special = ~self._least.isfinite(), ~self._mean.isnan()
-        self._labels = self._least.isnan().nonzero()[:, 0]
-        self._share = (1.0 / counts.double())[self.of[self._labels]]
+        self.straight, self._special = ~np.isfinite(self._least), ~np.isnan(self._mean)
+        self._labels = np.isnan(self._least).nonzero()[0]
+        self._label_of, self._label = self.of[self._labels], self._shift[self._labels]
+        self._count = counts[self._label_of].astype(np.float64)
+        self._share = 1.0 / self._count
+        self._categories, self._starts = np.unique(self._label_of, return_index=True)
         more = BEYOND * (self.ends[1] - self.ends[0])
         self._most = self.ends[0] - more, self.ends[1] + more
 
-    def __call__(self, values: Tensor) -> Tensor:
+    def __call__(self, values: Array) -> Array:
         """(..., q) double, the columns of scaled values, (..., w)."""
         own = self._ordinary(values)
-        out = own.index_select(-1, self.of).sub_(self._shift)
-        torch.maximum(out, self._least, out=out)
+        out = own.take(self.of, -1)
+        out -= self._shift
+        np.maximum(out, self._least, out=out)
         if len(self._labels):
-            out.index_copy_(-1, self._labels, self._indicators(own))
+            out[..., self._labels] = self._indicators(own)
         return out
 
-    def factors(self, values: Tensor, weights: Tensor) -> Tensor:
+    def factors(self, values: Array, weights: Array) -> Array:
         """(m, w) numbers, without special levels, or the weights, (q,), of categories."""
-        out, at = self._ordinary(values), self._labels
-        if len(at):
-            own = self._indicators(out) * weights[at]
-            out = out.index_fill(1, self.of[at], 0.0).index_add(1, self.of[at], own)
+        out = self._ordinary(values)
+        if len(self._labels):
+            own = self._indicators(out) * weights[self._labels]
+            out[:, self._categories] = np.add.reduceat(own, self._starts, 1)
         return out
 
-    def _indicators(self, own: Tensor) -> Tensor:
+    def _indicators(self, own: Array) -> Array:
         """(..., l) the columns of categories; one that no training row has is like their mean."""
-        own = own.index_select(-1, self.of[self._labels])
-        is_own = (own == self._shift[self._labels]).to(own)
-        return torch.where(own < NEW, is_own, self._share)
+        own = own.take(self._label_of, -1)
+        return np.where(own < self._count, own == self._label, self._share)
 
-    def _ordinary(self, values: Tensor) -> Tensor:
-        if bool(self._special.any()):
-            values = torch.where(known(values) | ~self._special, values, self._mean)
-        return values.clamp(*self._most)
+    def _ordinary(self, values: Array) -> Array:
+        if self._special.any():
+            values = np.where(known(values) | ~self._special, values, self._mean)
+        low, high = self._most
+        return np.minimum(np.maximum(values, low), high)
 
 
-def standardised(sample: Sample, features: Members, rows: Tensor) -> Tensor:
+def standardised(sample: Sample, features: Members, rows: Array) -> Tensor:
     """(m, q) straight columns of features of scaled rows, (m, p); one of 0 if there are none."""
     if not features:
-        return rows.new_zeros(len(rows), 1)
+        return torch.zeros(len(rows), 1).double()
     terms = sample.shared(Terms, features)
-    found = terms(rows[:, features])[:, terms.straight]
+    found = torch.from_numpy(terms(rows.take(features, 1))[:, terms.straight])
     return (found - found.mean(0)) / found.std(0, correction=0).clamp_min(LEAST_DEVIATION)
 
 
-def winsorised(sample: Sample) -> Tensor:
+def winsorised(sample: Sample) -> Array:
     """(n, p) scaled training rows with the outer 0.5 % of each number on either side clamped."""
-    ends = Terms(sample, tuple(range(sample.encoder.p))).ends
-    rows = sample.encoder.scaled(sample.rows)
-    for part in rows.split(PART):
-        part.copy_(torch.where(known(part), part.clamp(*ends), part))
+    low, high = Terms(sample, tuple(range(sample.encoder.p))).ends
+    rows = sample.shared(Scaled)(sample.rows.numpy())
+    for part in _parts(rows):
+        part[:] = np.where(known(part), np.minimum(np.maximum(part, low), high), part)
     return rows
+
+
+def of_rows(sample: Sample, call: Callable[[Array], Array]) -> Array:
+    """What a call returns for the winsorised training rows."""
+    return call(sample.shared(winsorised))
 
 
 # Rows whose columns are in memory at a time.
 PART = 1 << 14
 
 
-def in_parts(call: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
+def in_parts(call: Callable[[Array], Array], rows: Array) -> Array:
     """What a call returns for rows, part by part."""
-    return torch.cat([call(part) for part in rows.split(PART)])
+    if len(rows) <= PART:
+        return call(rows)
+    return np.concatenate([call(part) for part in _parts(rows)])
+
+
+def _parts(rows: Array) -> Iterator[Array]:
+    return (rows[i : i + PART] for i in range(0, max(len(rows), 1), PART))

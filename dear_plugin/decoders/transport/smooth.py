@@ -24,11 +24,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from operator import call
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot, pad
+from torch.nn.functional import pad
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.causes import ranks
@@ -39,6 +41,7 @@ from dear_plugin.decoders.transport.held import (
     Balance,
     Modifiers,
     Terms,
+    of_rows,
     plain_columns,
     winsorised,
 )
@@ -46,10 +49,13 @@ from dear_plugin.decoders.transport.values import (
     BLOCKS,
     DRAWS,
     HEAVY,
+    Array,
+    Scaled,
     alike,
     complete,
     resampled,
     smooth_features,
+    times,
     value_counts,
 )
 
@@ -87,11 +93,11 @@ class Held:
     """
 
     def __init__(self, sample: Sample, held: Members, like: int) -> None:
-        self._terms, self._at = sample.shared(Terms, held), list(held)
+        self._terms, self._at = sample.shared(Terms, held), np.array(held, int)
         self.rows, self._latest = sample.shared(winsorised), sample.shared(_latest)
         some = sample.known[:, sample.shared(alike)[like]].all(1) & sample.shared(complete, held)
-        self._some = None if bool(some.all()) else some[:, None].double()
-        self.centre = torch.zeros(1).double()
+        self._some = None if bool(some.all()) else some[:, None].double().numpy()
+        self.centre = np.zeros(1)
         self.centre = self._plain(slice(None, None, BLOCKS)).mean(0)
         self.centre[0] = 0.0
 
@@ -104,15 +110,17 @@ class Held:
         size = max(ENTRIES // (width + len(self)) // BLOCKS, 1) * BLOCKS
         return [slice(i, i + size) for i in range(0, len(self.rows), size)]
 
-    def there(self, part: slice, columns: Tensor) -> Tensor:
+    def there(self, part: slice, columns: Array) -> Array:
         """Columns of some rows, (m, q), which are changed: 0 where something is not known."""
-        return columns if self._some is None else columns.mul_(self._some[part])
+        if self._some is not None:
+            columns *= self._some[part]
+        return columns
 
-    def columns(self, part: slice) -> Tensor:
+    def columns(self, part: slice) -> Array:
         """(m, q) a constant and the held features' columns of some rows."""
         if len(self.rows) * len(self) > ENTRIES:
             return self._made(part)
-        every: Tensor = self._latest(self._made)
+        every: Array = self._latest(self._made)
         return every[part]
 
     def factor(self, group: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -127,20 +135,18 @@ class Held:
         ridge = torch.diag_embed(RIDGE * gram.diagonal(dim1=1, dim2=2) + SMALLEST**2)
         return gram[:, 0, :1].clone(), torch.linalg.lu_factor(gram + ridge)
 
-    def _made(self, part: slice = slice(None)) -> Tensor:
+    def _made(self, part: slice = slice(None)) -> Array:
         return self.there(part, self._plain(part))
 
-    def _plain(self, part: slice) -> Tensor:
-        return plain_columns(self._terms, self.rows[part][:, self._at]).sub_(self.centre)
+    def _plain(self, part: slice) -> Array:
+        columns = plain_columns(self._terms, self.rows[part].take(self._at, 1))
+        columns -= self.centre
+        return columns
 
 
 def _latest(sample: Sample) -> Callable[..., Any]:
     """What calls a function, and keeps what the latest ones returned: of all held features."""
-    return lru_cache(LATEST)(_called)
-
-
-def _called(make: Callable[..., Any], *args: Any) -> Any:
-    return make(*args)
+    return lru_cache(LATEST)(call)
 
 
 def weights_of(group: int) -> Tensor:
@@ -148,19 +154,20 @@ def weights_of(group: int) -> Tensor:
     return HALVES if group == ITSELF else resampled(group)
 
 
-def _blocks(x: Tensor, count: int) -> Tensor:
+def _blocks(x: Array, count: int) -> Array:
     """(b, m, q) the rows of each of b blocks, of (n, q); the last ones may be 0."""
     if rest := -len(x) % count:
-        x = pad(x, (0, 0, 0, rest))
-    return x.view(-1, count, x.shape[1]).transpose(0, 1)
+        x = np.pad(x, ((0, rest), (0, 0)))
+    return x.reshape(-1, count, x.shape[1]).swapaxes(0, 1)
 
 
-def products(weights: Tensor, one: Tensor, other: Tensor) -> Tensor:
+def products(weights: Tensor, one: Array, other: Array) -> Tensor:
     """(r, q, f) the weighted sums over b blocks of products of columns, (m, q) and (m, f)."""
-    one, other = (_blocks(each, weights.shape[1]) for each in (one, other))
-    size = max(ENTRIES // len(one) // max(other.shape[2], 1), 1)
-    each = (torch.bmm(some.mT, other) for some in one.split(size, 2))
-    return torch.cat([torch.tensordot(weights, some, 1) for some in each], 1)
+    (r, b), (q, f) = weights.shape, (one.shape[1], other.shape[1])
+    size, right = max(ENTRIES // b // max(f, 1), 1), torch.from_numpy(_blocks(other, b))
+    left = (_blocks(one[:, i : i + size], b).swapaxes(1, 2) for i in range(0, q, size))
+    each = (torch.bmm(torch.from_numpy(some), right) for some in left)
+    return torch.cat([(weights @ some.view(b, -1)).view(r, -1, f) for some in each], 1)
 
 
 class Left(NamedTuple):
@@ -201,7 +208,7 @@ class LeastSquares:
         self._columns, self._features = columns, may_move.nonzero()[:, 0]
         own = may_move[sample.shared(smooth_features)]
         self._values, means = sample.shared(_targets)
-        self._own, self._means = own, means[own]
+        self._own, self._means = own.numpy(), means[own]
         self._held, self._blocks = sample.shared(Held, columns.held, like), columns.blocks
         self._bounds = _bounds(self._blocks.shape[1], tested * max(len(self._blocks) - 2, 1))
         self._middle = self._more(slice(None, None, BLOCKS)).mean(0)
@@ -230,16 +237,17 @@ class LeastSquares:
         found = self._estimated(group, kept, scaled)
         fit, some = found.split([int(kept.sum()), int(scaled.sum())], 2)
         lines = self._lines(fit, torch.zeros_like(fit), kept)
-        lines.slope.mul_(self._sloped[kept])
-        lines.scale[..., scaled[kept]] = some[:, self._always :]
+        lines.slope[...] *= self._sloped[kept].numpy()
+        lines.scale[..., scaled[kept].numpy()] = some[:, self._always :].numpy()
         return lines
 
     def _lines(self, fit: Tensor, scale: Tensor, kept: Tensor) -> Lines:
         """Those of some targets, (t,) bool, by the coefficients of centred columns."""
         held, slope = fit.clone().split([self._always, fit.shape[1] - self._always], 1)
-        centre = torch.cat([self._held.centre, self._middle])
+        centre = torch.from_numpy(np.concatenate([self._held.centre, self._middle]))
         held[:, 0] += self._means[kept] - (centre[:, None] * fit).sum(1)
-        return Lines(self._features[kept], self._columns, held, slope, scale[:, self._always :])
+        weights = (each.numpy() for each in (held, slope, scale[:, self._always :]))
+        return Lines(self._features[kept].numpy(), self._columns, *weights)
 
     def _leave_out(self, honest: int) -> None:
         """Resamples need no columns of groups that no target may take."""
@@ -247,9 +255,7 @@ class LeastSquares:
         self._blocks, self._allowed = self._blocks[:kept], self._allowed[:kept]
         self._blocks = self._blocks[:, : int(self._blocks.any(0).nonzero().max()) + 1]
 
-    def _targets(
-        self, part: slice, plain: Tensor, more: Tensor, of: tuple[Tensor, Tensor]
-    ) -> Tensor:
+    def _targets(self, part: slice, plain: Array, more: Array, of: tuple[Tensor, Tensor]) -> Array:
         """(m, f) some targets of rows, and the logarithms of what locations leave of others.
 
         Args:
@@ -258,26 +264,27 @@ class LeastSquares:
             more: (m, u) those of the set.
             of: both, (t,) bool.
         """
-        values, (some, scaled) = self._values[part][:, self._own], of
+        values, (some, scaled) = self._values[part][:, self._own], (each.numpy() for each in of)
         found = values[:, some]
-        if bool(scaled.any()):
-            of_plain, of_more = self._fit[:, scaled].split([len(self._held), len(self._middle)])
-            left = values[:, scaled] - more @ of_more[: more.shape[1]] - plain @ of_plain
-            found = torch.cat([found, left.abs_().clamp_min_(SMALLEST).log_()], 1)
+        if scaled.any():
+            fit, q = self._fit.numpy()[:, scaled], len(self._held)
+            left = values[:, scaled] - times(more, fit[q : q + more.shape[1]])
+            left -= times(plain, fit[:q])
+            found = np.concatenate([found, np.log(np.maximum(abs(left), SMALLEST))], 1)
         return self._held.there(part, found)
 
-    def _more(self, part: slice) -> Tensor:
+    def _more(self, part: slice) -> Array:
         """(m, q) the columns that are of this set alone in some rows."""
         columns, rows = self._columns, self._held.rows[part]
         own = columns.own(rows, rows[:, None, columns.acted], self._blocks.shape[1], part)
-        return torch.cat([columns.more(rows, part), own[:, 0]], 1)
+        return np.concatenate([columns.more(rows, part), own[:, 0]], 1)
 
-    def _parts(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    def _parts(self) -> Iterator[tuple[slice, Array, Array]]:
         """Parts of the rows, and the columns there, held and of this set."""
         for part in self._slices:
             more = self._more(part)
-            more = self._held.there(part, more.sub_(self._middle[: more.shape[1]]))
-            yield part, self._held.columns(part), more
+            more -= self._middle[: more.shape[1]]
+            yield part, self._held.columns(part), self._held.there(part, more)
 
     def _estimated(
         self,
@@ -286,7 +293,7 @@ class LeastSquares:
         scaled: Tensor,
         *,
         honest: int = 0,
-        parts: Iterable[tuple[slice, Tensor, Tensor]] | None = None,
+        parts: Iterable[tuple[slice, Array, Array]] | None = None,
     ) -> Tensor:
         """(r, q, f) the coefficients of centred columns in the samples of a group.
 
@@ -303,12 +310,13 @@ class LeastSquares:
             return torch.zeros(len(weights), self._always + self._width, 0).double()
         for part, plain, more in parts or self._parts():
             values = self._targets(part, plain, more, (some, scaled))
-            both = torch.cat([more, values], 1)
-            squares = weights @ _blocks(values.square(), weights.shape[1]).sum(1)
-            found = (*(products(weights, each, both) for each in (plain, more)), squares)
-            sums = [a.add_(b) for a, b in zip(sums, found, strict=True)] if sums else [*found]
-        plain, more, squares = sums
-        left = self._beside(group, plain, more, squares)
+            both = np.concatenate([more, values], 1)
+            squares = _blocks(np.square(values), weights.shape[1]).sum(1)
+            found = [products(weights, each, both) for each in (plain, more)]
+            found.append(weights @ torch.from_numpy(squares))
+            sums = [a.add_(b) for a, b in zip(sums, found, strict=True)] if sums else found
+        squares = sums[2]
+        left = self._beside(group, *sums)
         own = self._selected(left, squares, of, honest)
         of_own, of_targets = left.others.split([own.shape[1], own.shape[2]], 2)
         wide = torch.cat([of_targets - of_own @ own, own], 1)
@@ -454,11 +462,12 @@ class Stepwise:
         return torch.zeros_like(self._right).index_add_(1, at, found)[:, :-1]
 
 
-def _targets(sample: Sample) -> tuple[Tensor, Tensor]:
+def _targets(sample: Sample) -> tuple[Array, Tensor]:
     """(n, f) the winsorised values of smooth features, centred, 0 if special; (f,) their means."""
-    values = or_nan(sample.shared(winsorised)[:, sample.shared(smooth_features)])
+    smooth = sample.shared(smooth_features)
+    values = or_nan(torch.from_numpy(sample.shared(winsorised))[:, smooth])
     mean = values.nanmean(0)
-    return values.sub_(mean).nan_to_num_(), mean
+    return values.sub_(mean).nan_to_num_().numpy(), mean
 
 
 def _bounds(most: int, tested: int) -> Tensor:
@@ -489,27 +498,27 @@ class Lines:
         scale: (r, u, f) double, gamma.
     """
 
-    features: Tensor
+    features: Array
     columns: Columns
-    held: Tensor
-    slope: Tensor
-    scale: Tensor
+    held: Array
+    slope: Array
+    scale: Array
 
     @classmethod
     def joined(cls, parts: Sequence[Lines]) -> Lines:
         """Those of several regressions on the same columns as one."""
         each = zip(*((part.held, part.slope, part.scale) for part in parts), strict=True)
-        weights = (torch.cat(some, 2) for some in each)
-        return cls(torch.cat([part.features for part in parts]), parts[0].columns, *weights)
+        weights = (np.concatenate(some, 2) for some in each)
+        return cls(np.concatenate([part.features for part in parts]), parts[0].columns, *weights)
 
-    def residual(self, x: Tensor, draws: Tensor) -> Tensor:
+    def residual(self, x: Array, draws: Array) -> Array:
         """(r, m, f) what the locations of r samples, (r,), leave of scaled rows, given (m, p)."""
-        rows = self.columns.encoder.scaled(x)
+        rows = self.columns.scaled(x)
         own = self.columns.own(rows, rows[:, None, self.columns.acted], self._most)[:, 0]
-        location = self.columns.always(rows) @ self.held[draws] + own @ self._slope[draws]
-        return rows.index_select(1, self.features) - location
+        left = rows.take(self.features, 1) - times(self.columns.always(rows), self.held[draws])
+        return left - times(own, self.slope[draws, : self._most])
 
-    def move(self, x: Tensor, v: Tensor, values: Tensor, draws: Tensor) -> Tensor:
+    def move(self, x: Array, v: Array, values: Array, draws: Array) -> Array:
         """(r, m, c, f) the values of the features when x_S changes.
 
         Args:
@@ -518,18 +527,19 @@ class Lines:
             values: (m, c, w) the new values of x_S.
             draws: (r,) the samples.
         """
-        encoder, acted = self.columns.encoder, self.columns.acted
-        rows = encoder.scaled(x)
-        both = torch.cat([encoder.scaled(values, acted), rows[:, None, acted]], 1)
-        own = self.columns.own(rows, both, self._most)
+        columns, rows = self.columns, self.columns.scaled(x)
+        new, own = columns.scaled(values, columns.acted), rows[:, None, columns.acted]
+        own = columns.own(rows, np.concatenate([new, own], 1), self._most)
         change = own[:, :-1] - own[:, -1:]
-        out = change @ self._slope[draws, None]
+        out = times(change, self.slope[draws, None, : self._most])
         if self.scales:
-            scale = change @ self.scale[draws, None, : self._most]
-            out += v[:, :, None] * scale.clamp_(-MOST_SCALE, MOST_SCALE).expm1_()
-        return out.mul_(encoder.width[self.features]).add_(x[:, None, self.features])
+            scale = times(change, self.scale[draws, None, : self._most])
+            out += v[:, :, None] * np.expm1(scale.clip(-MOST_SCALE, MOST_SCALE, out=scale))
+        out *= columns.scaled.width[self.features]
+        out += x[:, None, self.features]
+        return out
 
-    def follow(self, x: Tensor, reached: Tensor, values: Tensor, draws: Tensor) -> Tensor:
+    def follow(self, x: Array, reached: Array, values: Array, draws: Array) -> Array:
         """(r, m, f) the values of the features when x_S and the earlier features change.
 
         Args:
@@ -538,22 +548,19 @@ class Lines:
             values: (m, w) the new values of x_S.
             draws: (r,) the samples.
         """
-        scaled, between = self.columns.encoder.scaled, self.columns.between
+        columns, (r, m, p) = self.columns, reached.shape
         moved = self.move(x, self.residual(x, draws), values[:, None], draws)[:, :, 0]
-        there = between(scaled(reached.flatten(0, 1))).view(*reached.shape[:2], -1)
-        change = (there - between(scaled(x))) @ self.held[draws, -there.shape[2] :]
-        out: Tensor = moved + change * self.columns.encoder.width[self.features]
+        there = columns.between(columns.scaled(reached.reshape(r * m, p))).reshape(r, m, -1)
+        there -= columns.between(columns.scaled(x))
+        change = times(there, self.held[draws, -there.shape[2] :])
+        out: Array = moved + change * columns.scaled.width[self.features]
         return out
 
     @lazy
     def _most(self) -> int:
         """How many columns of x_S are used, from the first on."""
-        used = ((self.slope != 0.0) | (self.scale != 0.0)).any(2).any(0)
-        return int(used.nonzero().max()) + 1 if bool(used.any()) else 1
-
-    @lazy
-    def _slope(self) -> Tensor:
-        return self.slope[:, : self._most]
+        used = ((self.slope != 0.0) | (self.scale != 0.0)).any((0, 2))
+        return int(used.nonzero()[0].max(initial=0)) + 1
 
     @lazy
     def scales(self) -> bool:
@@ -582,7 +589,7 @@ class Columns:
         groups: by which effects of each of S may differ; none without held features.
 
     Attributes:
-        encoder: scales rows.
+        scaled: scales rows, or values of features.
         acted: (w,) the features of S.
         held: the held features.
         earlier: counted features that others follow, too; in every model.
@@ -595,27 +602,29 @@ class Columns:
     def __init__(
         self, sample: Sample, acted: Members, held: Members, groups: Sequence[Modifiers]
     ) -> None:
-        self.encoder, self.acted, self.held = sample.encoder, torch.tensor(acted), held
-        self._sample, self._between = sample, Terms(sample, ())
+        self.scaled, self.acted = sample.shared(Scaled), np.array(acted)
+        self.held, self._at = held, np.array(held, int)
+        self._sample, self._between = sample, sample.shared(Terms, ())
         self.earlier: Members = ()
-        self._balance = [sample.shared(Balance, j, held) for j in acted] if held else []
+        self._balance = [sample.whole.shared(Balance, j, held) for j in acted] if held else []
         self._terms, self._plain = (sample.shared(Terms, each) for each in (acted, held))
         atoms = [sample.shared(_atoms, j) for j in acted]
-        self._atoms = torch.cat(atoms)
-        self._atom_of = torch.cat([torch.full((len(e),), i) for i, e in enumerate(atoms)]).long()
+        self._atoms = np.concatenate(atoms)
+        self._atom_of = np.arange(len(acted)).repeat([len(each) for each in atoms])
         self._by, self._groups = sample.shared(_modifiers, held), [g for g in groups if len(g) > 1]
         self._straight = sample.shared(_straight, held)
         self.honest = 2 if self._groups else 0
         self._products, self.blocks = self._made([i for i, g in enumerate(groups) if len(g) > 1])
 
-    def _made(self, differ: Sequence[int]) -> tuple[Tensor, Tensor]:
+    def _made(self, differ: Sequence[int]) -> tuple[Array, Tensor]:
         """(2, q) the places of the factors of products, and the blocks.
 
         Args:
             differ: the places in S of features whose effects may differ by group.
         """
-        straight, of = self._terms.straight, self._terms.of
-        inner, line = ~straight & ~self._terms.outer, straight.nonzero()[:, 0]
+        terms = self._terms
+        straight, of, outer = map(torch.from_numpy, (terms.straight, terms.of, terms.outer))
+        inner, line = ~straight & ~outer, straight.nonzero()[:, 0]
         # Factors are the bends, the straight columns of held features, and those of groups.
         sizes = [len(of), *self._by[2], *(len(groups) - 1 for groups in self._groups)]
         _, *by = torch.arange(sum(sizes)).split(sizes)
@@ -637,7 +646,7 @@ class Columns:
             groups = others[last]
             blocks += [lines | groups, inner | lines | groups | others[last + 1]]
         empty = torch.empty(2, 0).long()
-        return torch.cat([empty, *products], 1), torch.stack(blocks)
+        return torch.cat([empty, *products], 1).numpy(), torch.stack(blocks)
 
     def after(self, earlier: Members) -> Columns:
         """The same with some earlier features."""
@@ -645,11 +654,12 @@ class Columns:
         other.earlier, other._between = earlier, Terms(self._sample, earlier)
         return other
 
-    def always(self, rows: Tensor) -> Tensor:
+    def always(self, rows: Array) -> Array:
         """(m, q) a constant, the held features' columns of scaled rows, (m, p), and `more`."""
-        return torch.cat([plain_columns(self._plain, rows[:, self.held]), self.more(rows)], 1)
+        plain = plain_columns(self._plain, rows.take(self._at, 1))
+        return np.concatenate([plain, self.more(rows)], 1)
 
-    def more(self, rows: Tensor, part: slice | None = None) -> Tensor:
+    def more(self, rows: Array, part: slice | None = None) -> Array:
         """(m, q) columns in every model that are of this set alone, of held and earlier features.
 
         Of several features what their columns let expect of each: one by one they are many. Those
@@ -662,18 +672,19 @@ class Columns:
         if len(self._balance) == 1:
             found = [self._balance[0].columns(rows)]
         elif part is None:
-            found = [each.columns(rows) @ each.summed for each in self._balance]
+            found = [each.means(rows) for each in self._balance]
         else:
-            found = [each.of_rows[part] for each in self._balance]
-        return torch.cat([*found, self.between(rows)], 1)
+            found = [self._sample.shared(of_rows, each.means)[part] for each in self._balance]
+        found += [self.between(rows)] if self.earlier else []
+        return np.concatenate(found, 1) if found else np.empty((len(rows), 0))
 
-    def between(self, rows: Tensor) -> Tensor:
+    def between(self, rows: Array) -> Array:
         """(m, e) the columns of the earlier features in scaled rows."""
-        return self._between(rows[:, self.earlier])
+        return self._between(rows.take(np.array(self.earlier, int), 1))
 
     def own(
-        self, rows: Tensor, values: Tensor, most: int | None = None, part: slice | None = None
-    ) -> Tensor:
+        self, rows: Array, values: Array, most: int | None = None, part: slice | None = None
+    ) -> Array:
         """(m, c, u) the columns of x_S.
 
         Args:
@@ -683,8 +694,8 @@ class Columns:
             part: the places of the rows, where they are training rows.
         """
         found = self._terms(values)
-        is_atom = values.index_select(-1, self._atom_of) == self._atoms
-        first = torch.cat([found, is_atom.to(found)], -1)
+        is_atom = values.take(self._atom_of, -1) == self._atoms
+        first: Array = np.concatenate([found, is_atom], -1)
         if most is not None and most <= first.shape[-1]:
             return first[..., :most]
         one, other = self._products[:, : None if most is None else most - first.shape[-1]]
@@ -692,21 +703,23 @@ class Columns:
         factors = [by]
         if self._groups and int(other[-1]) >= found.shape[-1] + by.shape[1]:
             for each in self._groups:
-                group = each(rows) if part is None else each.of_rows[part]
-                factors.append(one_hot(group, len(each))[:, 1:].to(found))
-        held = torch.cat(factors, 1)[:, None].expand(-1, found.shape[1], -1)
-        every = torch.cat([found, held], -1)
-        return torch.cat([first, every[..., one] * every[..., other]], -1)
+                known = None if part is None else self._sample.shared(of_rows, each)[part]
+                group = each(rows) if known is None else known
+                factors.append(np.eye(len(each))[group, 1:])
+        held = np.concatenate(factors, 1)[:, None]
+        every = np.concatenate([found, held.repeat(found.shape[1], 1)], -1)
+        return np.concatenate([first, every.take(one, -1) * every.take(other, -1)], -1)
 
 
-def _straight(sample: Sample, held: Members) -> Tensor:
+def _straight(sample: Sample, held: Members) -> Array:
     """(n, l) the columns of held features by which effects may differ, in the training rows."""
     return _by_number(sample.shared(_modifiers, held), sample.shared(winsorised))
 
 
-def _by_number(of: tuple[Members, Terms, list[int]], rows: Tensor) -> Tensor:
+def _by_number(of: tuple[Members, Terms, list[int]], rows: Array) -> Array:
     by, terms, _ = of
-    return terms(rows[:, by])[:, terms.straight]
+    found: Array = terms(rows.take(np.array(by, int), 1))[:, terms.straight]
+    return found
 
 
 def _crossed(one: Tensor, other: Tensor) -> Tensor:
@@ -714,10 +727,11 @@ def _crossed(one: Tensor, other: Tensor) -> Tensor:
     return torch.stack([one.repeat_interleave(len(other)), other.repeat(len(one))])
 
 
-def _atoms(sample: Sample, j: int) -> Tensor:
+def _atoms(sample: Sample, j: int) -> Array:
     """The heaviest values of a number; empty for a category, which has indicators."""
     feature = sample.encoder.schema.features[j]
-    return feature.either(_heaviest, lambda column: column[:0], sample.scaled(j))
+    column = sample.scaled(j)
+    return (_heaviest(column) if feature.has_order else column[:0]).numpy()
 
 
 def _heaviest(column: Tensor) -> Tensor:

@@ -13,23 +13,17 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.numbers import known
 from dear_plugin.decoders.protocol import maximal_coupling
 from dear_plugin.decoders.transport.counted import MOST_TILT
-
-# Rows are moved in numpy: with few of them, its operations take a third of the time of torch's.
-Array = NDArray[Any]
+from dear_plugin.decoders.transport.values import Array
 
 # The least share of known, or of missing values.
 TINY = 1e-6
-# Entries of the lines in memory: 64 MiB.
-ENTRIES = 1 << 24
+# Entries of the lines in memory, 64 MiB, and of those that are computed at a time.
+ENTRIES, AT_ONCE = 1 << 24, 1 << 19
 
 
 @dataclass(frozen=True)
@@ -40,70 +34,79 @@ class Tables:
 
     Attributes:
         features: (f,) their positions, those with an order first.
-        levels: f tensors, the sorted values of each.
+        levels: f arrays, the sorted values of each.
         ordered: the number of those with an order.
-        base: f tensors, (r, k, t), of r samples and k cells, see `ratios`.
-        ratio: f tensors, (r, g, t), of r samples and g nodes, likewise.
-        tilt: f tensors, (r, w, t), the logarithms of ratios at places 1 within nodes.
-        fine: w tensors, (q,), such places of each feature of S; none if nodes are all there is.
+        base: (r, k, slots), of r samples and k cells, see `ratios`.
+        ratio: (r, g, slots), of r samples and g nodes, likewise.
+        tilt: (r, w, slots), the logarithms of ratios at places 1 within nodes.
+        fine: w arrays, (q,), such places of each feature of S; none if nodes are all there is.
     """
 
-    features: Tensor
-    levels: list[Tensor]
+    features: Array
+    levels: list[Array]
     ordered: int
-    base: list[Tensor]
-    ratio: list[Tensor]
-    tilt: list[Tensor]
-    fine: tuple[Tensor, ...]
+    base: Array
+    ratio: Array
+    tilt: Array
+    fine: tuple[Array, ...]
 
-    def lines(self, at: Tensor) -> tuple[Array, Array]:
+    def lines(self, at: Array) -> tuple[Array, Array]:
         """Lines, (u, slots), and that of each index: `(sample * k + cell) * g + node`.
 
         Where there are places within nodes, they are its last digits, see `Axis`.
         """
         if self._every is not None:
-            return self._every, at.numpy()
-        wanted, where = at.unique(return_inverse=True)
-        return self._lines(wanted), where.numpy()
+            return self._every, at
+        wanted, where = np.unique(at, return_inverse=True)
+        return self._lines(wanted), where.reshape(at.shape)
 
     @lazy
     def entries(self) -> int:
         """The number of entries of the factors, and of all lines where they are kept."""
-        factors = sum(each.numel() for each in (*self.base, *self.ratio, *self.tilt))
+        factors = self.base.size + self.ratio.size + self.tilt.size
         lines = self._count * int(self.starts[-1])
         return factors + lines * (lines <= ENTRIES)
 
     @property
     def _count(self) -> int:
         """The number of lines, r * k * g; 0 if there are places within nodes: those are many."""
-        return 0 if self.fine or not self.base else prod(self._shape)
+        return 0 if self.fine else prod(self._shape)
 
-    @property
+    @lazy
     def _shape(self) -> tuple[int, ...]:
         """The numbers of samples, cells, nodes, and places within these of each feature of S."""
-        r, k, _ = self.base[0].shape
-        return r, k, self.ratio[0].shape[1], *map(len, self.fine)
+        return *self.base.shape[:2], self.ratio.shape[1], *map(len, self.fine)
 
     @lazy
     def _every(self) -> Array | None:
         few = 0 < self._count * int(self.starts[-1]) <= ENTRIES
-        return self._lines(torch.arange(self._count)) if few else None
+        return self._lines(np.arange(self._count)) if few else None
 
-    def _lines(self, at: Tensor) -> Array:
+    def _lines(self, at: Array) -> Array:
         """(u, slots) the lines with some indices."""
-        # torch's own imports sympy: half a second.
-        sample, cell, node, *within = map(torch.from_numpy, np.unravel_index(at, self._shape))
-        places = [own[i, None] for own, i in zip(self.fine, within, strict=True)]
-        out = torch.zeros(len(at), int(self.starts[-1]))
-        for f, (base, ratio) in enumerate(zip(self.base, self.ratio, strict=True)):
-            product = base[sample, cell] * ratio[sample, node]
-            if places:
-                tilt = sum(self.tilt[f][sample, i] * place for i, place in enumerate(places))
-                product *= torch.as_tensor(tilt).clamp(-MOST_TILT, MOST_TILT).exp()
-            total = product.sum(1, keepdim=True).clamp_min(1e-30)
-            line = product.cumsum(1) if f < self.ordered else product
-            out[:, self._segment(f)] = line / total
-        return out.numpy()
+        out = np.empty((len(at), int(self.starts[-1])), np.float32)
+        size = max(1, AT_ONCE // max(out.shape[1], 1))
+        for i in range(0, len(at), size):
+            out[i : i + size] = self._shares(at[i : i + size])
+        return out
+
+    def _shares(self, at: Array) -> Array:
+        sample, cell, node, *within = np.unravel_index(at, self._shape)
+        product = self.base[sample, cell] * self.ratio[sample, node]
+        if within:
+            tilt = self.tilt[sample, 0] * self.fine[0][within[0], None]
+            for i, place in enumerate(within[1:], 1):
+                tilt += self.tilt[sample, i] * self.fine[i][place, None]
+            product = product * np.exp(tilt.clip(-MOST_TILT, MOST_TILT, out=tilt))
+        # Of a slot before the values of a feature the sum is that of earlier features.
+        sums: Array = product.cumsum(1, np.float64)
+        before = sums[:, self.starts[:-1]]
+        total = np.append(before[:, 1:], sums[:, -1:], 1) - before
+        sums -= before.take(self._feature, 1)
+        ends = self.starts[self.ordered]
+        sums[:, ends:] = product[:, ends:]
+        sums /= np.maximum(total, 1e-30).take(self._feature, 1)
+        return sums
 
     @lazy
     def starts(self) -> Array:
@@ -111,46 +114,46 @@ class Tables:
         return np.cumsum([0, *(len(each) + 1 for each in self.levels)])
 
     @lazy
+    def _feature(self) -> Array:
+        """The place of the feature of each slot."""
+        return np.arange(len(self.levels)).repeat(np.diff(self.starts))
+
+    @lazy
     def _values(self) -> Array:
         """The value of each slot."""
         return np.concatenate([np.append(0.0, each) for each in self.levels])
 
     @lazy
-    def _middles(self) -> Tensor:
-        """(f, most) the middles between neighbouring values, infinite behind the last."""
-        middles = [(each[1:] + each[:-1]) / 2.0 for each in self.levels]
-        padded: Tensor = pad_sequence(middles, batch_first=True, padding_value=torch.inf)
-        return padded
+    def _middles(self) -> list[Array]:
+        """The middles between neighbouring values of each feature."""
+        return [(each[1:] + each[:-1]) / 2.0 for each in self.levels]
 
-    def _slots(self, x: Tensor) -> Array:
+    def _slots(self, x: Array) -> Array:
         """(m, f) the slot of the nearest value of rows, (m, p)."""
-        own = x[:, self.features].T.contiguous()
-        slots: Array = torch.searchsorted(self._middles, own).T.numpy() + self.starts[:-1] + 1
+        each = zip(self._middles, self.features, strict=True)
+        slots: Array = np.stack([middle.searchsorted(x[:, j]) for middle, j in each], 1)
+        slots += self.starts[:-1] + 1
         return slots
 
-    def _segment(self, f: int) -> slice:
-        """The slots of the values of the f-th feature."""
-        return slice(int(self.starts[f]) + 1, int(self.starts[f + 1]))
-
-    def ranks(self, x: Tensor, at: Tensor, tie: Tensor) -> Tensor:
+    def ranks(self, x: Array, at: Array, tie: Any) -> Array:
         """(r, m, f) the rank of each feature in a row's own line; without an order, its tie.
 
         Args:
             x: (m, p) rows.
             at: (r, m) their lines in r samples.
-            tie: (r or 1, m or 1, f) the place among equal values, in (0, 1).
+            tie: a number, or (r or 1, m or 1, f), the place among equal values, in (0, 1).
         """
         lines, where = self.lines(at)
-        slots, out = self._slots(x), tie.expand(len(at), len(x), -1).clone()
-        ordered = slice(self.ordered)
+        slots, out = self._slots(x), np.empty((*at.shape, len(self.features)), np.float32)
+        out[:], ordered = tie, slice(self.ordered)
         place = where[..., None] * lines.shape[1] + slots[:, ordered]
         below, up_to = lines.take(place - 1), lines.take(place)
-        out[..., ordered] = torch.from_numpy(below + tie[..., ordered].numpy() * (up_to - below))
+        out[..., ordered] = below + out[..., ordered] * (up_to - below)
         return out
 
     def move(
-        self, x: Tensor, v: Tensor, start: Tensor, end: Tensor, luck: Array | None = None
-    ) -> Tensor:
+        self, x: Array, v: Array, start: Array, end: Array, luck: Array | None = None
+    ) -> Array:
         """(r, m, c, f) the values of the features on other lines.
 
         A value that keeps its place is that of the row.
@@ -162,23 +165,24 @@ class Tables:
             end: (r, m, c) the lines to move to.
             luck: (r,) in (0, 1), which rows become missing as more are; None: no row.
         """
-        (r, m, c), f = end.shape, len(self.base)
-        lines, where = self.lines(torch.cat([start[..., None], end], 2))
-        where, own = where.reshape(r * m, 1 + c), x[:, self.features].numpy()
+        (r, m, c), f = end.shape, len(self.features)
+        lines, where = self.lines(np.concatenate([start[..., None], end], 2))
+        where, own = where.reshape(r * m, 1 + c), x.take(self.features, 1)
         leaves = (where[:, 1:] != where[:, :1]).ravel().nonzero()[0]
         row = leaves // c
         here, there = where[:, 0].take(row), where[:, 1:].ravel().take(leaves)
-        ranks, slots = v.numpy().reshape(r * m, f)[row], self._slots(x)[row % m]
+        ranks, slots = v.reshape(r * m, f)[row], self._slots(x)[row % m]
         moved = own[row % m]
         chance = None if luck is None else luck[row // m]
         ranks = self._among_known((lines, here, there), chance, slots, ranks)
         self._move_ordered(lines, there, slots, ranks, moved)
         for j in range(self.ordered, f):
-            shares, code = lines[:, self._segment(j)], slots[:, j] - self.starts[j] - 1
-            moved[:, j] = maximal_coupling(shares, here, there, code, ranks[:, j])
+            first, end = self.starts[j] + 1, self.starts[j + 1]
+            own_line, code = lines[:, first:end], slots[:, j] - first
+            moved[:, j] = maximal_coupling(own_line, here, there, code, ranks[:, j])
         out = np.tile(own.repeat(c, 0), (r, 1))
         out[leaves] = moved
-        return torch.from_numpy(out.reshape(r, m, c, f))
+        return out.reshape(r, m, c, f)
 
     @lazy
     def _special(self) -> list[tuple[int, int]]:

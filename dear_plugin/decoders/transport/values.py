@@ -12,6 +12,9 @@ rest of a number is cut at quantiles. A node between two bins mixes their *distr
 quantiles would give values that no row has.
 
 Leaves: those of a regression tree; columns in, the leaf of each row out.
+
+What is made of rows (nodes, leaves, columns, cells, lines) is made in numpy: with few of them, its
+operations take a fifth of the time of torch's. What is fitted to them is fitted in torch.
 """
 
 from __future__ import annotations
@@ -20,17 +23,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.numbers import amounts_of, known
+from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Members, Sample
+
+Array = NDArray[Any]
 
 # An atom is a value that this share of the rows has.
 HEAVY = 0.01
@@ -76,8 +84,8 @@ class Values(NamedTuple):
     def of(cls, sample: Sample, j: int) -> Values:
         """Those of feature j; categories without an order are ordered by frequency."""
         feature, column = sample.encoder.schema.features[j], sample.rows[:, j].contiguous()
-        labels = feature.label_values
-        levels = feature.either(representatives, lambda *_: labels, column, MAX_VALUES)
+        is_cut = feature.has_order
+        levels = representatives(column, MAX_VALUES) if is_cut else feature.label_values
         codes = torch.searchsorted((levels[1:] + levels[:-1]) / 2.0, column)
         size = torch.bincount(codes, minlength=len(levels)).double()
         order = torch.arange(len(levels))
@@ -214,11 +222,11 @@ def _is_smooth(column: Tensor, rows: int) -> bool:
     return not (few or is_long or bool(is_atom.any()))
 
 
-def rounding(sample: Sample) -> tuple[list[int], Tensor]:
+def rounding(sample: Sample) -> tuple[list[int], Array]:
     """A number for each feature, equal for equal columns, and (p,) the usual gaps of values."""
     columns = [each.contiguous() for each in sample.rows.T]
     gaps = [value_counts(each)[0].diff().median().nan_to_num() for each in columns]
-    return [crc32(each.numpy().tobytes()) for each in columns], torch.stack(gaps)
+    return [crc32(each.numpy().tobytes()) for each in columns], torch.stack(gaps).numpy()
 
 
 def linear_copies(sample: Sample) -> list[tuple[int, int, float]]:
@@ -310,16 +318,27 @@ MIN_LEAF = 100
 OUTER, OUTER_ROWS = 0.02, 60
 
 
-class Level(NamedTuple):
-    """A division of the bins into parts.
+class Levels(NamedTuple):
+    """Divisions of the bins into parts, from coarse to fine.
 
     Attributes:
-        parts: (q, b) 1 where a bin belongs to a part.
-        above: (q, q') the weights of the parts of the level above at each part.
+        parts: (b, l q) 1 where a bin belongs to a part, of l levels with q parts each.
+        above: (q', q) the weights of the parts of the level above at each part, of each level.
     """
 
     parts: Tensor
-    above: Tensor
+    above: list[Tensor]
+
+    def of(self, rows: Tensor, groups: int = 0) -> tuple[Tensor, ...]:
+        """(g, ..., q) the rows in the parts of each level, given those in bins, (..., b).
+
+        Args:
+            rows: in bins.
+            groups: the dimension of g groups.
+        """
+        sizes = [each.shape[1] for each in self.above]
+        each: tuple[Tensor, ...] = (rows @ self.parts).movedim(groups, 0).split(sizes, -1)
+        return each
 
 
 @dataclass(frozen=True)
@@ -327,7 +346,7 @@ class Axis:
     """The bins and nodes of one set.
 
     Attributes:
-        levels: the divisions of the bins into parts, from coarse to fine.
+        levels: the divisions of the bins.
         bins: (n,) int64, the bin of each training row.
         mix: (g, b) double, the weight of each bin at each node.
         place: (b, w) the mean normal quantiles of the rows of each bin; 0 without an order.
@@ -337,15 +356,16 @@ class Axis:
             and the own nodes, as digits of one number.
     """
 
-    levels: list[Level]
+    levels: Levels
     bins: Tensor
     mix: Tensor
     place: Tensor
     nodes: Tensor
-    node: Callable[[Tensor], Tensor]
+    node: Callable[[Array], Array]
     fine: tuple[Tensor, ...] = ()
 
-    def __len__(self) -> int:
+    @lazy
+    def count(self) -> int:
         """The number of nodes, and of places within them."""
         return len(self.mix) * prod(map(len, self.fine))
 
@@ -360,11 +380,11 @@ def axis_of(sample: Sample, acted: Members) -> Axis:
 def _of_one(sample: Sample, j: int) -> Axis:
     """Heavy values and quantile bins of a number; each category is a bin and a node."""
     column, feature = sample.rows[:, j].contiguous(), sample.encoder.schema.features[j]
-    nodes, bins, mix, ordered = feature.either(
-        _of_amounts, _of_labels, column, feature.label_values
-    )
+    labels = feature.label_values
+    own = _of_amounts(column) if feature.has_order else _of_labels(column, labels)
+    nodes, bins, mix, ordered = own
     places = _places(column, bins, (nodes, mix.shape[1]), ordered)
-    node = partial(_nearest, (nodes[1:] + nodes[:-1]) / 2.0)
+    node = partial(_nearest, ((nodes[1:] + nodes[:-1]) / 2.0).numpy())
     return Axis(levels_of(mix.shape[1], ordered), bins, mix, *places, node)
 
 
@@ -373,7 +393,7 @@ def _of_labels(column: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor, 
     return labels, column.long(), torch.eye(len(labels)).double(), False
 
 
-def _of_amounts(column: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, bool]:
+def _of_amounts(column: Tensor) -> tuple[Tensor, Tensor, Tensor, bool]:
     """The nodes, the bin of each row of a column, (n,), the mix, and that there is an order."""
     few, nodes = len(value_counts(column)[0]) <= MAX_BINS, _nodes(column)
     part = len(column) // (FEW_PARTS if few else PARTS)
@@ -417,9 +437,9 @@ def _mixed(nodes: Tensor, centres: Tensor, apart: dict[float, int], beyond: floa
     return mix
 
 
-def _nearest(middles: Tensor, values: Tensor) -> Tensor:
+def _nearest(middles: Array, values: Array) -> Array:
     """(q,) the nodes nearest to values, (q, 1), given the middles between them."""
-    return torch.searchsorted(middles, values[:, 0].contiguous())
+    return middles.searchsorted(values[:, 0])
 
 
 def _of_several(sample: Sample, acted: list[int]) -> Axis:
@@ -427,23 +447,23 @@ def _of_several(sample: Sample, acted: list[int]) -> Axis:
 
     Not where others do: rows of leaves that were chosen by these differ from them by chance, too.
     """
-    encoder, n = sample.encoder, len(sample)
-    own = torch.isin(encoder.feature_of, torch.tensor(acted))
-    x = encoder.expand(sample.rows)[:, own]
+    features = tuple(sample.encoder.features[j] for j in acted)
+    n, encoder = len(sample), Encoder(Schema(features))
+    columns = sample.rows[:, acted]
+    x = encoder.expand(columns)
     # One row has no deviation.
     deviation = x.std(0, correction=min(1, n - 1)).clamp_min(1e-6)
     leaves = Leaves(x, x / deviation, min(max(MIN_LEAF, n // 200), n // 2))
-    mix = torch.eye(len(leaves)).double()
-    leaf = partial(_leaf, leaves, encoder, acted)
+    mix, leaf = torch.eye(len(leaves)).double(), partial(_leaf, leaves, encoder)
     each = [sample.shared(_of_one, j) for j in acted]
-    columns, bins = sample.rows[:, acted], leaf(sample.rows[:, acted])
-    scores = torch.cat([one.nodes[one.node(columns[:, [i]])] for i, one in enumerate(each)], 1)
-    place = _means(scores, bins, len(mix))
+    bins = torch.from_numpy(leaf(columns.numpy()))
+    own = (one.nodes[one.node(columns[:, [i]].numpy())] for i, one in enumerate(each))
+    place = _means(torch.cat([*own], 1), bins, len(mix))
     node, fine = partial(_finer, leaf, each), tuple(one.nodes[:, 0] for one in each)
     return Axis(levels_of(len(mix), False), bins, mix, place, 0.0 * place, node, fine)
 
 
-def _finer(leaf: Callable[[Tensor], Tensor], each: list[Axis], values: Tensor) -> Tensor:
+def _finer(leaf: Callable[[Array], Array], each: list[Axis], values: Array) -> Array:
     """(q,) the leaves of values, (q, w), and the nodes of each feature, as one number."""
     at = leaf(values)
     for i, one in enumerate(each):
@@ -451,11 +471,9 @@ def _finer(leaf: Callable[[Tensor], Tensor], each: list[Axis], values: Tensor) -
     return at
 
 
-def _leaf(leaves: Leaves, encoder: Encoder, acted: list[int], values: Tensor) -> Tensor:
+def _leaf(leaves: Leaves, encoder: Encoder, values: Array) -> Array:
     """(q,) the leaves of the values, (q, w), of some features."""
-    rows = values.new_zeros(len(values), encoder.p)
-    rows[:, acted] = values
-    return leaves(encoder.expand(rows)[:, torch.isin(encoder.feature_of, torch.tensor(acted))])
+    return leaves(encoder.expand(torch.from_numpy(values)).numpy())
 
 
 def cut(
@@ -501,19 +519,20 @@ def _nodes(column: Tensor) -> Tensor:
     return nodes
 
 
-def levels_of(bins: int, ordered: bool) -> list[Level]:
+def levels_of(bins: int, ordered: bool) -> Levels:
     """The levels of b bins: halves, quarters, ... of ordered ones; otherwise only the bins."""
     if not ordered or bins < 2:
-        return [Level(torch.eye(bins).double(), torch.ones(bins, 1).double())]
-    levels: list[Level] = []
+        return Levels(torch.eye(bins).double(), [torch.ones(1, bins).double()])
+    levels, above = list[Tensor](), list[Tensor]()
     centres, count = torch.tensor([(bins - 1) / 2.0]).double(), 1
     while count < bins:
         count = min(2 * count, bins)
-        parts = one_hot(torch.arange(bins) * count // bins, count).T.double()
-        own = parts @ torch.arange(bins).double() / parts.sum(1)
-        levels.append(Level(parts, interpolation(own, centres, beyond=0.5)))
+        parts = one_hot(torch.arange(bins) * count // bins, count).double()
+        own = torch.arange(bins).double() @ parts / parts.sum(0)
+        levels.append(parts)
+        above.append(interpolation(own, centres, beyond=0.5).T.contiguous())
         centres = own
-    return levels
+    return Levels(torch.cat(levels, 1), above)
 
 
 def interpolation(at: Tensor, knots: Tensor, beyond: float = 0.0) -> Tensor:
@@ -556,12 +575,40 @@ class Leaves:
         )
         inputs = x.float().contiguous().numpy()
         self._tree = regressor.fit(inputs, targets.numpy(), check_input=False).tree_
-        self._leaf = torch.from_numpy(self._tree.children_left < 0).cumsum(0) - 1
+        self._leaf = (self._tree.children_left < 0).cumsum() - 1
 
     def __len__(self) -> int:
         """The number of leaves."""
         return int(self._tree.n_leaves)
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: Array) -> Array:
         """(m,) int64, the leaf of each row, (m, q)."""
-        return self._leaf[self._tree.apply(x.float().numpy())]
+        leaf: Array = self._leaf[self._tree.apply(x.astype(np.float32, copy=False))]
+        return leaf
+
+
+def times(one: Array, other: Array) -> Array:
+    """The product of matrices, in one thread as torch's others: numpy's has threads of its own."""
+    product: Array = (torch.from_numpy(one) @ torch.from_numpy(other)).numpy()
+    return product
+
+
+class Scaled:
+    """Values of features as in `Encoder.scaled`, for arrays: (..., p), or those of some.
+
+    Args:
+        sample: the training rows.
+
+    Attributes:
+        width: (p,) the units of what is scaled.
+    """
+
+    def __init__(self, sample: Sample) -> None:
+        self._low, self.width = sample.encoder.low.numpy(), sample.encoder.width.numpy()
+        each = sample.encoder.features
+        self._coded = any(len(one.special_values) and not one.categories for one in each)
+
+    def __call__(self, rows: Array, at: Any = slice(None)) -> Array:
+        """The scaled values; those of a shape that fits that of the features `at`."""
+        out = (rows - self._low[at]) / self.width[at]
+        return np.where(known(rows), out, rows) if self._coded else out

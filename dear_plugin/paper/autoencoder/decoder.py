@@ -19,14 +19,7 @@ from torch import Tensor
 
 from dear_plugin._validation import check_tensor, whole
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders.protocol import (
-    MIDDLE,
-    DifferentiableDecoder,
-    Fit,
-    Members,
-    Sample,
-    register,
-)
+from dear_plugin.decoders.protocol import MIDDLE, Decoder, Fit, Members, Sample
 from dear_plugin.errors import NotFittedError
 from dear_plugin.paper.autoencoder import derivatives
 from dear_plugin.paper.autoencoder.design import PAPER_LAYERS, Design
@@ -42,8 +35,7 @@ CELLS = 2**24
 RATE, PATIENCE, MOST_STEPS = 2e-3, 40, 10_000
 
 
-@register
-class Autoencoder(DifferentiableDecoder):
+class Autoencoder(Decoder):
     """A conditional autoencoder.
 
     Args:
@@ -212,7 +204,7 @@ class Autoencoder(DifferentiableDecoder):
         return reached
 
     def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:
-        """The rows that follow, (n, d), differentiable in a; see `DifferentiableDecoder`."""
+        """The rows that follow, (n, d), differentiable in a; see `Decoder.follow`."""
         networks, own = self.networks, self.networks.mask[0].bool()
         v = v[None, :, : networks.k]
         reached = networks.generate(v, a)[0]
@@ -222,13 +214,21 @@ class Autoencoder(DifferentiableDecoder):
         return torch.where(own, a, reached)
 
     def entanglement(self, rows: Tensor) -> Tensor:
-        """(n,) mean size of `d2 g / dv dx_S` over outputs, latents and x_S, by autograd."""
+        """See `Decoder.entanglement`; by autograd."""
         x, networks = self.networks.encoded(rows), self.networks
         few = max(CELLS // (networks.columns.shape[1] * networks.k * x.shape[1]), 1)
         return torch.cat([derivatives.entanglement(networks, part) for part in x.split(few)])
 
     def jacobians(self, rows: Tensor, train: Tensor) -> tuple[Tensor, Tensor]:
-        """Exact derivatives of g along the columns of S; see `DifferentiableDecoder.jacobians`."""
+        """Exact derivatives of g along the q encoded columns of S.
+
+        Args:
+            rows: (n, p) where to take them.
+            train: (m, p) training rows, for the least-squares slope of v on x_S.
+
+        Returns:
+            `dg / dx_S` at fixed v and `dg / dv` times that slope, (n, d, q) each.
+        """
         encoded = self.networks.encoded
         return derivatives.jacobians(self.networks, encoded(rows), encoded(train))
 

@@ -46,6 +46,7 @@ def entanglement(networks: Networks, x: Tensor) -> Tensor:
     columns = networks.columns[0]
 
     def g(v: Tensor, x_s: Tensor) -> Tensor:
+        """The generated rows, (n, d)."""
         return networks.generate(v, x.index_copy(1, columns, x_s))
 
     mixed = mixed_derivatives(g, networks.latents(x), x[:, columns])

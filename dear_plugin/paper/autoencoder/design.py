@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dear_plugin._validation import boolean, number, one_of, several, validate, whole
+from dear_plugin._validation import boolean, number, one_of, several, validated, whole
 
 
 class Tanh(nn.Module):
@@ -27,6 +27,15 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 PAPER_LAYERS = {"adult": (16, 32, 10), "compas": (8, 10, 5), "gmc": (8, 10, 5)}
 
 
+@validated(
+    layers=several(whole(1)),
+    activation=one_of(*ACTIVATIONS),
+    hessian=number(),
+    independence=number(),
+    noise=number(),
+    standardise=boolean,
+    reconstruct=one_of("remainder", "paper"),
+)
 @dataclass(frozen=True)
 class Design:
     """The shape of the networks and the weights of their losses.
@@ -58,16 +67,3 @@ class Design:
     noise: float = 0.1
     standardise: bool = True
     reconstruct: Literal["remainder", "paper"] = "remainder"
-
-    def __post_init__(self) -> None:
-        """Validate the settings."""
-        validate(
-            self,
-            layers=several(whole(1)),
-            activation=one_of(*ACTIVATIONS),
-            hessian=number(),
-            independence=number(),
-            noise=number(),
-            standardise=boolean,
-            reconstruct=one_of("remainder", "paper"),
-        )

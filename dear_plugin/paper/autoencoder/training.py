@@ -9,13 +9,22 @@ import torch
 from torch import Tensor, nn
 
 from dear_plugin._threads import bar
-from dear_plugin._validation import boolean, number, validate, whole
+from dear_plugin._validation import boolean, number, validated, whole
 
 Losses = Callable[[Tensor, torch.Generator], dict[str, Tensor]]
 
 MOST_HELD_OUT = 2048
 
 
+@validated(
+    epochs=whole(1),
+    batch=whole(1),
+    rate=number(),
+    patience=whole(0),
+    most_steps=whole(1),
+    progress=boolean,
+    anneal=boolean,
+)
 @dataclass(frozen=True)
 class Training:
     """Settings of the training loop.
@@ -46,19 +55,6 @@ class Training:
     most_steps: int = 500
     progress: bool = False
     anneal: bool = True
-
-    def __post_init__(self) -> None:
-        """Validate the settings."""
-        validate(
-            self,
-            epochs=whole(1),
-            batch=whole(1),
-            rate=number(),
-            patience=whole(0),
-            most_steps=whole(1),
-            progress=boolean,
-            anneal=boolean,
-        )
 
 
 @dataclass

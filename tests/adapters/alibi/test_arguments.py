@@ -1,6 +1,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dear_plugin
@@ -14,7 +15,7 @@ SCHEMA = TABLE.schema(FRAME, {})
 
 def constraints(ranges=None, C=None):
     always = ranges_of(TABLE.declared, ranges)
-    return constraints_of(TABLE.declared, SCHEMA, FRAME, ranges=always, C=C)
+    return constraints_of(TABLE.declared, SCHEMA, FRAME, ranges=always, C=C, index=FRAME.index)
 
 
 def intervals(**given):
@@ -55,7 +56,7 @@ def test_no_category_is_allowed_besides_the_present_one():
         ({"C": [{"years": [0, 1]}]}, "unknown features: 'years'"),
         ({"C": {"age": [0, 1]}}, "a list of dicts"),
         ({"C": [["age"]]}, "a dict of features"),
-        ({"C": [{}, {}]}, "one per row, n = 3; got 2"),
+        ({"C": [{}, {}]}, "a list of 3, one per row; got"),
         ({"ranges": ["age"]}, "a dict of features"),
         ({"ranges": {"job": [0, 1]}}, "has categories"),
         ({"ranges": {"age": [-2, 1]}}, r"\[-1, 0\] and \[0, 1\]"),
@@ -79,7 +80,7 @@ def test_invalid_arguments_are_refused(given, words):
     "given", [1, [1], [1, 1, 1], np.array([1.0]), np.array([[1]]), np.ones((3, 1), dtype=np.int32)]
 )
 def test_one_class_or_one_per_row_in_any_shape(given):
-    wanted = targets_of(given, np.zeros((3, 1)), 2)
+    wanted = targets_of(given, np.zeros((3, 1)), 2, pd.RangeIndex(3))
     assert wanted.shape == (3, 1)
     assert wanted.dtype == np.int64
     assert (wanted == 1).all()
@@ -87,14 +88,14 @@ def test_one_class_or_one_per_row_in_any_shape(given):
 
 @pytest.mark.parametrize("given", [[1, 0], np.ones((1, 3)), np.ones((3, 2)), np.ones((3, 1, 1))])
 def test_another_shape_is_refused(given):
-    with pytest.raises(dear_plugin.errors.TargetError, match="one class or one per row"):
-        targets_of(given, np.zeros((3, 1)), 2)
+    with pytest.raises(dear_plugin.errors.TargetError, match=r"Y_t: expected .* for all rows"):
+        targets_of(given, np.zeros((3, 1)), 2, pd.RangeIndex(3))
 
 
 @pytest.mark.parametrize("given", [-1, 0.5, "yes", True, [0, -1, 0], [None], np.nan])
 def test_a_value_that_is_no_class_is_refused(given):
     with pytest.raises(dear_plugin.errors.TargetError):
-        targets_of(given, np.zeros((3, 1)), 2)
+        targets_of(given, np.zeros((3, 1)), 2, pd.RangeIndex(3))
 
 
 def test_an_age_that_may_fall_is_named(fit, caplog):

@@ -181,7 +181,7 @@ class TestDiversity:
         ({"causes": {"income": ["sex"]}}, "causes: unknown features: 'sex'"),
         ({"act_on": ["sex"]}, "sex"),
         ({"decoder": "magic"}, "magic"),
-        ({"decoder": dear_plugin.Transport}, "unknown decoder"),
+        ({"decoder": int}, "unknown decoder"),
         ({"output": "odds"}, "odds"),
     ],
 )

@@ -56,6 +56,22 @@ def test_direct_and_indirect_changes_make_up_the_difference(explanation, data):
     assert np.allclose(action["cost"], action["direct_cost"] + action["indirect_cost"])
 
 
+def test_each_row_says_what_is_the_action_what_follows_and_how_sure_that_is(explanation, data):
+    action, kinds = explanation.action, {"direct": "direct", "indirect": "indirect"}
+    for row, lines in enumerate(explanation.changes):
+        for kind, part in kinds.items():
+            moved = {data.names[j] for j in np.flatnonzero(action[part][row])}
+            assert {line["feature"] for line in lines if line["kind"] == kind} == moved
+        assert {line["link"] for line in lines} <= {"", "association"}
+        followed = [line for line in lines if line["kind"] == "indirect"]
+        assert all(0 <= line["agree"] <= line["redraws"] == 16 for line in followed)
+        amounts = [line for line in followed if line["low"] is not None]
+        assert all(line["low"] <= line["high"] for line in amounts)
+        assert all(line["low_one"] <= line["high_one"] for line in amounts)
+    words = [line["old"] for lines in explanation.changes for line in lines]
+    assert any(isinstance(word, str) for word in words) or not data.maps
+
+
 def test_json_is_strict_and_comes_back(explanation):
     text = explanation.to_json()
     back = Explanation.from_json(text)

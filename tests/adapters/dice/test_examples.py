@@ -12,7 +12,7 @@ from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
 from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice import DiceDEAR, Explanations
-from tests.adapters.dice.asked import answers, examples, logged, same_frames
+from tests.adapters.dice.asked import answers, examples, same_frames
 
 COSTS = ["direct_cost", "indirect_cost", "cost", "suppressed_cost"]
 
@@ -64,6 +64,7 @@ class TestJson:
         for a, b in zip(again.cf_examples_list, result.cf_examples_list, strict=True):
             pd.testing.assert_frame_equal(a.actions, b.actions, check_exact=False, rtol=1e-12)
             pd.testing.assert_frame_equal(a.acted, b.acted)
+            assert a.told.equals(b.told) and len(a.told)
             assert a.final_cfs_df.values.tolist() == b.final_cfs_df.values.tolist()
             assert a.test_instance_df.values.tolist() == b.test_instance_df.values.tolist()
             assert a.describe() == b.describe() != []
@@ -117,23 +118,48 @@ class TestPictures:
         result.visualize_as_list()
         assert capsys.readouterr().out.count("'own', ") > 0
 
-    def test_what_each_acts_on_and_whether_it_is_weak(self, explainer, refused, caplog):
+    def test_below_it_what_each_acts_on_what_follows_and_how_sure_it_is(
+        self, explainer, refused, capsys
+    ):
         result = explainer.generate_counterfactuals(refused[:1], total_CFs=3)
         (example,) = result.cf_examples_list
         (again,) = Explanations.from_json(result.to_json()).cf_examples_list
+        told = example.told
+        assert [*told] == ["what", "feature", "old", "new", "how sure"]
+        for i, names in example.actions["acted_on"].items():
+            after, before = example.final_cfs_df.iloc[i], example.test_instance_df.iloc[0]
+            own, confidence = told.loc[[i]], example.actions["confidence"][i]
+            assert {*own["feature"]} == {n for n in before.index[:-1] if after[n] != before[n]}
+            assert (own["new"] == after[own["feature"]].array).all()
+            action = own[own["what"] == "action"]
+            assert {*action["feature"]} == {*names.split(" + ")}
+            assert {*action["how sure"]} == {f"confidence {confidence:.2f}"}
+        follows = told.loc[told["what"] == "what follows", "how sure"]
+        assert len(follows) and follows.str.fullmatch(r"association, in \d+ of 16 resamples").all()
+        pd.testing.assert_frame_equal(again.told, told)
         example.visualize_as_dataframe()
-        told = [f"{i} acts on {names}" for i, names in example.actions["acted_on"].items()]
-        assert logged(caplog) == ["\n".join(told)] and example.actions["credible"].all()
+        shown = capsys.readouterr().out
+        assert "what follows" in shown and follows.iloc[0] in shown
         again.actions.loc[0, ["credible", "reason"]] = False, "too far"
         again.visualize_as_list()
-        told[0] += "; weak answer: too far"
-        assert logged(caplog)[1] == "\n".join(told)
+        assert "; weak answer: too far'" in capsys.readouterr().out
+
+    def test_every_change_of_a_counterfactual_is_in_its_lines(self, result, refused):
+        for example in result.cf_examples_list:
+            before = example.test_instance_df[refused.columns].iloc[0]
+            moved = example.final_cfs_df[refused.columns] != before
+            found = example.changes.groupby("at")["feature"].agg(set).tolist()
+            assert found == [set(refused.columns[row]) for row in moved.to_numpy()]
+            direct = example.changes[example.changes["kind"] == "direct"]
+            marked = [set(example.acted.columns[row]) for row in example.acted.to_numpy()]
+            assert direct.groupby("at")["feature"].agg(set).tolist() == marked
 
     @pytest.mark.parametrize("show", ["visualize_as_dataframe", "visualize_as_list"])
-    def test_no_counterfactual(self, show, unsolved, capsys, caplog):
+    def test_no_counterfactual(self, show, unsolved, capsys):
         getattr(unsolved, show)()
-        assert "No counterfactuals found!" in capsys.readouterr().out
-        assert logged(caplog) == [f"no counterfactual: {unsolved.reason}"]
+        shown = capsys.readouterr().out
+        assert "No counterfactuals found!" in shown
+        assert unsolved.reason[:30] in shown
 
 
 class TestImportance:

@@ -19,7 +19,7 @@ from dice_ml.explainer_interfaces.dice_random import DiceRandom
 from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice import DiceDEAR
-from dear_dice.options import IGNORED
+from dear_dice.interface import IGNORED
 from dear_plugin import DEAR, Search
 from dear_plugin.errors import InputError
 from tests.adapters.dice.asked import answers, examples, logged, same_frames
@@ -411,7 +411,7 @@ class TestOptions:
             assert example.actions["kind"].tolist() == ["first"]
 
     @pytest.mark.ci
-    def test_what_is_not_credible_is_told_as_a_weak_answer(self, make, refused, caplog):
+    def test_what_is_not_credible_is_told_as_a_weak_answer(self, make, refused, caplog, capsys):
         explainer = make(search=Search(min_plausibility=1.0, min_confidence=1.0))
         result = explainer.generate_counterfactuals(refused, total_CFs=2, verbose=True)
         texts = [text for each in result.cf_examples_list for text in each.describe()]
@@ -420,12 +420,9 @@ class TestOptions:
         for words, credible in zip(texts, actions["credible"], strict=True):
             assert credible or words.startswith("Weak answer: ")
         assert "Weak answer: " in caplog.text
-        caplog.clear()
-        result.visualize_as_dataframe()
-        assert (
-            "; weak answer: values that hardly anybody has" in caplog.text
-            and "nearest" not in caplog.text
-        )
+        result.visualize_as_list()
+        shown = capsys.readouterr().out
+        assert "; weak answer: unusual values" in shown and "nearest" not in shown
 
 
 def test_the_error_of_a_query_without_any_answer_has_the_reason(explainer, hardest):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dear_plugin import ActionSets, Encoder, Schema
-from dear_plugin.decoders import Decoders, Fit, Sample, make_decoder
+from dear_plugin.decoders import Decoders, Fit, Sample
 from dear_plugin.errors import NotFittedError
 from dear_plugin.paper import PAPER_LAYERS, Autoencoder, Design, Training
 
@@ -157,7 +157,7 @@ class TestPaper:
         """Among them: it trains at a constant rate until no better, not for so many steps."""
         layers = {"adult": (16, 32, 10), "compas": (8, 10, 5), "gmc": (8, 10, 5)}
         assert layers == PAPER_LAYERS
-        assert make_decoder("paper").settings() == Autoencoder.paper(layers["adult"]).settings()
+        assert Autoencoder.paper().settings() == Autoencoder.paper(layers["adult"]).settings()
         training = Autoencoder.paper().training
         assert not training.anneal
         assert training.epochs == training.most_steps > 10 * Training().most_steps
