@@ -186,7 +186,7 @@ MISTAKES = {
     ),
     "an outlier detector": (
         lambda: DEAR(IsolationForest().fit(CELLS), KNOWN),
-        "pass this function, model.decision_function, with output='logits'",
+        "pass the function model.decision_function with output='logits'",
     ),
     "an unknown setting": (
         lambda: Search(min_confidense=0.9),
@@ -215,7 +215,7 @@ MISTAKES = {
     ),
     "a model without probabilities": (
         lambda: DEAR(LinearRegression(), KNOWN),
-        "got LinearRegression. A regression.*output='values'; a classifier.*Calibrated",
+        "got LinearRegression. For a regression.*output='values'. Wrap a classifier.*Calibrated",
     ),
     "only constants": (
         lambda: DEAR(rich, Schema.infer(pd.DataFrame({"a": [1, 1], "b": ["x", "x"]}))),

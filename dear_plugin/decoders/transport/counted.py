@@ -400,7 +400,7 @@ def shrunk(
     Args:
         seen: (g, ..., q) rows in the parts of each level.
         expected: (g, ..., q) rows if the distributions were equal.
-        above: see `Levels`.
+        above: see `Divisions`.
         drawn: whether these are bootstrap samples of half the rows, each counted twice: their
             noise adds twice the mean of the statistic.
         weights: (..., q) of each level, where they are known.

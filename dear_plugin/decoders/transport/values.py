@@ -318,7 +318,7 @@ MIN_LEAF = 100
 OUTER, OUTER_ROWS = 0.02, 60
 
 
-class Levels(NamedTuple):
+class Divisions(NamedTuple):
     """Divisions of the bins into parts, from coarse to fine.
 
     Attributes:
@@ -356,7 +356,7 @@ class Axis:
             and the own nodes, as digits of one number.
     """
 
-    levels: Levels
+    levels: Divisions
     bins: Tensor
     mix: Tensor
     place: Tensor
@@ -519,10 +519,10 @@ def _nodes(column: Tensor) -> Tensor:
     return nodes
 
 
-def levels_of(bins: int, ordered: bool) -> Levels:
+def levels_of(bins: int, ordered: bool) -> Divisions:
     """The levels of b bins: halves, quarters, ... of ordered ones; otherwise only the bins."""
     if not ordered or bins < 2:
-        return Levels(torch.eye(bins).double(), [torch.ones(1, bins).double()])
+        return Divisions(torch.eye(bins).double(), [torch.ones(1, bins).double()])
     levels, above = list[Tensor](), list[Tensor]()
     centres, count = torch.tensor([(bins - 1) / 2.0]).double(), 1
     while count < bins:
@@ -532,7 +532,7 @@ def levels_of(bins: int, ordered: bool) -> Levels:
         levels.append(parts)
         above.append(interpolation(own, centres, beyond=0.5).T.contiguous())
         centres = own
-    return Levels(torch.cat(levels, 1), above)
+    return Divisions(torch.cat(levels, 1), above)
 
 
 def interpolation(at: Tensor, knots: Tensor, beyond: float = 0.0) -> Tensor:
@@ -606,7 +606,7 @@ class Scaled:
     def __init__(self, sample: Sample) -> None:
         self._low, self.width = sample.encoder.low.numpy(), sample.encoder.width.numpy()
         each = sample.encoder.features
-        self._coded = any(len(one.special_values) and not one.categories for one in each)
+        self._coded = any(len(one.special_values) and one.has_order for one in each)
 
     def __call__(self, rows: Array, at: Any = slice(None)) -> Array:
         """The scaled values; those of a shape that fits that of the features `at`."""
