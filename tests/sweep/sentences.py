@@ -222,6 +222,12 @@ class Reader:
         """What is acted on and changes; other features of a set are held at their values."""
         return {name for name, new in self.direct.items() if new != self.before[name]}
 
+    @property
+    def needed(self):
+        """What has to follow."""
+        follows = self.lines[self.lines["kind"] == "indirect"]
+        return {*follows.loc[follows["least"].notna(), "feature"]}
+
     def described(self):
         """The faults of the description."""
         frame, text = self.table.frame, self.text
@@ -359,11 +365,12 @@ def readers(table):
     for label, letter in every.letter(ways=3).items():
         for way in ways_of(letter):
             acted, own = set(told(ACTS, way, table.frame)), found.get(label, [])
-            # Two answers may act on the same features: a way is of the nearer one.
+            # Two answers may act on the same features: a way is of the nearer one. It may ask for
+            # what has to follow.
             near = [
                 (distance(way, table.frame, each.after), at)
                 for at, each in enumerate(own)
-                if each.acted == acted
+                if each.acted <= acted <= each.acted | each.needed
             ]
             if not near:
                 left.append(way)
