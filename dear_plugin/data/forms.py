@@ -511,8 +511,7 @@ class Scale:
         """(m,) the size of the correlations of columns with a target, (n,), in the rows here."""
         size = np.sqrt((target**2).sum() * _product(here.astype(np.float64), self._squares))
         sums = np.abs(_product(target, self.centred))
-        out: Array = sums / np.where(size > 0.0, size, np.inf)
-        return out
+        return np.divide(sums, np.where(size > 0.0, size, np.inf))
 
     def known(self, here: Mask) -> Array:
         """(m,) the number of known values of columns in the rows here."""
@@ -569,8 +568,7 @@ class Scale:
 
 def _product(row: Array, table: Array) -> Array:
     """(m,) the product of a row, (n,), and a table, (n, m); torch has one thread here."""
-    out: Array = (torch.from_numpy(row) @ torch.from_numpy(table)).numpy()
-    return out
+    return (torch.from_numpy(row) @ torch.from_numpy(table)).numpy()
 
 
 # The rows that are looked at, and the least known values of a column. The largest number, and the
@@ -619,8 +617,7 @@ class Numbers:
     @lazy
     def errors(self) -> Array:
         """(m,) how far rounding may move the numbers."""
-        out: Array = 0.5 * self.units + 1e-7 * np.nanmax(np.abs(self.values), 0, initial=0.0)
-        return out
+        return np.add(0.5 * self.units, 1e-7 * np.nanmax(np.abs(self.values), 0, initial=0.0))
 
     @lazy
     def flags(self) -> Mask:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -224,8 +224,7 @@ def in_steps(values: Array, step: Array, *, up: bool | None = None) -> Array:
 
 def nearest(values: Tensor, known: Tensor) -> Tensor:
     """The nearest of known values, (l,) ascending, to values of any shape."""
-    out: Tensor = known[torch.bucketize(values.contiguous(), (known[1:] + known[:-1]) / 2.0)]
-    return out
+    return known[torch.bucketize(values.contiguous(), (known[1:] + known[:-1]) / 2.0)]
 
 
 def among(known: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
@@ -239,6 +238,7 @@ def among(known: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([known, infinite])[first], torch.cat([-infinite, known])[count]
 
 
+Rows = TypeVar("Rows", Tensor, Array)
 # The row value of a feature's first special level. Numbers as low (-1.07e301) are unreadable; sums
 # of many special levels, and their products with decimals, are finite.
 SPECIAL = -(2.0**1000)
@@ -254,7 +254,7 @@ def row_value(level: Any) -> Any:
     return (level + 1) * SPECIAL
 
 
-def known(rows: Any) -> Any:
+def known(rows: Rows) -> Rows:
     """Whether row values, an array or tensor of any shape, are neither missing nor coded."""
     return ~(rows <= SPECIAL)
 

@@ -284,8 +284,7 @@ class Sample:
     @lazy
     def known(self) -> Tensor:
         """(n, p) bool, the cells that are neither missing nor coded numbers."""
-        cells: Tensor = known(self.rows)
-        return cells
+        return known(self.rows)
 
     def scaled(self, j: int) -> Tensor:
         """(n,) double, the values of feature j, numbers as shares of their range."""

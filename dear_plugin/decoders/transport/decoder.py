@@ -402,8 +402,7 @@ class Estimate:
     def _cell(self, x: Array, draws: Array) -> Array:
         """(r, m) the cells of rows, (m, p), in the tables of each group and sample, (r,)."""
         group = self._groups(self._columns.scaled(x)) if self._groups and self._count > 1 else 0
-        cells: Array = (draws[:, None] * self._count + group) * len(self.cells) + self.cells.at(x)
-        return cells
+        return (draws[:, None] * self._count + group) * len(self.cells) + self.cells.at(x)
 
     def _of(self, draws: Array | None) -> tuple[Moving, Array]:
         """What moves in draws of the same samples, and their places there."""
@@ -467,5 +466,4 @@ def _order(seed: int) -> Array:
 def places(draws: Array, keys: Sequence[int]) -> Array:
     """(r, f) evenly spaced places in (0, 1), for each key and group in another order of draws."""
     group = int(sampled(draws)[0])
-    found: Array = np.stack([_order(key + group) for key in keys], 1)[(draws - 1) % DRAWS]
-    return found
+    return np.stack([_order(key + group) for key in keys], 1).take((draws - 1) % DRAWS, 0)

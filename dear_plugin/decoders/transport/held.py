@@ -191,8 +191,7 @@ def _of_amounts(column: Tensor, j: int) -> Cut:
 
 def _ranked(rank: Array, j: int, rows: Array) -> Array:
     """(n,) the ranks of the categories of rows; the last one of those without training rows."""
-    ranks: Array = rank[np.clip(rows[:, j], 0, len(rank) - 1).astype(np.int64)]
-    return ranks
+    return rank[np.clip(rows[:, j], 0, len(rank) - 1).astype(np.int64)]
 
 
 def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut, Array]:
@@ -233,8 +232,7 @@ CROSSED = 10
 
 def grows(n: int) -> Array:
     """(n,) bool, the rows that the tree is grown on; the others test it."""
-    grows: Array = np.arange(n) % 2 == 0
-    return grows
+    return np.equal(np.arange(n) % 2, 0)
 
 
 class Modifiers:

@@ -355,7 +355,7 @@ class LeastSquares:
             of: (f,) the target that each belongs to.
             honest: see above.
         """
-        (r, _, f), rest, steps = left.right.shape, left.flat[..., None], Stepwise(*left[:2])
+        (r, u, f), rest, steps = left.right.shape, left.flat[..., None], Stepwise(*left[:2])
         least, n = (squares * EXACT).clamp_min(1e-30)[..., None], left.rows[..., None]
         allowed, tests = self._allowed[:, of].T, torch.arange(len(self._blocks))
         tests = tests >= len(tests) - honest
@@ -378,8 +378,7 @@ class LeastSquares:
                     rest = torch.where(is_better, remains[..., i : i + 1], rest)
                 used = asking[0] + 1 if asking else len(some)
                 some, at = some[used:], at[used:]
-        found: Tensor = steps.coefficients().unflatten(0, (r, f)).mT
-        return found
+        return steps.coefficients().view(r, f, u).mT
 
 
 def _runs(blocks: Tensor, most: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -718,8 +717,7 @@ def _straight(sample: Sample, held: Members) -> Array:
 
 def _by_number(of: tuple[Members, Terms, list[int]], rows: Array) -> Array:
     by, terms, _ = of
-    found: Array = terms(rows.take(np.array(by, int), 1))[:, terms.straight]
-    return found
+    return terms(rows.take(np.array(by, int), 1))[:, terms.straight]
 
 
 def _crossed(one: Tensor, other: Tensor) -> Tensor:

@@ -199,8 +199,7 @@ def smooth_features(sample: Sample) -> Tensor:
 
 def counted_features(sample: Sample) -> Tensor:
     """(p,) bool, those with atoms, categories, or special levels."""
-    found: Tensor = ~sample.shared(smooth_features) | ~sample.known.all(0)
-    return found
+    return ~sample.shared(smooth_features) | ~sample.known.all(0)
 
 
 def _is_smooth(column: Tensor, rows: int) -> bool:
@@ -337,8 +336,7 @@ class Levels(NamedTuple):
             groups: the dimension of g groups.
         """
         sizes = [each.shape[1] for each in self.above]
-        each: tuple[Tensor, ...] = (rows @ self.parts).movedim(groups, 0).split(sizes, -1)
-        return each
+        return (rows @ self.parts).movedim(groups, 0).split_with_sizes(sizes, -1)
 
 
 @dataclass(frozen=True)
@@ -515,8 +513,7 @@ def _nodes(column: Tensor) -> Tensor:
     ordinary = values[known(values)]
     even = torch.linspace(float(ordinary[0]), float(ordinary[-1]), EVEN_NODES, dtype=values.dtype)
     near = ordinary[torch.searchsorted(ordinary, even).clamp_max(len(ordinary) - 1)]
-    nodes: Tensor = torch.cat([representatives(column, NODES), near]).unique()
-    return nodes
+    return value_counts(torch.cat([representatives(column, NODES), near]))[0]
 
 
 def levels_of(bins: int, ordered: bool) -> Levels:
@@ -589,8 +586,7 @@ class Leaves:
 
 def times(one: Array, other: Array) -> Array:
     """The product of matrices, in one thread as torch's others: numpy's has threads of its own."""
-    product: Array = (torch.from_numpy(one) @ torch.from_numpy(other)).numpy()
-    return product
+    return (torch.from_numpy(one) @ torch.from_numpy(other)).numpy()
 
 
 class Scaled:
