@@ -100,14 +100,13 @@ def together(columns: Sequence[Feature], groups: Iterable[Names]) -> tuple[Featu
         SchemaError: see `checked`; columns of one category that cannot be stated apart.
     """
     found = {name: group for group in checked(groups, columns) for name in group}
-    taken, out = {feature.name for feature in columns if feature.name not in found}, []
-    by_name = {feature.name: feature for feature in columns}
+    taken, out = {feature.name for feature in columns}, list[Feature]()
     for feature in columns:
         own = [each for each in columns if each.name in found.get(feature.name, ())]
         if not own:
             out.append(feature)
         elif own[0] is feature:
-            out.append(_category(own, {*taken, *by_name}))
+            out.append(_category(own, taken))
             taken.add(out[-1].name)
     return tuple(out)
 

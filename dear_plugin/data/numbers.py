@@ -222,6 +222,11 @@ def in_steps(values: Array, step: Array, *, up: bool | None = None) -> Array:
     return np.where(step > 0.0, out, values)
 
 
+def times(one: Array, other: Array) -> Array:
+    """The product of matrices, in one thread as torch's others: numpy's has threads of its own."""
+    return (torch.from_numpy(one) @ torch.from_numpy(other)).numpy()
+
+
 def nearest(values: Tensor, known: Tensor) -> Tensor:
     """The nearest of known values, (l,) ascending, to values of any shape."""
     return known[torch.bucketize(values.contiguous(), (known[1:] + known[:-1]) / 2.0)]

@@ -12,13 +12,12 @@ from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, Self, Type
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from dear_plugin._threads import Once, lazy
 from dear_plugin._validation import Named
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.numbers import known
+from dear_plugin.data.numbers import Array, known
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import DearError
 
@@ -201,8 +200,6 @@ class Decoder(Named, ABC):
         """The share of training rows compared with rows that differ in some held feature."""
         return 0.0
 
-
-Array = NDArray[Any]
 
 # The place of a row among those of the same category, without a random draw.
 MIDDLE = 0.5

@@ -40,16 +40,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.data.numbers import amounts_of, known
+from dear_plugin.data.numbers import Array, amounts_of, known, times
 from dear_plugin.decoders.protocol import Members, Sample
-from dear_plugin.decoders.transport.values import (
-    Array,
-    Leaves,
-    Scaled,
-    sorted_values,
-    times,
-    value_counts,
-)
+from dear_plugin.decoders.transport.values import Leaves, Scaled, sorted_values, value_counts
 
 FEW_VALUES = 12
 QUINTILES = 5

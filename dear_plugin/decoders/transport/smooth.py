@@ -34,7 +34,7 @@ from torch.nn.functional import pad
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.causes import ranks
-from dear_plugin.data.numbers import or_nan
+from dear_plugin.data.numbers import Array, or_nan, times
 from dear_plugin.decoders.protocol import Members, Sample
 from dear_plugin.decoders.transport.counted import ERROR
 from dear_plugin.decoders.transport.held import (
@@ -49,13 +49,11 @@ from dear_plugin.decoders.transport.values import (
     BLOCKS,
     DRAWS,
     HEAVY,
-    Array,
     Scaled,
     alike,
     complete,
     resampled,
     smooth_features,
-    times,
     value_counts,
 )
 

@@ -19,7 +19,7 @@ operations take a fifth of the time of torch's. What is fitted to them is fitted
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -28,17 +28,14 @@ from zlib import crc32
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.numbers import amounts_of, known
+from dear_plugin.data.numbers import Array, amounts_of, known
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Members, Sample
-
-Array = NDArray[Any]
 
 # An atom is a value that this share of the rows has.
 HEAVY = 0.01
@@ -452,26 +449,21 @@ def _of_several(sample: Sample, acted: list[int]) -> Axis:
     # One row has no deviation.
     deviation = x.std(0, correction=min(1, n - 1)).clamp_min(1e-6)
     leaves = Leaves(x, x / deviation, min(max(MIN_LEAF, n // 200), n // 2))
-    mix, leaf = torch.eye(len(leaves)).double(), partial(_leaf, leaves, encoder)
+    mix, node = torch.eye(len(leaves)).double(), partial(_finer, leaves, encoder)
     each = [sample.shared(_of_one, j) for j in acted]
-    bins = torch.from_numpy(leaf(columns.numpy()))
+    bins = torch.from_numpy(node([], columns.numpy()))
     own = (one.nodes[one.node(columns[:, [i]].numpy())] for i, one in enumerate(each))
     place = _means(torch.cat([*own], 1), bins, len(mix))
-    node, fine = partial(_finer, leaf, each), tuple(one.nodes[:, 0] for one in each)
-    return Axis(levels_of(len(mix), False), bins, mix, place, 0.0 * place, node, fine)
+    levels, fine = levels_of(len(mix), False), tuple(one.nodes[:, 0] for one in each)
+    return Axis(levels, bins, mix, place, 0.0 * place, partial(node, each), fine)
 
 
-def _finer(leaf: Callable[[Array], Array], each: list[Axis], values: Array) -> Array:
+def _finer(leaves: Leaves, encoder: Encoder, each: Sequence[Axis], values: Array) -> Array:
     """(q,) the leaves of values, (q, w), and the nodes of each feature, as one number."""
-    at = leaf(values)
+    at = leaves(encoder.expand(torch.from_numpy(values)).numpy())
     for i, one in enumerate(each):
         at = at * len(one.nodes) + one.node(values[:, [i]])
     return at
-
-
-def _leaf(leaves: Leaves, encoder: Encoder, values: Array) -> Array:
-    """(q,) the leaves of the values, (q, w), of some features."""
-    return leaves(encoder.expand(torch.from_numpy(values)).numpy())
 
 
 def cut(
@@ -582,11 +574,6 @@ class Leaves:
         """(m,) int64, the leaf of each row, (m, q)."""
         leaf: Array = self._leaf[self._tree.apply(x.astype(np.float32, copy=False))]
         return leaf
-
-
-def times(one: Array, other: Array) -> Array:
-    """The product of matrices, in one thread as torch's others: numpy's has threads of its own."""
-    return (torch.from_numpy(one) @ torch.from_numpy(other)).numpy()
 
 
 class Scaled:
