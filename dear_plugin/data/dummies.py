@@ -145,23 +145,17 @@ def kept(features: Iterable[Feature], before: Iterable[Feature]) -> tuple[Featur
     """Features, those of several columns with the texts and the excluded levels of before."""
     own = {each.name: each for each in before if each.dummies}
     same = (*(each.name for each in attributes() if each.metadata["texts"]), "excluded")
+    pairs = ((own.get(each.name, each), each) for each in features)
     return tuple(
-        replace(
-            each, **{n: getattr(own.get(each.name, each), n) or getattr(each, n) for n in same}
-        )
-        for each in features
+        replace(new, **{n: getattr(old, n) or getattr(new, n) for n in same}) for old, new in pairs
     )
 
 
 def _may_be(flag: Feature, value: int) -> bool:
     """Whether a flag may become 0, or 1."""
     low, high = flag.limits or (0.0, 1.0)
-    barred = flag.categories[value : value + 1]
-    return (
-        low <= value <= high
-        and not (value and flag.direction < 0)
-        and not (barred and barred[0] in flag.excluded)
-    )
+    barred = {*flag.categories[value : value + 1]} & {*flag.excluded}
+    return low <= value <= high and not (barred or (value and flag.direction < 0))
 
 
 def _named(columns: Sequence[str], taken: Iterable[str]) -> tuple[str, Names]:

@@ -490,10 +490,6 @@ class Scale:
             cls(numbers, raw, log1, replace(none, log=True, shift=1.0)),
         )
 
-    def __len__(self) -> int:
-        """The number of columns (m)."""
-        return len(self.numbers.names)
-
     def rows(self, columns: Sequence[int]) -> Mask:
         """(n,) bool, the rows that have the first column, and the others to explain it."""
         y, *others = columns

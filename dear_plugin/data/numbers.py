@@ -21,8 +21,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin._threads import lazy
-
 Array = npt.NDArray[Any]
 MAX_DECIMALS = 6
 # Far larger numbers are no whole number of steps.
@@ -91,7 +89,7 @@ NEAR = 1e-6
 ERROR, SHARP = 4.0, 0.05
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Grid:
     """The decimals of p features.
 
@@ -101,12 +99,18 @@ class Grid:
         down: (p,) double, 1; 10 for tens, 100 for hundreds; NaN likewise.
         codes: (p, c) double, numbers that are no amounts, or NaN.
         beside: (p,) double, how far from a code the next amount is.
+        step: (p,) one unit of the last decimal; 0 for numbers that are not rounded.
     """
 
     up: Array
     down: Array
     codes: Array
     beside: Array
+
+    def __post_init__(self) -> None:
+        self.step = np.nan_to_num(self.down / self.up)
+        self._is_coarse = bool((self.down > 1.0).any())
+        self._is_partial = bool(np.isnan(self.up).any())
 
     @classmethod
     def of(
@@ -169,19 +173,6 @@ class Grid:
         step, near = self.step[at], self.round(end, at, side)
         short = side * (end - near) > NEAR * step
         return np.where(short, self.round(near + side * step, at, side), near)
-
-    @lazy
-    def step(self) -> Array:
-        """(p,) one unit of the last decimal; 0 for numbers that are not rounded."""
-        return np.nan_to_num(self.down / self.up)
-
-    @lazy
-    def _is_coarse(self) -> bool:
-        return bool((self.down > 1.0).any())
-
-    @lazy
-    def _is_partial(self) -> bool:
-        return bool(np.isnan(self.up).any())
 
 
 def padded(parts: Iterable[Sequence[float]], end: float = math.nan) -> Array:

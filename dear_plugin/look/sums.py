@@ -123,7 +123,7 @@ def _forward(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit 
     exact, near, is_close, left, chosen = None, None, False, [1.0], list[int]()
     most, free = (
         forms.MOST if scale.kind.shift is None else 1,
-        np.isin(np.arange(len(scale)), allowed),
+        np.isin(np.arange(len(scale.spread)), allowed),
     )
     here = scale.rows([y])
     target = scale.target(here, y)

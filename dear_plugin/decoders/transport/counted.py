@@ -359,6 +359,8 @@ def _shares(x: Tensor) -> Tensor:
     return x / x.sum(-1, keepdim=True).clamp_min(LEAST)
 
 
+# Of the parts of each level.
+Parts = Sequence[Tensor]
 # Fewer expected rows are left out of a statistic.
 LEAST_EXPECTED = 5.0
 # Parts are equal unless the statistic rejects it at this error rate.
@@ -377,17 +379,12 @@ class Shrunk(NamedTuple):
     """
 
     ratio: Tensor
-    weights: list[Tensor]
-    tails: list[Tensor]
+    weights: Parts
+    tails: Parts
 
 
 def shrunk(
-    seen: Sequence[Tensor],
-    expected: Sequence[Tensor],
-    above: Sequence[Tensor],
-    *,
-    drawn: bool,
-    weights: list[Tensor] | None = None,
+    seen: Parts, expected: Parts, above: Parts, *, drawn: bool, weights: Parts | None = None
 ) -> Shrunk:
     """The ratios of g groups along the bins, from the whole range down to single bins.
 

@@ -216,7 +216,7 @@ class Estimate:
         self.cells, self.axis = cells_of(sample, acted, held), axis_of(sample, acted)
         others = sample.encoder.shares > 0.0
         others[[*still]] = False
-        moving = others.nonzero()[:, 0].tolist()
+        moving = tuple(others.nonzero()[:, 0].tolist())
         others[[*acted]] = False
         may_follow = others.nonzero()[:, 0].tolist()
         self._tested = max(len(may_follow), 1)
@@ -238,10 +238,11 @@ class Estimate:
         self._groups, self._by_group, self._own = None, self._counted[:0], None
         if differ:
             self._groups = groups[acted.index(differ[0])]
-            shared = sample.shared(_by_group, differ[0], held, tuple(moving))
-            known, self._by_group, self._own = shared
+            known, self._by_group, self._own = sample.shared(_by_group, differ[0], held, moving)
             # Those of all rows are those of the tables, too.
             known = known if len(acted) == 1 else {}
+        # The number of groups that tables differ by.
+        self._count = len(self._groups) if self._groups and len(self._by_group) else 1
         self._columns = Columns(sample, acted, held, groups)
         fit = partial(LeastSquares, sample, self._columns, tested=self._tested)
         moves = [others & smooth & some for some in sample.shared(alike)]
@@ -275,11 +276,6 @@ class Estimate:
         each = self.point.tables.features, self._fits[0].point.features
         counted, smooth = map(torch.from_numpy, each)
         return chains_of(self._set.sample, self._columns, counted, smooth, tested=self._tested)
-
-    @lazy
-    def _count(self) -> int:
-        """The number of groups that tables differ by."""
-        return len(self._groups) if self._groups is not None and len(self._by_group) else 1
 
     def _tables(self, group: int | None, features: Tensor, known: Mapping[int, Ratios]) -> Tables:
         """The tables of the counted features that move in r samples.

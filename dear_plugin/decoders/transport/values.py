@@ -81,8 +81,7 @@ class Values(NamedTuple):
     def of(cls, sample: Sample, j: int) -> Values:
         """Those of feature j; categories without an order are ordered by frequency."""
         feature, column = sample.encoder.schema.features[j], sample.rows[:, j].contiguous()
-        is_cut = feature.has_order
-        levels = representatives(column, MAX_VALUES) if is_cut else feature.label_values
+        levels = representatives(column, MAX_VALUES) if feature.has_order else feature.label_values
         codes = torch.searchsorted((levels[1:] + levels[:-1]) / 2.0, column)
         size = torch.bincount(codes, minlength=len(levels)).double()
         order = torch.arange(len(levels))
@@ -375,10 +374,9 @@ def axis_of(sample: Sample, acted: Members) -> Axis:
 def _of_one(sample: Sample, j: int) -> Axis:
     """Heavy values and quantile bins of a number; each category is a bin and a node."""
     column, feature = sample.rows[:, j].contiguous(), sample.encoder.schema.features[j]
-    labels = feature.label_values
-    own = _of_amounts(column) if feature.has_order else _of_labels(column, labels)
+    own = _of_amounts(column) if feature.has_order else _of_labels(column, feature.label_values)
     nodes, bins, mix, ordered = own
-    places = _places(column, bins, (nodes, mix.shape[1]), ordered)
+    places = _places(column, bins, nodes, mix.shape[1], ordered)
     node = partial(_nearest, ((nodes[1:] + nodes[:-1]) / 2.0).numpy())
     return Axis(levels_of(mix.shape[1], ordered), bins, mix, *places, node)
 
@@ -399,13 +397,12 @@ def _of_amounts(column: Tensor) -> tuple[Tensor, Tensor, Tensor, bool]:
 
 
 def _places(
-    column: Tensor, bins: Tensor, of: tuple[Tensor, int], ordered: bool
+    column: Tensor, bins: Tensor, nodes: Tensor, count: int, ordered: bool
 ) -> tuple[Tensor, Tensor]:
     """(b, 1) and (g, 1) normal quantiles in bins and at nodes; 0 without order and if special.
 
     A category that no training row has is a bin without rows.
     """
-    nodes, count = of
     values, counts = value_counts(column)
     own = torch.where(known(values), normal_places(counts.double()), 0.0)[:, None] * ordered
     rows = own[torch.searchsorted(values, column)]
