@@ -100,14 +100,13 @@ def together(columns: Sequence[Feature], groups: Iterable[Names]) -> tuple[Featu
         SchemaError: see `checked`; columns of one category that cannot be stated apart.
     """
     found = {name: group for group in checked(groups, columns) for name in group}
-    taken, out = {feature.name for feature in columns if feature.name not in found}, []
-    by_name = {feature.name: feature for feature in columns}
+    taken, out = {feature.name for feature in columns}, list[Feature]()
     for feature in columns:
         own = [each for each in columns if each.name in found.get(feature.name, ())]
         if not own:
             out.append(feature)
         elif own[0] is feature:
-            out.append(_category(own, {*taken, *by_name}))
+            out.append(_category(own, taken))
             taken.add(out[-1].name)
     return tuple(out)
 
@@ -146,23 +145,17 @@ def kept(features: Iterable[Feature], before: Iterable[Feature]) -> tuple[Featur
     """Features, those of several columns with the texts and the excluded levels of before."""
     own = {each.name: each for each in before if each.dummies}
     same = (*(each.name for each in attributes() if each.metadata["texts"]), "excluded")
+    pairs = ((own.get(each.name, each), each) for each in features)
     return tuple(
-        replace(
-            each, **{n: getattr(own.get(each.name, each), n) or getattr(each, n) for n in same}
-        )
-        for each in features
+        replace(new, **{n: getattr(old, n) or getattr(new, n) for n in same}) for old, new in pairs
     )
 
 
 def _may_be(flag: Feature, value: int) -> bool:
     """Whether a flag may become 0, or 1."""
     low, high = flag.limits or (0.0, 1.0)
-    barred = flag.categories[value : value + 1]
-    return (
-        low <= value <= high
-        and not (value and flag.direction < 0)
-        and not (barred and barred[0] in flag.excluded)
-    )
+    barred = {*flag.categories[value : value + 1]} & {*flag.excluded}
+    return low <= value <= high and not (barred or (value and flag.direction < 0))
 
 
 def _named(columns: Sequence[str], taken: Iterable[str]) -> tuple[str, Names]:

@@ -21,7 +21,7 @@ import torch
 from dear_plugin._threads import lazy
 from dear_plugin.data.cells import is_one
 from dear_plugin.data.feature import Feature, Mask
-from dear_plugin.data.numbers import Array, gross, ordinary_values
+from dear_plugin.data.numbers import Array, gross, ordinary_values, times
 from dear_plugin.data.relations import Lookup, Relation, expression
 from dear_plugin.errors import SchemaError, unknown
 
@@ -277,10 +277,8 @@ class Fit:
 
 def exact_form(scale: Scale, y: int, chosen: Sequence[int], weights: Array) -> Fit | None:
     """The relation with simple factors near weights, if nearly all rows keep it."""
-    for here, columns, simple, coarse in simple_forms(scale, y, chosen, weights):
-        if found := kept_form(scale, here, y, columns, simple, coarse):
-            return found
-    return None
+    forms = simple_forms(scale, y, chosen, weights)
+    return next(filter(None, (kept_form(scale, y, *form) for form in forms)), None)
 
 
 def simple_forms(
@@ -347,7 +345,7 @@ def _simple(scale: Scale, weights: Array) -> Iterator[Array]:
 
 
 def kept_form(
-    scale: Scale, here: Mask, y: int, others: Indices, weights: Array, coarse: float
+    scale: Scale, y: int, here: Mask, others: Indices, weights: Array, coarse: float
 ) -> Fit | None:
     """The relation if the rows here keep it, up to the rounding of y, or also of others."""
     t, x, raw = scale.own[here, y], scale.others[here][:, others], scale.raw[here]
@@ -492,10 +490,6 @@ class Scale:
             cls(numbers, raw, log1, replace(none, log=True, shift=1.0)),
         )
 
-    def __len__(self) -> int:
-        """The number of columns (m)."""
-        return len(self.numbers.names)
-
     def rows(self, columns: Sequence[int]) -> Mask:
         """(n,) bool, the rows that have the first column, and the others to explain it."""
         y, *others = columns
@@ -509,14 +503,13 @@ class Scale:
 
     def linked(self, target: Array, here: Mask) -> Array:
         """(m,) the size of the correlations of columns with a target, (n,), in the rows here."""
-        size = np.sqrt((target**2).sum() * _product(here.astype(np.float64), self._squares))
-        sums = np.abs(_product(target, self.centred))
-        out: Array = sums / np.where(size > 0.0, size, np.inf)
-        return out
+        size = np.sqrt((target**2).sum() * times(here.astype(np.float64), self._squares))
+        sums = np.abs(times(target, self.centred))
+        return np.divide(sums, np.where(size > 0.0, size, np.inf))
 
     def known(self, here: Mask) -> Array:
         """(m,) the number of known values of columns in the rows here."""
-        return _product(here.astype(np.float64), self._known)
+        return times(here.astype(np.float64), self._known)
 
     @lazy
     def _known(self) -> Array:
@@ -567,12 +560,6 @@ class Scale:
         return row
 
 
-def _product(row: Array, table: Array) -> Array:
-    """(m,) the product of a row, (n,), and a table, (n, m); torch has one thread here."""
-    out: Array = (torch.from_numpy(row) @ torch.from_numpy(table)).numpy()
-    return out
-
-
 # The rows that are looked at, and the least known values of a column. The largest number, and the
 # inverse of the smallest, of which squares can be summed.
 ROWS, FEWEST, LARGEST = 4000, 20, 1e100
@@ -619,8 +606,7 @@ class Numbers:
     @lazy
     def errors(self) -> Array:
         """(m,) how far rounding may move the numbers."""
-        out: Array = 0.5 * self.units + 1e-7 * np.nanmax(np.abs(self.values), 0, initial=0.0)
-        return out
+        return np.add(0.5 * self.units, 1e-7 * np.nanmax(np.abs(self.values), 0, initial=0.0))
 
     @lazy
     def flags(self) -> Mask:

@@ -13,15 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
-
-from dear_plugin._threads import lazy
 
 Array = npt.NDArray[Any]
 MAX_DECIMALS = 6
@@ -91,7 +89,7 @@ NEAR = 1e-6
 ERROR, SHARP = 4.0, 0.05
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Grid:
     """The decimals of p features.
 
@@ -101,12 +99,18 @@ class Grid:
         down: (p,) double, 1; 10 for tens, 100 for hundreds; NaN likewise.
         codes: (p, c) double, numbers that are no amounts, or NaN.
         beside: (p,) double, how far from a code the next amount is.
+        step: (p,) one unit of the last decimal; 0 for numbers that are not rounded.
     """
 
     up: Array
     down: Array
     codes: Array
     beside: Array
+
+    def __post_init__(self) -> None:
+        self.step = np.nan_to_num(self.down / self.up)
+        self._is_coarse = bool((self.down > 1.0).any())
+        self._is_partial = bool(np.isnan(self.up).any())
 
     @classmethod
     def of(
@@ -170,19 +174,6 @@ class Grid:
         short = side * (end - near) > NEAR * step
         return np.where(short, self.round(near + side * step, at, side), near)
 
-    @lazy
-    def step(self) -> Array:
-        """(p,) one unit of the last decimal; 0 for numbers that are not rounded."""
-        return np.nan_to_num(self.down / self.up)
-
-    @lazy
-    def _is_coarse(self) -> bool:
-        return bool((self.down > 1.0).any())
-
-    @lazy
-    def _is_partial(self) -> bool:
-        return bool(np.isnan(self.up).any())
-
 
 def padded(parts: Iterable[Sequence[float]], end: float = math.nan) -> Array:
     """(g, c) numbers of g parts, of which the shorter ones end in others; c may be 0."""
@@ -222,10 +213,14 @@ def in_steps(values: Array, step: Array, *, up: bool | None = None) -> Array:
     return np.where(step > 0.0, out, values)
 
 
+def times(one: Array, other: Array) -> Array:
+    """The product of matrices, in one thread as torch's others: numpy's has threads of its own."""
+    return (torch.from_numpy(one) @ torch.from_numpy(other)).numpy()
+
+
 def nearest(values: Tensor, known: Tensor) -> Tensor:
     """The nearest of known values, (l,) ascending, to values of any shape."""
-    out: Tensor = known[torch.bucketize(values.contiguous(), (known[1:] + known[:-1]) / 2.0)]
-    return out
+    return known[torch.bucketize(values.contiguous(), (known[1:] + known[:-1]) / 2.0)]
 
 
 def among(known: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
@@ -239,6 +234,7 @@ def among(known: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([known, infinite])[first], torch.cat([-infinite, known])[count]
 
 
+Rows = TypeVar("Rows", Tensor, Array)
 # The row value of a feature's first special level. Numbers as low (-1.07e301) are unreadable; sums
 # of many special levels, and their products with decimals, are finite.
 SPECIAL = -(2.0**1000)
@@ -254,7 +250,7 @@ def row_value(level: Any) -> Any:
     return (level + 1) * SPECIAL
 
 
-def known(rows: Any) -> Any:
+def known(rows: Rows) -> Rows:
     """Whether row values, an array or tensor of any shape, are neither missing nor coded."""
     return ~(rows <= SPECIAL)
 

@@ -15,19 +15,17 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, reduce
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import torch
 
 from dear_plugin._threads import lazy, users_threads
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.numbers import NEAR, SPECIAL, Grid
+from dear_plugin.data.numbers import NEAR, SPECIAL, Array, Grid
 from dear_plugin.errors import SchemaError, shown, unknown
 
-Array: TypeAlias = npt.NDArray[Any]
 # What says of a frame of features, (n, p), whether each row is possible, (n,) bool.
 Condition = Callable[[pd.DataFrame], Any]
 
@@ -184,16 +182,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": lambda *each: reduce(lambda a, b: (a + b - abs(a - b)) / 2.0, each),
     **{"abs": abs, "log": np.log},
 }
-NODES = (
-    ast.Expression,
-    ast.BinOp,
-    ast.UnaryOp,
-    ast.operator,
-    ast.unaryop,
-    ast.Call,
-    ast.Name,
-    ast.Load,
-)
+NODES = ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Call, ast.Name, ast.Load
 
 
 def expression(text: str, names: Sequence[str]) -> tuple[Callable[[Any], Any], tuple[str, ...]]:
@@ -219,7 +208,7 @@ def expression(text: str, names: Sequence[str]) -> tuple[Callable[[Any], Any], t
 
     try:
         tree = ast.parse(plain, mode="eval")
-        for node in ast.walk(tree):
+        for node in ast.walk(tree.body):
             value: Any = getattr(node, "value", None)
             is_number = isinstance(node, ast.Constant) and type(value) in (int, float)
             if not (used and (is_number or isinstance(node, NODES))):

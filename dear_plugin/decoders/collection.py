@@ -17,6 +17,8 @@ from torch import Tensor
 from dear_plugin._threads import each_in_threads
 from dear_plugin.decoders.protocol import FEWER_ROWS, MOST_ROWS, Decoder, Fit, Members, Sample
 
+# A set and a draw.
+Key = tuple[Members, int]
 # Float32 entries of fitted decoders in memory: 1 GiB, or a quarter of the machine's memory where
 # that is more. The latest one is always kept.
 ENTRIES, SHARE = 1 << 28, 4
@@ -61,7 +63,7 @@ class Decoders:
         self.given = self._parts_of(given)
         self._most = sample.at_most(MOST_ROWS)
         self._fewer = self._most.at_most(FEWER_ROWS, shares=True)
-        self._fitted: dict[tuple[Members, int], Decoder] = {}
+        self._fitted: dict[Key, Decoder] = {}
         # The sets that each was trained with; a joint decoder's resamples have the same.
         self._together = dict.fromkeys(self.given, self.given)
         self._locks: dict[tuple[Any, ...], RLock] = {}
@@ -129,7 +131,7 @@ class Decoders:
             sample = sample.shared(Sample.drawn, draw)
         return Fit(sample, acted, self.held(acted))
 
-    def keep(self, made: Mapping[tuple[Members, int], Decoder]) -> None:
+    def keep(self, made: Mapping[Key, Decoder]) -> None:
         """Keep fitted decoders, by set and draw; the oldest ones are evicted."""
         with self._lock():
             self._fitted |= made
@@ -158,13 +160,12 @@ class Decoders:
         with self._lock(acted, draw):
             if (decoder := self._used(acted, draw)) is not None:
                 return decoder
+            keys, many = [(acted, draw)], self.decoder.draws
             if draw and self.decoder.joint:
-                sets = self._together.get(acted, (acted,))
-                many = self.decoder.draws
-                first = (draw - 1) // many * many + 1
+                first = draw - (draw - 1) % many
                 every = range(first, first + many)
-                return self._fit_batch([(s, r) for r in every for s in sets])[acted, draw]
-            return self._fit_batch([(acted, draw)])[acted, draw]
+                keys = [(s, r) for r in every for s in self._together.get(acted, (acted,))]
+            return self._fit_batch(keys)[acted, draw]
 
     def _used(self, acted: Members, draw: int) -> Decoder | None:
         """One in memory, if it is there; the latest one used is evicted last."""
@@ -174,9 +175,7 @@ class Decoders:
                 self._fitted[acted, draw] = decoder
             return decoder
 
-    def _fit_batch(
-        self, keys: Sequence[tuple[Members, int]]
-    ) -> dict[tuple[Members, int], Decoder]:
+    def _fit_batch(self, keys: Sequence[Key]) -> dict[Key, Decoder]:
         # The search runs in inference mode, in which nothing can be trained.
         with torch.inference_mode(False), torch.enable_grad():
             fits = [self.fit_of(*key) for key in keys]
@@ -245,14 +244,11 @@ class InOrder(Decoder):
         self, x: Tensor, values: Tensor, draws: Tensor, copy: Callable[[int], Decoder]
     ) -> Tensor:
         """The rows, (m, r, p), that follow under the same resample of all parts."""
-        first, *later = self._parts
-        rows = self._decoders.resample(first, x, values[:, self._at(first)], draws)
+        (first, *later), resample = self._parts, self._decoders.resample
+        rows = resample(first, x, values[:, self._at(first)], draws)
         for part in later:
             wanted, each = values[:, self._at(part)], draws.split(1)
-            parts = [
-                self._decoders.resample(part, rows[:, i], wanted, draw)
-                for i, draw in enumerate(each)
-            ]
+            parts = [resample(part, rows[:, i], wanted, draw) for i, draw in enumerate(each)]
             rows = torch.cat(parts, 1)
         return rows
 

@@ -12,13 +12,12 @@ from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, Self, Type
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from dear_plugin._threads import Once, lazy
 from dear_plugin._validation import Named
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.numbers import known
+from dear_plugin.data.numbers import Array, known
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import DearError
 
@@ -202,8 +201,6 @@ class Decoder(Named, ABC):
         return 0.0
 
 
-Array = NDArray[Any]
-
 # The place of a row among those of the same category, without a random draw.
 MIDDLE = 0.5
 # A probability is 0 below `TINY`, and a tie is at the middle within `NEAR` of it.
@@ -284,8 +281,7 @@ class Sample:
     @lazy
     def known(self) -> Tensor:
         """(n, p) bool, the cells that are neither missing nor coded numbers."""
-        cells: Tensor = known(self.rows)
-        return cells
+        return known(self.rows)
 
     def scaled(self, j: int) -> Tensor:
         """(n,) double, the values of feature j, numbers as shares of their range."""

@@ -123,7 +123,7 @@ def _forward(scale: Scale, y: int, allowed: list[int]) -> tuple[Fit | None, Fit 
     exact, near, is_close, left, chosen = None, None, False, [1.0], list[int]()
     most, free = (
         forms.MOST if scale.kind.shift is None else 1,
-        np.isin(np.arange(len(scale)), allowed),
+        np.isin(np.arange(len(scale.spread)), allowed),
     )
     here = scale.rows([y])
     target = scale.target(here, y)
@@ -169,7 +169,7 @@ def _solved(
     Only its residual is within rounding, and its decimals can hold every result. If that holds for
     several columns, it is the one with more decimals, the total of three or more, or the last one.
     """
-    first = forms.kept_form(scale, here, y, others, weights, coarse)
+    first = forms.kept_form(scale, y, here, others, weights, coarse)
     if not first or scale.kind.shift is not None:
         return first
     linear, found = not scale.kind.log and len(others) == 1, {(True, y): first}
@@ -178,7 +178,7 @@ def _solved(
         factors = -weights / weights[i]
         factors[i] = 1.0 / weights[i]
         columns = np.where(others == j, y, others)
-        other = forms.kept_form(scale, here, j, columns, factors, coarse / abs(weights[i]))
+        other = forms.kept_form(scale, j, here, columns, factors, coarse / abs(weights[i]))
         if other and zeros_agree(scale, other.relation):
             found[linear or abs(weights[i]) == 1.0, j] = other
 

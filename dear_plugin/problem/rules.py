@@ -24,8 +24,8 @@ import numpy as np
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.numbers import NEAR, SPECIAL, known, padded
-from dear_plugin.data.relations import Array, Cells, Lookup, Relation, Rule, Stated
+from dear_plugin.data.numbers import NEAR, SPECIAL, Array, known, padded
+from dear_plugin.data.relations import Cells, Lookup, Relation, Rule, Stated
 
 # The repair of one rule may break another.
 ROUNDS = 4

@@ -45,7 +45,7 @@ from torch.nn.functional import one_hot, pad
 from torch.nn.utils.rnn import pad_sequence
 
 from dear_plugin._threads import lazy
-from dear_plugin.decoders.protocol import Members, Sample
+from dear_plugin.decoders.protocol import Fit, Members, Sample
 from dear_plugin.decoders.transport.held import cells_of
 from dear_plugin.decoders.transport.values import (
     GROUPS,
@@ -85,7 +85,7 @@ def _all_tails(sample: Sample, i: int, held: Members, group: int | None) -> Tens
     """(l, r, p) the tail probabilities of all counted features in some samples; others 1."""
     counted = sample.shared(counted_features).clone()
     counted[[i, *held]] = False
-    counts = Counts(sample, (i,), held, WHOLE if group is None else resampled(group))
+    counts = Counts(Fit(sample, (i,), held), group)
     out = torch.ones(len(counts.axis.levels.above) + 1, len(counts.rows), len(counted)).double()
     for batch in counts.batches(counted.nonzero()[:, 0].tolist()):
         out[..., batch.features] = _tails(counts, batch)
@@ -212,10 +212,8 @@ class Counts:
     """The rows of r samples by cell of the held features, bin of x_S, and value.
 
     Args:
-        sample: the training rows.
-        acted: the features of the set.
-        held: the features that are conditioned on.
-        weights: (r, q) the weights of blocks of rows: row i is in block i modulo q.
+        fit: the training rows, the features of the set, and those that are conditioned on.
+        group: of bootstrap samples, see `resampled`; None for the sample itself.
         by: (n,) groups of rows, each a sample of its own in each of the r; -1: in none.
         axis: that of the set, where it is known: one of several features takes time.
 
@@ -225,24 +223,19 @@ class Counts:
     """
 
     def __init__(
-        self,
-        sample: Sample,
-        acted: Members,
-        held: Members,
-        weights: Tensor,
-        by: Tensor | None = None,
-        axis: Axis | None = None,
+        self, fit: Fit, group: int | None, by: Tensor | None = None, axis: Axis | None = None
     ) -> None:
-        self._sample, self._set = sample, (acted, held)
+        self._fit, sample = fit, fit.sample
+        weights = WHOLE if group is None else resampled(group)
         by = torch.zeros(len(sample)).long() if by is None else by
         groups = int(by.max()) + 1
         self._weights = torch.kron(weights, torch.eye(groups).double())
         block = torch.arange(len(sample)) % weights.shape[1] * groups + by
-        some = (by >= 0) & sample.shared(complete, held)
+        some = (by >= 0) & sample.shared(complete, fit.held)
         self._some = slice(None) if bool(some.all()) else some.nonzero()[:, 0]
         self._block = block[self._some]
-        self.axis = axis_of(sample, acted) if axis is None else axis
-        self.drawn, self._bins = len(weights) > 1, self.axis.mix.shape[1]
+        self.axis = axis_of(sample, fit.acted) if axis is None else axis
+        self.drawn, self._bins = group is not None, self.axis.mix.shape[1]
 
     @lazy
     def rows(self) -> Tensor:
@@ -251,14 +244,15 @@ class Counts:
 
     def batches(self, features: Sequence[int]) -> Iterator[Stack]:
         """Batches of features."""
-        sizes = {j: len(self._sample.shared(Values.of, j).levels) for j in features}
+        sample = self._fit.sample
+        sizes = {j: len(sample.shared(Values.of, j).levels) for j in features}
         blocks, (r, k, b) = self._weights.shape[1], self.rows.shape
         run: list[int] = []
         for j, size in [*sorted(sizes.items(), key=itemgetter(1)), (-1, ENTRIES)]:
-            one = max(len(self._sample), blocks * max(k, b) * size, 3 * r * k * b)
+            one = max(len(sample), blocks * max(k, b) * size, 3 * r * k * b)
             padding = sum(size - sizes[i] for i in run) * r * (k + b)
             if run and ((len(run) + 1) * one > ENTRIES or padding > MOST_PADDING):
-                yield self._sample.shared(Stack.of, *run)
+                yield sample.shared(Stack.of, *run)
                 run = []
             run.append(j)
 
@@ -271,10 +265,10 @@ class Counts:
         return self._crossed(self.axis.bins, self._bins, self._codes(batch), max(batch.sizes))
 
     def _codes(self, batch: Stack) -> Tensor:
-        return torch.stack([self._sample.shared(Values.of, j).codes for j in batch.features])
+        return torch.stack([self._fit.sample.shared(Values.of, j).codes for j in batch.features])
 
     def _in_cells(self, codes: Tensor, b: int) -> Tensor:
-        cells = cells_of(self._sample, *self._set)
+        cells = cells_of(*self._fit)
         return self._crossed(cells.own, len(cells), codes, b)
 
     def _crossed(self, one: Tensor, a: int, others: Tensor, b: int) -> Tensor:
@@ -365,6 +359,8 @@ def _shares(x: Tensor) -> Tensor:
     return x / x.sum(-1, keepdim=True).clamp_min(LEAST)
 
 
+# Of the parts of each level.
+Parts = Sequence[Tensor]
 # Fewer expected rows are left out of a statistic.
 LEAST_EXPECTED = 5.0
 # Parts are equal unless the statistic rejects it at this error rate.
@@ -383,17 +379,12 @@ class Shrunk(NamedTuple):
     """
 
     ratio: Tensor
-    weights: list[Tensor]
-    tails: list[Tensor]
+    weights: Parts
+    tails: Parts
 
 
 def shrunk(
-    seen: Sequence[Tensor],
-    expected: Sequence[Tensor],
-    above: Sequence[Tensor],
-    *,
-    drawn: bool,
-    weights: list[Tensor] | None = None,
+    seen: Parts, expected: Parts, above: Parts, *, drawn: bool, weights: Parts | None = None
 ) -> Shrunk:
     """The ratios of g groups along the bins, from the whole range down to single bins.
 

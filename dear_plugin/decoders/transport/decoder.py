@@ -27,30 +27,21 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from dear_plugin._threads import Once, lazy
-from dear_plugin.data.numbers import known
+from dear_plugin.data.numbers import Array, known
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders.protocol import Decoder, Members, Sample
-from dear_plugin.decoders.transport.counted import (
-    WHOLE,
-    Counts,
-    Ratios,
-    differing,
-    fit_ratios,
-    linked,
-)
+from dear_plugin.decoders.protocol import Decoder, Fit, Members, Sample
+from dear_plugin.decoders.transport.counted import Counts, Ratios, differing, fit_ratios, linked
 from dear_plugin.decoders.transport.held import Modifiers, cells_of, grows
 from dear_plugin.decoders.transport.smooth import Columns, LeastSquares, Lines, chains_of
 from dear_plugin.decoders.transport.tables import Tables
 from dear_plugin.decoders.transport.values import (
     DRAWS,
-    Array,
     Scaled,
     Values,
     alike,
     axis_of,
     counted_features,
     linear_copies,
-    resampled,
     rounding,
     smooth_features,
 )
@@ -216,16 +207,16 @@ class Estimate:
         acted: (w,) the features of the set.
         cells: the cells of the held features.
         axis: the bins and nodes of x_S.
-        point: the counted and the smooth features that move, in the training rows.
+        point: what moves in the training rows; without chains.
     """
 
     def __init__(self, sample: Sample, acted: Members, held: Members, *, still: Members) -> None:
         held = tuple(j for j in held if not sample.encoder.schema.features[j].identifier)
-        self._sample, self.acted, self._set = sample, np.array(acted), (sample, acted, held)
+        self.acted, self._set = np.array(acted), Fit(sample, acted, held)
         self.cells, self.axis = cells_of(sample, acted, held), axis_of(sample, acted)
         others = sample.encoder.shares > 0.0
         others[[*still]] = False
-        moving = others.nonzero()[:, 0].tolist()
+        moving = tuple(others.nonzero()[:, 0].tolist())
         others[[*acted]] = False
         may_follow = others.nonzero()[:, 0].tolist()
         self._tested = max(len(may_follow), 1)
@@ -247,24 +238,24 @@ class Estimate:
         self._groups, self._by_group, self._own = None, self._counted[:0], None
         if differ:
             self._groups = groups[acted.index(differ[0])]
-            shared = sample.shared(_by_group, differ[0], held, tuple(moving))
-            known, self._by_group, self._own = shared
+            known, self._by_group, self._own = sample.shared(_by_group, differ[0], held, moving)
             # Those of all rows are those of the tables, too.
             known = known if len(acted) == 1 else {}
+        # The number of groups that tables differ by.
+        self._count = len(self._groups) if self._groups and len(self._by_group) else 1
         self._columns = Columns(sample, acted, held, groups)
         fit = partial(LeastSquares, sample, self._columns, tested=self._tested)
         moves = [others & smooth & some for some in sample.shared(alike)]
         self._fits = [fit(e, like=i) for i, e in enumerate(moves) if not i or bool(e.any())]
         lines = Lines.joined([each.point for each in self._fits])
-        self.point = self._tables(None, self._counted, known), lines
+        self.point = Moving(self._tables(None, self._counted, known), lines, [])
         self._draws = Once()
 
     @property
     def entries(self) -> int:
         """The number of entries of the tables that are estimated, and of the bins."""
-        moving: list[Moving] = [*self._draws.values.values()]
-        tables = [self.point[0], *(each.tables for each in moving)]
-        return sum(each.entries for each in tables) + self.axis.bins.numel()
+        moving: list[Moving] = [self.point, *self._draws.values.values()]
+        return sum(each.tables.entries for each in moving) + self.axis.bins.numel()
 
     def drawn(self, group: int) -> Moving:
         """What moves in a group of 16 bootstrap samples, each of half as many rows.
@@ -277,19 +268,14 @@ class Estimate:
 
     def _draw(self, group: int) -> Moving:
         lines = Lines.joined([fit.lines(group) for fit in self._fits])
-        chains, moving = [fit.lines(group) for fit in self._chains], self.point[0].features
+        chains, moving = [fit.lines(group) for fit in self._chains], self.point.tables.features
         return Moving(self._tables(group, torch.from_numpy(moving), {}), lines, chains)
 
     @lazy
     def _chains(self) -> list[LeastSquares]:
-        each = self.point[0].features, self._fits[0].point.features
+        each = self.point.tables.features, self._fits[0].point.features
         counted, smooth = map(torch.from_numpy, each)
-        return chains_of(self._sample, self._columns, counted, smooth, tested=self._tested)
-
-    @lazy
-    def _count(self) -> int:
-        """The number of groups that tables differ by."""
-        return len(self._groups) if self._groups is not None and len(self._by_group) else 1
+        return chains_of(self._set.sample, self._columns, counted, smooth, tested=self._tested)
 
     def _tables(self, group: int | None, features: Tensor, known: Mapping[int, Ratios]) -> Tables:
         """The tables of the counted features that move in r samples.
@@ -309,10 +295,9 @@ class Estimate:
             some = may_move[0]
             features, may_move, by_group = (e[..., some] for e in (features, may_move, by_group))
         base, ratio, tilt = {}, {}, {}
-        weights = WHOLE if group is None else resampled(group)
         for of_group, by, times in ((False, None, self._count), (True, self._own, 1)):
             each = features[by_group == of_group].tolist()
-            counts = Counts(*self._set, weights, by, self.axis)
+            counts = Counts(self._set, group, by, self.axis)
             found = known if by is None and known else fit_ratios(counts, each)
             for j in each:
                 parts = (e.float() for e in found[j][:3])
@@ -389,7 +374,7 @@ class Estimate:
             out[..., chain.features] = moved[:, :, None]
         if wanted is not None and len(features):
             # Nor does anybody know what a row was before it was rounded.
-            keys, gaps = self._sample.shared(rounding)
+            keys, gaps = self._set.sample.shared(rounding)
             moved, keys = out[..., features], [keys[j] for j in features]
             within = (places(wanted, keys) - 0.5) * gaps[features]
             moves = (moved != x[:, None, features]) & ~stays
@@ -402,20 +387,19 @@ class Estimate:
     def _cell(self, x: Array, draws: Array) -> Array:
         """(r, m) the cells of rows, (m, p), in the tables of each group and sample, (r,)."""
         group = self._groups(self._columns.scaled(x)) if self._groups and self._count > 1 else 0
-        cells: Array = (draws[:, None] * self._count + group) * len(self.cells) + self.cells.at(x)
-        return cells
+        return (draws[:, None] * self._count + group) * len(self.cells) + self.cells.at(x)
 
     def _of(self, draws: Array | None) -> tuple[Moving, Array]:
         """What moves in draws of the same samples, and their places there."""
         if draws is None:
-            return Moving(*self.point, []), np.zeros(1, int)
+            return self.point, np.zeros(1, int)
         return self.drawn(int(sampled(draws)[0])), (draws - 1) % DRAWS
 
     @lazy
     def _keys(self) -> list[int]:
         """A number for each counted feature that moves; equal columns have equal ones."""
-        codes = (self._sample.shared(Values.of, j).codes for j in self.point[0].features.tolist())
-        return [crc32(each.numpy().tobytes()) for each in codes]
+        each = (self._set.sample.shared(Values.of, j) for j in self.point.tables.features.tolist())
+        return [crc32(values.codes.numpy().tobytes()) for values in each]
 
 
 def _in_slots(parts: Sequence[Tensor]) -> Array:
@@ -444,11 +428,9 @@ def _by_group(
     copies = {j for k, j, _ in sample.shared(linear_copies) if k == i}
     counted = sample.shared(counted_features)
     some = [j for j in followers if counted[j] and j not in copies]
-    every = Counts(sample, (i,), held, WHOLE)
-    beside = Counts(
-        sample, (i,), held, WHOLE, torch.where(torch.from_numpy(grows(len(own))), -1, own)
-    )
-    known = fit_ratios(every, some)
+    fit, others = Fit(sample, (i,), held), torch.from_numpy(grows(len(own))).logical_not()
+    known = fit_ratios(Counts(fit, None), some)
+    beside = Counts(fit, None, torch.where(others, own, -1))
     return known, torch.tensor(differing(beside, known, len(followers))).long(), own
 
 
@@ -467,5 +449,4 @@ def _order(seed: int) -> Array:
 def places(draws: Array, keys: Sequence[int]) -> Array:
     """(r, f) evenly spaced places in (0, 1), for each key and group in another order of draws."""
     group = int(sampled(draws)[0])
-    found: Array = np.stack([_order(key + group) for key in keys], 1)[(draws - 1) % DRAWS]
-    return found
+    return np.stack([_order(key + group) for key in keys], 1).take((draws - 1) % DRAWS, 0)

@@ -40,16 +40,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.data.numbers import amounts_of, known
+from dear_plugin.data.numbers import Array, amounts_of, known, times
 from dear_plugin.decoders.protocol import Members, Sample
-from dear_plugin.decoders.transport.values import (
-    Array,
-    Leaves,
-    Scaled,
-    sorted_values,
-    times,
-    value_counts,
-)
+from dear_plugin.decoders.transport.values import Leaves, Scaled, sorted_values, value_counts
 
 FEW_VALUES = 12
 QUINTILES = 5
@@ -191,8 +184,7 @@ def _of_amounts(column: Tensor, j: int) -> Cut:
 
 def _ranked(rank: Array, j: int, rows: Array) -> Array:
     """(n,) the ranks of the categories of rows; the last one of those without training rows."""
-    ranks: Array = rank[np.clip(rows[:, j], 0, len(rank) - 1).astype(np.int64)]
-    return ranks
+    return rank[np.clip(rows[:, j], 0, len(rank) - 1).astype(np.int64)]
 
 
 def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut, Array]:
@@ -233,8 +225,7 @@ CROSSED = 10
 
 def grows(n: int) -> Array:
     """(n,) bool, the rows that the tree is grown on; the others test it."""
-    grows: Array = np.arange(n) % 2 == 0
-    return grows
+    return np.equal(np.arange(n) % 2, 0)
 
 
 class Modifiers:

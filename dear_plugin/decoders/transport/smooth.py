@@ -34,7 +34,7 @@ from torch.nn.functional import pad
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.causes import ranks
-from dear_plugin.data.numbers import or_nan
+from dear_plugin.data.numbers import Array, or_nan, times
 from dear_plugin.decoders.protocol import Members, Sample
 from dear_plugin.decoders.transport.counted import ERROR
 from dear_plugin.decoders.transport.held import (
@@ -49,13 +49,11 @@ from dear_plugin.decoders.transport.values import (
     BLOCKS,
     DRAWS,
     HEAVY,
-    Array,
     Scaled,
     alike,
     complete,
     resampled,
     smooth_features,
-    times,
     value_counts,
 )
 
@@ -355,7 +353,7 @@ class LeastSquares:
             of: (f,) the target that each belongs to.
             honest: see above.
         """
-        (r, _, f), rest, steps = left.right.shape, left.flat[..., None], Stepwise(*left[:2])
+        (r, u, f), rest, steps = left.right.shape, left.flat[..., None], Stepwise(*left[:2])
         least, n = (squares * EXACT).clamp_min(1e-30)[..., None], left.rows[..., None]
         allowed, tests = self._allowed[:, of].T, torch.arange(len(self._blocks))
         tests = tests >= len(tests) - honest
@@ -378,8 +376,7 @@ class LeastSquares:
                     rest = torch.where(is_better, remains[..., i : i + 1], rest)
                 used = asking[0] + 1 if asking else len(some)
                 some, at = some[used:], at[used:]
-        found: Tensor = steps.coefficients().unflatten(0, (r, f)).mT
-        return found
+        return steps.coefficients().view(r, f, u).mT
 
 
 def _runs(blocks: Tensor, most: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -718,8 +715,7 @@ def _straight(sample: Sample, held: Members) -> Array:
 
 def _by_number(of: tuple[Members, Terms, list[int]], rows: Array) -> Array:
     by, terms, _ = of
-    found: Array = terms(rows.take(np.array(by, int), 1))[:, terms.straight]
-    return found
+    return terms(rows.take(np.array(by, int), 1))[:, terms.straight]
 
 
 def _crossed(one: Tensor, other: Tensor) -> Tensor:

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from dear_plugin._threads import lazy
-from dear_plugin.data.numbers import known
+from dear_plugin.data.numbers import Array, known
 from dear_plugin.decoders.protocol import maximal_coupling
 from dear_plugin.decoders.transport.counted import MOST_TILT
-from dear_plugin.decoders.transport.values import Array
 
 # The least share of known, or of missing values.
 TINY = 1e-6
@@ -26,7 +25,7 @@ TINY = 1e-6
 ENTRIES, AT_ONCE = 1 << 24, 1 << 19
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Tables:
     """The counted features that move with x_S, and the factors of their lines.
 
@@ -40,6 +39,7 @@ class Tables:
         ratio: (r, g, slots), of r samples and g nodes, likewise.
         tilt: (r, w, slots), the logarithms of ratios at places 1 within nodes.
         fine: w arrays, (q,), such places of each feature of S; none if nodes are all there is.
+        starts: (f + 1,) the slot before the values of each feature, and the number of slots.
     """
 
     features: Array
@@ -49,6 +49,21 @@ class Tables:
     ratio: Array
     tilt: Array
     fine: tuple[Array, ...]
+
+    def __post_init__(self) -> None:
+        self.starts = np.cumsum([0, *(len(each) + 1 for each in self.levels)])
+        # The place of the feature, and the value, of each slot.
+        self._feature = np.arange(len(self.levels)).repeat(np.diff(self.starts))
+        self._values = np.concatenate([[], *(np.append(0.0, each) for each in self.levels)])
+        # The middles between neighbouring values of each feature.
+        self._middles = [(each[1:] + each[:-1]) / 2.0 for each in self.levels]
+        # The ordered features with special levels, and the number of these.
+        counts = [int((~known(each)).sum()) for each in self.levels[: self.ordered]]
+        self._special = [(j, count) for j, count in enumerate(counts) if count]
+        # The numbers of samples, cells, nodes, and places within these of each feature of S.
+        self._shape = *self.base.shape[:2], self.ratio.shape[1], *map(len, self.fine)
+        # The number of lines; 0 if there are places within nodes: those are many.
+        self._count = 0 if self.fine else prod(self._shape)
 
     def lines(self, at: Array) -> tuple[Array, Array]:
         """Lines, (u, slots), and that of each index: `(sample * k + cell) * g + node`.
@@ -66,16 +81,6 @@ class Tables:
         factors = self.base.size + self.ratio.size + self.tilt.size
         lines = self._count * int(self.starts[-1])
         return factors + lines * (lines <= ENTRIES)
-
-    @property
-    def _count(self) -> int:
-        """The number of lines, r * k * g; 0 if there are places within nodes: those are many."""
-        return 0 if self.fine else prod(self._shape)
-
-    @lazy
-    def _shape(self) -> tuple[int, ...]:
-        """The numbers of samples, cells, nodes, and places within these of each feature of S."""
-        return *self.base.shape[:2], self.ratio.shape[1], *map(len, self.fine)
 
     @lazy
     def _every(self) -> Array | None:
@@ -107,26 +112,6 @@ class Tables:
         sums[:, ends:] = product[:, ends:]
         sums /= np.maximum(total, 1e-30).take(self._feature, 1)
         return sums
-
-    @lazy
-    def starts(self) -> Array:
-        """(f + 1,) the slot before the values of each feature, and the number of slots."""
-        return np.cumsum([0, *(len(each) + 1 for each in self.levels)])
-
-    @lazy
-    def _feature(self) -> Array:
-        """The place of the feature of each slot."""
-        return np.arange(len(self.levels)).repeat(np.diff(self.starts))
-
-    @lazy
-    def _values(self) -> Array:
-        """The value of each slot."""
-        return np.concatenate([np.append(0.0, each) for each in self.levels])
-
-    @lazy
-    def _middles(self) -> list[Array]:
-        """The middles between neighbouring values of each feature."""
-        return [(each[1:] + each[:-1]) / 2.0 for each in self.levels]
 
     def _slots(self, x: Array) -> Array:
         """(m, f) the slot of the nearest value of rows, (m, p)."""
@@ -183,12 +168,6 @@ class Tables:
         out = np.tile(own.repeat(c, 0), (r, 1))
         out[leaves] = moved
         return out.reshape(r, m, c, f)
-
-    @lazy
-    def _special(self) -> list[tuple[int, int]]:
-        """The ordered features with special levels, and the number of these."""
-        counts = (int((~known(each)).sum()) for each in self.levels[: self.ordered])
-        return [(j, count) for j, count in enumerate(counts) if count]
 
     def _among_known(
         self, at: tuple[Array, Array, Array], luck: Array | None, slots: Array, ranks: Array

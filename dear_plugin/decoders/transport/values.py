@@ -19,7 +19,7 @@ operations take a fifth of the time of torch's. What is fitted to them is fitted
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -28,17 +28,14 @@ from zlib import crc32
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.numbers import amounts_of, known
+from dear_plugin.data.numbers import Array, amounts_of, known
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Members, Sample
-
-Array = NDArray[Any]
 
 # An atom is a value that this share of the rows has.
 HEAVY = 0.01
@@ -84,8 +81,7 @@ class Values(NamedTuple):
     def of(cls, sample: Sample, j: int) -> Values:
         """Those of feature j; categories without an order are ordered by frequency."""
         feature, column = sample.encoder.schema.features[j], sample.rows[:, j].contiguous()
-        is_cut = feature.has_order
-        levels = representatives(column, MAX_VALUES) if is_cut else feature.label_values
+        levels = representatives(column, MAX_VALUES) if feature.has_order else feature.label_values
         codes = torch.searchsorted((levels[1:] + levels[:-1]) / 2.0, column)
         size = torch.bincount(codes, minlength=len(levels)).double()
         order = torch.arange(len(levels))
@@ -199,8 +195,7 @@ def smooth_features(sample: Sample) -> Tensor:
 
 def counted_features(sample: Sample) -> Tensor:
     """(p,) bool, those with atoms, categories, or special levels."""
-    found: Tensor = ~sample.shared(smooth_features) | ~sample.known.all(0)
-    return found
+    return ~sample.shared(smooth_features) | ~sample.known.all(0)
 
 
 def _is_smooth(column: Tensor, rows: int) -> bool:
@@ -337,8 +332,7 @@ class Divisions(NamedTuple):
             groups: the dimension of g groups.
         """
         sizes = [each.shape[1] for each in self.above]
-        each: tuple[Tensor, ...] = (rows @ self.parts).movedim(groups, 0).split(sizes, -1)
-        return each
+        return (rows @ self.parts).movedim(groups, 0).split_with_sizes(sizes, -1)
 
 
 @dataclass(frozen=True)
@@ -380,10 +374,9 @@ def axis_of(sample: Sample, acted: Members) -> Axis:
 def _of_one(sample: Sample, j: int) -> Axis:
     """Heavy values and quantile bins of a number; each category is a bin and a node."""
     column, feature = sample.rows[:, j].contiguous(), sample.encoder.schema.features[j]
-    labels = feature.label_values
-    own = _of_amounts(column) if feature.has_order else _of_labels(column, labels)
+    own = _of_amounts(column) if feature.has_order else _of_labels(column, feature.label_values)
     nodes, bins, mix, ordered = own
-    places = _places(column, bins, (nodes, mix.shape[1]), ordered)
+    places = _places(column, bins, nodes, mix.shape[1], ordered)
     node = partial(_nearest, ((nodes[1:] + nodes[:-1]) / 2.0).numpy())
     return Axis(levels_of(mix.shape[1], ordered), bins, mix, *places, node)
 
@@ -404,13 +397,12 @@ def _of_amounts(column: Tensor) -> tuple[Tensor, Tensor, Tensor, bool]:
 
 
 def _places(
-    column: Tensor, bins: Tensor, of: tuple[Tensor, int], ordered: bool
+    column: Tensor, bins: Tensor, nodes: Tensor, count: int, ordered: bool
 ) -> tuple[Tensor, Tensor]:
     """(b, 1) and (g, 1) normal quantiles in bins and at nodes; 0 without order and if special.
 
     A category that no training row has is a bin without rows.
     """
-    nodes, count = of
     values, counts = value_counts(column)
     own = torch.where(known(values), normal_places(counts.double()), 0.0)[:, None] * ordered
     rows = own[torch.searchsorted(values, column)]
@@ -454,26 +446,21 @@ def _of_several(sample: Sample, acted: list[int]) -> Axis:
     # One row has no deviation.
     deviation = x.std(0, correction=min(1, n - 1)).clamp_min(1e-6)
     leaves = Leaves(x, x / deviation, min(max(MIN_LEAF, n // 200), n // 2))
-    mix, leaf = torch.eye(len(leaves)).double(), partial(_leaf, leaves, encoder)
+    mix, node = torch.eye(len(leaves)).double(), partial(_finer, leaves, encoder)
     each = [sample.shared(_of_one, j) for j in acted]
-    bins = torch.from_numpy(leaf(columns.numpy()))
+    bins = torch.from_numpy(node([], columns.numpy()))
     own = (one.nodes[one.node(columns[:, [i]].numpy())] for i, one in enumerate(each))
     place = _means(torch.cat([*own], 1), bins, len(mix))
-    node, fine = partial(_finer, leaf, each), tuple(one.nodes[:, 0] for one in each)
-    return Axis(levels_of(len(mix), False), bins, mix, place, 0.0 * place, node, fine)
+    levels, fine = levels_of(len(mix), False), tuple(one.nodes[:, 0] for one in each)
+    return Axis(levels, bins, mix, place, 0.0 * place, partial(node, each), fine)
 
 
-def _finer(leaf: Callable[[Array], Array], each: list[Axis], values: Array) -> Array:
+def _finer(leaves: Leaves, encoder: Encoder, each: Sequence[Axis], values: Array) -> Array:
     """(q,) the leaves of values, (q, w), and the nodes of each feature, as one number."""
-    at = leaf(values)
+    at = leaves(encoder.expand(torch.from_numpy(values)).numpy())
     for i, one in enumerate(each):
         at = at * len(one.nodes) + one.node(values[:, [i]])
     return at
-
-
-def _leaf(leaves: Leaves, encoder: Encoder, values: Array) -> Array:
-    """(q,) the leaves of the values, (q, w), of some features."""
-    return leaves(encoder.expand(torch.from_numpy(values)).numpy())
 
 
 def cut(
@@ -515,8 +502,7 @@ def _nodes(column: Tensor) -> Tensor:
     ordinary = values[known(values)]
     even = torch.linspace(float(ordinary[0]), float(ordinary[-1]), EVEN_NODES, dtype=values.dtype)
     near = ordinary[torch.searchsorted(ordinary, even).clamp_max(len(ordinary) - 1)]
-    nodes: Tensor = torch.cat([representatives(column, NODES), near]).unique()
-    return nodes
+    return value_counts(torch.cat([representatives(column, NODES), near]))[0]
 
 
 def levels_of(bins: int, ordered: bool) -> Divisions:
@@ -585,12 +571,6 @@ class Leaves:
         """(m,) int64, the leaf of each row, (m, q)."""
         leaf: Array = self._leaf[self._tree.apply(x.astype(np.float32, copy=False))]
         return leaf
-
-
-def times(one: Array, other: Array) -> Array:
-    """The product of matrices, in one thread as torch's others: numpy's has threads of its own."""
-    product: Array = (torch.from_numpy(one) @ torch.from_numpy(other)).numpy()
-    return product
 
 
 class Scaled:

@@ -473,7 +473,7 @@ class TestOddTables:
         monkeypatch.setattr("dear_plugin.decoders.collection.FEWER_ROWS", 500)
         decoders = Decoders(Transport(), Sample(odd.rows, odd.encoder), [(0,)])
         one, both = (decoders.of(each)._fitted for each in [(0,), (0, 1)])
-        assert (len(one._sample), len(both._sample)) == (3000, 500)
+        assert (len(one._set.sample), len(both._set.sample)) == (3000, 500)
         assert both._columns._balance[0] is one._columns._balance[0]
 
     def test_what_grew_a_tree_of_the_whole_does_not_test_it_on_fewer_rows(self, odd):
