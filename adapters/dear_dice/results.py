@@ -286,7 +286,8 @@ def _restore(example: Any, actions: Any, acted: Any, changes: Any = None, **own:
     example.__class__ = Examples
     example.actions, example.acted = known, pd.DataFrame(acted, columns=features, dtype=bool)
     # What 0.5 wrote has no lines.
-    example.changes = pd.DataFrame(**(changes or {"columns": ["at"]}))
+    lines = changes or {"data": [], "columns": ["at"]}
+    example.changes = pd.DataFrame(lines["data"], columns=lines["columns"])
     example.reason = own["reason"]
     example._texts, example._supports = own["texts"], own["supports"]
 

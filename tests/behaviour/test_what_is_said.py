@@ -50,7 +50,7 @@ class TestWhatAnActionForces:
         frame = pd.DataFrame({"side": side, "area": side**2, "age": side[::-1]})
         model = lambda rows: chance((rows["area"] - 250) / 20)  # noqa: E731
         dear = fitted(model, frame, act_on=["side"], immutable=["age"])
-        return dear.generate(frame[(side > 13) & (side < 16)].head(20))
+        return dear.generate(frame[(side > 14) & (side < 17)].head(20))
 
     def test_it_stands_by_itself_and_is_neither_direct_nor_indirect(self, squares):
         result = squares
@@ -203,7 +203,7 @@ class TestWhatAnActionNeeds:
             assert "follow: visits at" in text and "squared at" not in text
             if letter.startswith(NONE):
                 continue
-            told = re.search(r"together with visits at (\d+)(?: to \d+)? \(now \d+\)\.", letter)
+            told = re.search(r"together with visits at (\d+)(?: to \d+)? \(now \d+\), as", letter)
             assert told and "squared" not in letter
             pay, visits = re.search(r"pay from \d+ to (\d+)", letter)[1], int(told[1])
             row = result.factuals.loc[[label]].assign(pay=int(pay), visits=visits)
