@@ -435,17 +435,15 @@ def _in_own_unit(limits: Limits, sets: ActionSets) -> Limits:
     return replace(limits, costs=limits.costs / usual.nan_to_num(1.0))
 
 
-def direct_cost(problem: SearchProblem, rows: Array, sets: Array, values: Array) -> Array:
-    """(m, c) the cost of values, (m, c, w), without indirect changes, a bound of the cost."""
-    positions, features = problem.positions[sets], problem.features
-    own = problem.cells[rows[:, None], positions][:, None]
-    number = features.amounts(values, own, at=positions[:, None])
-    scaled = np.abs(values - own) / features.unit[positions][:, None]
-    change = np.where(number, scaled, values != own)
-    change *= problem.weights[rows[:, None], positions][:, None]
-    change[..., 1:] *= positions[:, None, 1:] != positions[:, None, :1]
-    cost: Array = change.sum(2).astype(np.float32)
-    return cost
+def direct_cost(problem: SearchProblem, row: Array, sets: Array, values: Array) -> Array:
+    """(m,) the cost of actions without what follows, a bound of their cost."""
+    features, at = problem.features, (row[:, None], problem.positions[sets, : values.shape[1]])
+    own, positions = problem.cells[at], at[1]
+    scaled = np.abs(values - own) / features.unit[positions]
+    change = np.where(features.amounts(values, own, at=positions), scaled, values != own)
+    change *= problem.weights[at]
+    change[:, 1:] *= positions[:, 1:] != positions[:, :1]
+    return np.asarray(change.sum(1).astype(np.float32))
 
 
 T = TypeVar("T")
@@ -485,27 +483,3 @@ def answered(scores: Scores, ask: Asking[T]) -> T:
             result: T = end.value
             return result
         sent = scores(rows)
-
-
-def order(*keys: Array) -> Array:
-    """(m,) the positions in the order of keys, (m,) each, the first of which counts most."""
-    at: Array = np.lexsort(keys[::-1])
-    return at
-
-
-def once(*keys: Array) -> Array:
-    """(q,) ascending, the positions of the first of those with equal keys, (m,) each."""
-    each = np.array(keys, dtype=np.float64)
-    at = np.lexsort(each[::-1])
-    new, own = np.arange(len(at)) == 0, each[:, at]
-    new[1:] |= (own[:, 1:] != own[:, :-1]).any(0)
-    return np.sort(at[new])
-
-
-def places(owner: Array) -> Array:
-    """(m,) the place of each among those of its owner, which stand together, (m,)."""
-    at = np.arange(len(owner))
-    new = at == 0
-    new[1:] = owner[1:] != owner[:-1]
-    place: Array = at - np.maximum.accumulate(np.where(new, at, 0))
-    return place

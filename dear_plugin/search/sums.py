@@ -15,19 +15,9 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from dear_plugin.search.problem import (
-    Array,
-    Asking,
-    Judged,
-    answered,
-    arrays,
-    judged,
-    order,
-    places,
-    tensors,
-)
+from dear_plugin.search.problem import Array, Asking, Judged, answered, arrays, judged, tensors
 from dear_plugin.search.settings import Search
-from dear_plugin.search.table import Actions, Table, part_of, rows_of
+from dear_plugin.search.table import Actions, Table, order, part_of, places, rows_of
 
 # The actions of each feature, the sets of a row, and the places of a set, by predicted cost, that
 # the model scores.

@@ -13,18 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dear_plugin.search.criteria import Decoded, Wanted, by_share, scoring
-from dear_plugin.search.problem import (
-    Array,
-    Asking,
-    SearchProblem,
-    arrays,
-    direct_cost,
-    evaluation,
-    once,
-    order,
-    places,
-    tensors,
-)
+from dear_plugin.search.problem import Array, Asking, SearchProblem, arrays, evaluation, tensors
 from dear_plugin.search.settings import CRITERIA
 
 # Rows, sets and values, (m, w), of m actions.
@@ -121,11 +110,6 @@ class Table:
     def takes_all(self) -> bool:
         """Whether there are no criteria, so that an accepted action is an answer."""
         return not self.wanted and not self.discount
-
-    def direct_cost(self, actions: Actions) -> Array:
-        """(q,) the cost of actions without what follows, a bound of their cost."""
-        row, sets, values = actions
-        return direct_cost(self.problem, row, sets, self.wide(values)[:, None])[:, 0]
 
     def factual(self) -> Asking[None]:
         """The margins of the factuals, `before`, if nothing is tried yet."""
@@ -274,6 +258,28 @@ def rows_of(row: Array, n: int) -> Array:
 def among(at: Array, others: Array) -> Array:
     """(q,) bool, the positions, (q,), that are among others, (m,)."""
     return rows_of(others, max(at.max(initial=0), others.max(initial=0)) + 1)[at]
+
+
+def order(*keys: Array) -> Array:
+    """(m,) the positions in the order of keys, (m,) each, the first of which counts most."""
+    return np.asarray(np.lexsort(keys[::-1]))
+
+
+def once(*keys: Array) -> Array:
+    """(q,) ascending, the positions of the first of those with equal keys, (m,) each."""
+    each = np.array(keys, dtype=np.float64)
+    at = np.lexsort(each[::-1])
+    new, own = np.arange(len(at)) == 0, each[:, at]
+    new[1:] |= (own[:, 1:] != own[:, :-1]).any(0)
+    return np.sort(at[new])
+
+
+def places(owner: Array) -> Array:
+    """(m,) the place of each among those of its owner, which stand together, (m,)."""
+    at = np.arange(len(owner))
+    new = at == 0
+    new[1:] = owner[1:] != owner[:-1]
+    return np.asarray(at - np.maximum.accumulate(np.where(new, at, 0)))
 
 
 # Relative rounding error of a margin, larger than that of a float32 model.

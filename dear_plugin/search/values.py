@@ -22,9 +22,9 @@ from torch import Tensor
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.numbers import in_steps, known
 from dear_plugin.decoders import Sample
-from dear_plugin.search.problem import Array, SearchProblem, arrays, once, order, places
+from dear_plugin.search.problem import Array, SearchProblem, arrays, direct_cost
 from dear_plugin.search.settings import Search
-from dear_plugin.search.table import CHEAPER, Actions, Table, among, part_of
+from dear_plugin.search.table import CHEAPER, Actions, Table, among, once, order, part_of, places
 
 # Places of a number that are tried; in steps, of all features; and those that are tried at first.
 MANY_PLACES, ALL, FEW_PLACES = 128, 1 << 13, 16
@@ -277,7 +277,7 @@ class Line:
     def beside(self, good: Array, rows: Array, bound: Array) -> list[Actions]:
         """See `Solver`: what lies between tried actions, and cheap values not tried yet."""
         table, later, row = self.table, self._later, self._later[0]
-        some = rows[row] & (table.direct_cost(later) < bound[row])
+        some = rows[row] & (direct_cost(table.problem, *later) < bound[row])
         kept = ~some
         if self._many:
             near = (table.prices(table.hits) <= NEARLY * bound[:, None])[row, later[1]]
@@ -292,7 +292,8 @@ class Line:
         self._moved = np.concatenate([self._moved, at])
         limit = bound / (1.0 + table.discount)
         new = table.joined([on_lines(table, self._known, far, limit), back(table, at)])
-        return [part_of(later, some), part_of(new, table.direct_cost(new) < bound[new[0]])]
+        cheap = direct_cost(table.problem, *new) < bound[new[0]]
+        return [part_of(later, some), part_of(new, cheap)]
 
 
 def on_lines(table: Table, known: FeatureValues, good: Array, limit: Array) -> Actions:
