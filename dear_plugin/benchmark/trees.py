@@ -177,7 +177,7 @@ def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Actions]:
     encoder = problem.classifier.encoder
     for at, (feature, *_) in enumerate(problem.sets.members):
         amounts = encoder.amounts(problem.x[:, feature], at=feature)
-        rows = (problem.actionable[:, at] & amounts).nonzero()[:, 0]
+        rows = torch.from_numpy(problem.may_act[:, at] & amounts.numpy()).nonzero()[:, 0]
         if not len(rows):
             continue
         low, width = (float(each[feature]) for each in (encoder.low, encoder.width))

@@ -132,11 +132,9 @@ class Table:
         price = np.where(alone, cost / (1.0 + self.discount), cost)
         # Without criteria an action on one feature is an answer; others may be in part needless.
         met = np.where(self.takes_all & problem.single[sets], np.inf, -1.0)
-        blank, pair = (
-            np.full((len(row), len(CRITERIA)), np.nan, np.float32),
-            row * len(problem.sets),
-        )
-        new = {"row": row, "set": sets, "pair": pair + sets, "values": values, "cost": cost}
+        blank = np.full((len(row), len(CRITERIA)), np.nan, np.float32)
+        pair = row * len(problem.sets) + sets
+        new = {"row": row, "set": sets, "pair": pair, "values": values, "cost": cost}
         new |= {"margin": margin, "price": price, "met": met, "measured": blank}
         for name, column in new.items():
             setattr(self, name, np.concatenate([getattr(self, name), column]))
@@ -156,8 +154,8 @@ class Table:
             need = self.need.reshape(-1)
             np.maximum.at(need, self.pair[at[short]], (self.margin[at] + more)[short])
             yield from self._undiscounting(at, found)
-        good: Array = (self.margin[at] >= self.enough[self.row[at]]) & (self.met[at] == np.inf)
-        return at[good]
+        at = at[self.met[at] == np.inf]
+        return np.asarray(at[self.margin[at] >= self.enough[self.row[at]]])
 
     def _undiscounting(self, at: Array, found: Decoded) -> Asking[None]:
         """Compare answers among lines, (m,), that a part of what follows undoes by their cost."""
@@ -194,13 +192,12 @@ class Table:
         limit = np.minimum(self.limits(passed), self.bound(k, passed)[:, None])
         limit = limit * (1.0 - CHEAPER) if self.wanted else limit
         at = self.hits[self.met[self.hits] < 0.0]
-        cheap: Array = self.price[at] < limit.reshape(-1)[self.pair[at]]
-        return at[self.useful(at) & cheap]
+        at = at[self.useful(at)]
+        return np.asarray(at[self.price[at] < limit.reshape(-1)[self.pair[at]]])
 
     def useful(self, at: Array) -> Array:
         """(q,) bool, the lines that have the margin which their row and set need."""
-        enough: Array = self.margin[at] >= self.need.reshape(-1)[self.pair[at]]
-        return enough
+        return np.asarray(self.margin[at] >= self.need.reshape(-1)[self.pair[at]])
 
     def prices(self, at: Array) -> Array:
         """(n, s) the least price of some lines; infinite without one."""
@@ -210,8 +207,7 @@ class Table:
 
     def limits(self, at: Array) -> Array:
         """(n, s) the least price of some lines on a set or a part of it."""
-        limits: Array = self.prices(at)[:, self.problem.subsets].min(2)
-        return limits
+        return np.asarray(self.prices(at)[:, self.problem.subsets].min(2))
 
     def bound(self, k: int, at: Array) -> Array:
         """(n,) the k-th least price of some lines over sets of which no part is cheaper."""
@@ -227,19 +223,16 @@ class Table:
 
     def count(self, at: Array) -> Array:
         """(q,) the number of features of lines."""
-        count: Array = self.problem.masks.sum(1)[self.set[at]]
-        return count
+        return np.asarray(self.problem.masks.sum(1)[self.set[at]])
 
     def by_itself(self, at: Array) -> Array:
         """(q,) bool, the lines that are known, or expected, to need nothing that follows."""
-        alone: Array = self.price[at] < self.cost[at]
-        return alone
+        return np.asarray(self.price[at] < self.cost[at])
 
     def sorted(self, at: Array, *keys: Array) -> Array:
         """Lines by row, then by some keys, set and price; the order is that of a row."""
         by_row = order(self.row[at], *keys, self._order[self.set[at]], self.price[at])
-        lines: Array = at[by_row]
-        return lines
+        return np.asarray(at[by_row])
 
 
 def part_of(actions: Actions, at: Array | slice) -> Actions:
@@ -318,8 +311,7 @@ def ranked(table: Table, k: int, first: Array | None = None) -> list[Array]:
 def _by_row(table: Table, *parts: Array) -> Array:
     """(q,) the lines of some parts, row by row."""
     at = np.concatenate(parts)
-    lines: Array = at[table.row[at].argsort(kind="stable")]
-    return lines
+    return np.asarray(at[table.row[at].argsort(kind="stable")])
 
 
 def best(table: Table, k: int) -> Array:
@@ -341,8 +333,7 @@ def nearest(table: Table) -> Array:
     np.maximum.at(top, table.row[at], table.margin[at])
     top = top[table.row[at]]
     at = at[table.margin[at] >= top - TOLERANCE * np.abs(top)]
-    first: Array = at[places(table.row[at]) == 0]
-    return first
+    return np.asarray(at[places(table.row[at]) == 0])
 
 
 def _counting(table: Table, at: Array) -> Array:
@@ -356,8 +347,7 @@ def _counting(table: Table, at: Array) -> Array:
     price[pair], met[pair] = table.price[at], np.floor(table.met[at])
     price, met = price.reshape(shape), met.reshape(shape)
     better = (price[:, subsets] < price[..., None]) & (met[:, subsets] >= met[..., None])
-    counts: Array = at[~better.any(2).reshape(-1)[pair]]
-    return counts
+    return np.asarray(at[~better.any(2).reshape(-1)[pair]])
 
 
 def _changed(table: Table, at: Array) -> Array:
