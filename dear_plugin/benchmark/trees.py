@@ -40,8 +40,8 @@ from dear_plugin.problem.feasible import Case
 from dear_plugin.search import Search, SearchProblem
 from dear_plugin.search import table as tried
 from dear_plugin.search.criteria import criteria, margins
-from dear_plugin.search.problem import answered, arrays, direct_cost, places
-from dear_plugin.search.table import Actions
+from dear_plugin.search.problem import answered, arrays, direct_cost
+from dear_plugin.search.table import Actions, places
 from dear_plugin.search.values import FeatureValues, admitted, singles
 
 MOST_VALUES = 2_000
@@ -153,7 +153,7 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     limit = (known * (1.0 + search.prefer_alone)).astype(np.float32)
     others, _ = singles(problem, values)
     for row, sets, new in chain(_numbers(problem, dear.trained.rows), [others]):
-        some = direct_cost(problem, row, sets, new[:, None])[:, 0] < limit[row]
+        some = direct_cost(problem, row, sets, new) < limit[row]
         answered(problem.scores, table.trying((row[some], sets[some], new[some])))
     return _least_price(table)
 
@@ -177,7 +177,7 @@ def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Actions]:
     encoder = problem.classifier.encoder
     for at, (feature, *_) in enumerate(problem.sets.members):
         amounts = encoder.amounts(problem.x[:, feature], at=feature)
-        rows = (problem.actionable[:, at] & amounts).nonzero()[:, 0]
+        rows = torch.from_numpy(problem.may_act[:, at] & amounts.numpy()).nonzero()[:, 0]
         if not len(rows):
             continue
         low, width = (float(each[feature]) for each in (encoder.low, encoder.width))

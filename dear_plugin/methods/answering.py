@@ -375,15 +375,13 @@ def _proposal(
     excluded, rows = table.has(np.flatnonzero(table.margin == -np.inf)), table.row[at]
     none = torch.full((m,), int(Status.NO_MORE if rank else Status.EXCLUDED))
     least = torch.full((m,), torch.nan) if answers.own is None else answers.own.float()
-    tried, owner, kinds = tensors(_tried(problem, excluded), rows, kind)
-    proposal = replace(
-        identity_proposal(problem.x, torch.zeros(m, dtype=torch.bool)),
-        status=none,
-        tried=tried,
-        least=least,
-    )
-    if not rank:
-        proposal = replace(proposal, reasons=_why_nothing(problem, excluded, rows))
+    # The features that may act alone, the given groups, and what is left out.
+    may_act, single = problem.may_act, problem.single
+    counts = np.stack([(may_act & single).sum(1), (may_act & ~single).sum(1), excluded], 1)
+    tried, owner, kinds = tensors(counts, rows, kind)
+    proposal = identity_proposal(problem.x, torch.zeros(m, dtype=torch.bool))
+    reasons = proposal.reasons if rank else _why_nothing(problem, excluded, rows)
+    proposal = replace(proposal, reasons=reasons, status=none, tried=tried, least=least)
     found = replace(_explained(table, at), kind=kinds, tried=tried[owner], least=least[owner])
     return merged(proposal, found, owner)
 
@@ -406,11 +404,3 @@ def _explained(table: Table, at: Array) -> Proposal:
     proposal = decoded(table.problem, *tensors(row, sets, values))
     new, measured = tensors(status, table.measured[at])
     return replace(proposal, status=new, measured=measured)
-
-
-def _tried(problem: SearchProblem, excluded: Array) -> Array:
-    """(n, 3) the features that may act alone, the given groups, and what is left out."""
-    may_act, single = problem.may_act, problem.single
-    counts = (may_act & single).sum(1), (may_act & ~single).sum(1), excluded
-    tried: Array = np.stack(counts, 1).astype(np.int64)
-    return tried

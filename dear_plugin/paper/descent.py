@@ -66,12 +66,13 @@ class Descent:
         if not wanted.any():
             return []
         which = np.flatnonzero(wanted.any(0))
-        may_act, *least = tensors(wanted[:, which], table.aim, table.enough - table.aim)
-        part = replace(problem.with_sets(problem.sets.only(which.tolist())), actionable=may_act)
+        least = tensors(table.aim, table.enough - table.aim)
+        some = problem.sets.only(which.tolist())
+        part = replace(problem, sets=some, may_act=wanted[:, which], latents_by_set={})
         row, sets, values = arrays(*descended(part, self._schedule, *least))
         # An action of size zero succeeds where the decoder's reconstruction is accepted.
-        some = (values != part.own(row, sets)).any(1) | table.takes_all
-        return [part_of((row, which[sets], values), some)]
+        kept = (values != part.own(row, sets)).any(1) | table.takes_all
+        return [part_of((row, which[sets], values), kept)]
 
 
 def descended(
@@ -92,7 +93,7 @@ def descended(
         DearError: the decoder or the model has no derivatives.
     """
     objective = Objective.of(problem, more)
-    rows, sets = problem.actionable.nonzero(as_tuple=True)
+    rows, sets = tensors(*problem.may_act.nonzero())
     (best,) = tensors(problem.own(*arrays(rows, sets)))
     most = torch.full((len(rows),), -torch.inf)
     for weight in schedule.weights:

@@ -49,6 +49,9 @@ OF_MEANS, OF_PEOPLE = 0.166, 0.025
 TOLD = ("alone", "possible", "gain", "moved")
 
 Amounts: TypeAlias = Callable[..., Tensor]
+Columns: TypeAlias = dict[str, Tensor]
+# The columns of ranges.
+ENDS = ("low", "high", "low_one", "high_one")
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ class Worth:
         return self.margin < self.least_margin * (1.0 - ROUNDING)
 
 
-def under_resamples(case: Case, proposal: Proposal, trained: Trained) -> dict[str, Tensor]:
+def under_resamples(case: Case, proposal: Proposal, trained: Trained) -> Columns:
     """The first columns of `Worth`, of m answers; without decoders there are no resamples.
 
     Confidence is 1 and reliance 0 where nothing follows. No end of a range is beyond what a
@@ -146,7 +149,7 @@ def under_resamples(case: Case, proposal: Proposal, trained: Trained) -> dict[st
     draws = torch.arange(0) if decoders is None else unseen(decoders.decoder)
     out = {"confidence": one, "reliance": 0.0 * one, "alone": yes, "possible": yes, "gain": one}
     out |= {"least": rows, "moved": len(draws) * ((rows != x) & ~proposal.direct).long()}
-    out |= dict.fromkeys(("low", "high", "low_one", "high_one"), own)
+    out |= dict.fromkeys(ENDS, own)
     at = ((rows != x).any(1) & proposal.direct.any(1)).nonzero()[:, 0]
     if not len(draws) or not len(at):
         return out
@@ -164,42 +167,31 @@ def under_resamples(case: Case, proposal: Proposal, trained: Trained) -> dict[st
         whole = {name: values.index_copy(0, at, known[name]) for name, values in out.items()}
     limits, some = case.feasible.limits, amounts(x)
     least, most = ((end - x).where(some, 0.0) for end in (limits.floor, limits.ceiling))
-    ends = ("low", "high", "low_one", "high_one")
-    return {n: v.clamp(least, most) if n in ends else v.clone() for n, v in whole.items()}
+    return {n: v.clamp(least, most) if n in ENDS else v.clone() for n, v in whole.items()}
 
 
 def by_criteria(
-    question: Question,
-    proposal: Proposal,
-    success: Tensor,
-    scores: Tensor,
-    known: dict[str, Tensor],
-) -> dict[str, Tensor]:
+    question: Question, proposal: Proposal, success: Tensor, scores: Tensor, known: Columns
+) -> Columns:
     """The next columns of `Worth`; arguments as of `Worth.of`, with what resamples say."""
-    n, rows, trained = len(success), success.nonzero()[:, 0], question.trained
+    n, rows, trained, case = len(success), success.nonzero()[:, 0], question.trained, question.case
     search = question.search if question.search.has_criteria else Search()
     # What the search has measured is not evaluated again; its confidence is of resamples by
     # which it chose, in whose place are others.
     order, own = question.encoder.schema.causal_order, proposal.measured[rows].double()
     # With an order of causes, what follows is an effect of the action.
     gain = torch.ones_like(known["gain"]) if order.is_stated else known["gain"]
-    for name, column in (
-        ("gain", gain),
-        ("reliance", 1.0 - known["reliance"]),
-        ("confidence", known["confidence"]),
-    ):
+    new = {"gain": gain, "reliance": 1.0 - known["reliance"], "confidence": known["confidence"]}
+    for name, column in new.items():
         own[:, CRITERIA.index(name)] = column[rows]
     consistency = torch.full(proposal.rows.shape, torch.nan, dtype=torch.float64)
     consistency[rows] = 1.0
     acting = rows[proposal.direct[rows].any(1)]
     if len(acting):
-        x, reached, direct = (
-            each[acting] for each in (question.case.x, proposal.rows, proposal.direct)
-        )
-        found = trained.consistency.of(x, reached, direct, question.case.goal, acting)
-        consistency[acting] = found
+        x, reached, direct = (each[acting] for each in (case.x, proposal.rows, proposal.direct))
+        consistency[acting] = trained.consistency.of(x, reached, direct, case.goal, acting)
     measures: dict[str, Measure] = {
-        **measures_of_rows(question.case.goal, trained),
+        **measures_of_rows(case.goal, trained),
         "consistency": lambda found: (consistency[found.rows].amin(1), 0.0, {}),
     }
     evaluated = {"plausibility", "consistency", "agreement"} | search.required.keys()
@@ -209,20 +201,21 @@ def by_criteria(
     measured, required = torch.full((2, n, len(CRITERIA)), torch.nan).double()
     measured[rows] = scored(Reached(rows, proposal.rows[rows]), wanted, own)[2]
     least = proposal.least[rows].double()
-    new = least.isnan()
-    least = least.masked_scatter(new, trained.plausibility(question.case.x[rows[new]]).double())
+    unknown = least.isnan()
+    own_least = trained.plausibility(case.x[rows[unknown]]).double()
+    least = least.masked_scatter(unknown, own_least)
     for name, column in least_values(search, least).items():
         required[rows, CRITERIA.index(name)] = column.double()
     if not order.is_stated and bool((known["reliance"][rows] > 0.0).any()):
         _ = trained.advised
     enough = torch.full((n,), torch.nan).double()
     if n and question.search.margin:
-        enough = margins(question.case, question.search, trained).double()
+        enough = margins(case, question.search, trained).double()
     enough = enough.masked_fill(~success | proposal.accepted, torch.nan)
     return {
         "measured": measured,
         "required": required,
-        "margin": question.case.goal.margin(scores).double(),
+        "margin": case.goal.margin(scores).double(),
         "least_margin": enough,
         "consistency": consistency,
     }
@@ -239,7 +232,7 @@ def as_actions(
     return problem, Decoded(torch.arange(len(rows)), part.rows, which, values)
 
 
-def _ranges(x: Tensor, rows: Tensor, resampled: Tensor, amounts: Amounts) -> dict[str, Tensor]:
+def _ranges(x: Tensor, rows: Tensor, resampled: Tensor, amounts: Amounts) -> Columns:
     """The ends of the changes of answers, (m, p), over r resamples of one person each.
 
     Args:
@@ -255,7 +248,7 @@ def _ranges(x: Tensor, rows: Tensor, resampled: Tensor, amounts: Amounts) -> dic
     steps = torch.where(known, steps, mean[:, None])
     found = zip(("low", "high") * 2, (*around(steps, mean), *ends(steps, OF_PEOPLE)), strict=True)
     out = [end.minimum(own) if name == "low" else end.maximum(own) for name, end in found]
-    return dict(zip(("low", "high", "low_one", "high_one"), out, strict=True))
+    return dict(zip(ENDS, out, strict=True))
 
 
 def around(values: Tensor, middle: Tensor) -> tuple[Tensor, Tensor]:

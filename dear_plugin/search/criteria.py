@@ -181,8 +181,7 @@ def accepted_beyond(case: Case, trained: Trained) -> Tensor:
     targets, which = torch.stack(some, 1).unique(dim=0, return_inverse=True)
     first = [(which == i).nonzero()[:1, 0].expand(len(scores)) for i in range(len(targets))]
     accepted = torch.stack([case.goal.accepts(scores, at) for at in first]).double()
-    most: Tensor = accepted @ beyond > accepted.sum(1, keepdim=True) / 2.0
-    return most[which]
+    return (accepted @ beyond > accepted.sum(1, keepdim=True) / 2.0)[which]
 
 
 def scored(
@@ -371,10 +370,10 @@ def _partial(problem: SearchProblem, actions: Decoded) -> Tensor:
     number = problem.classifier.encoder.amounts(x, whole)
     rows = torch.where(number, x + shares * (whole - x), torch.where(shares >= HALF, whole, x))
     rows = problem.feasible.project(x[:, 0], rows, actions.rows)
-    rows = torch.where(problem.sets.masks[actions.sets][:, None], whole, rows)
+    still = problem.sets.masks[actions.sets]
+    rows = torch.where(still[:, None], whole, rows)
     # The first has the action alone: of what it reaches nothing but what it forces.
     rows[:, 0] = x[:, 0].scatter(1, problem.sets.positions[actions.sets], actions.values)
-    still = problem.sets.masks[actions.sets]
     still = still | problem.held[actions.sets] if problem.has_order else still
     return problem.feasible.repair(x[:, 0], rows, still, actions.rows, alone=1)
 

@@ -62,8 +62,7 @@ class Features:
 
     def amounts(self, *values: Array, at: Any = slice(None)) -> Array:
         """(...) bool, the values that are amounts in all of some arrays; see `Encoder.amounts`."""
-        amounts: Array = ~self.labelled[at] & known(reduce(np.minimum, values))
-        return amounts
+        return np.asarray(~self.labelled[at] & known(reduce(np.minimum, values)))
 
     def observed_near(self, values: Array, at: Array) -> Array:
         """(m, c, w) values, or the nearest observed ones of features that take no others.
@@ -89,7 +88,7 @@ class SearchProblem:
         sets: the s action sets.
         decoders: g(v, x_S) of every set.
         classifier: the model.
-        actionable: (n, s) bool, the sets that each row may act on.
+        may_act: (n, s) bool, the sets that each row may act on.
         in_steps: whether actions set multiples of steps, and no extreme values.
         indirect_weight: what a unit of indirect change counts for in costs.
         latents_by_set: the latents of the rows, (n, k), by set; see `latents`.
@@ -101,7 +100,7 @@ class SearchProblem:
     sets: ActionSets
     decoders: Decoders
     classifier: Classifier
-    actionable: Tensor
+    may_act: Array
     in_steps: bool = False
     indirect_weight: float = 1.0
     latents_by_set: dict[int, Tensor] = field(default_factory=dict)
@@ -112,7 +111,7 @@ class SearchProblem:
         decoders, classifier = cast(Decoders, trained.decoders), trained.classifier
         limits = case.feasible.limits
         feasible = replace(case.feasible, limits=_in_own_unit(limits, sets))
-        may_act = limits.may_act(sets)
+        may_act = limits.may_act(sets).numpy()
         return cls(case.x, case.goal, feasible, sets, decoders, classifier, may_act)
 
     def __len__(self) -> int:
@@ -139,13 +138,7 @@ class SearchProblem:
         """(n, p) each, the least and the greatest value that actions may set."""
         limits = self.feasible.limits
         limits = limits.without_extremes(self.x) if self.in_steps else limits
-        low, high = arrays(limits.low, limits.high)
-        return low, high
-
-    @lazy
-    def may_act(self) -> Array:
-        """(n, s) bool, `actionable`."""
-        return self.actionable.numpy()
+        return limits.low.numpy(), limits.high.numpy()
 
     @lazy
     def weights(self) -> Array:
@@ -193,7 +186,7 @@ class SearchProblem:
             x=self.x[rows],
             goal=self.goal.select(rows),
             feasible=self.feasible.select(rows),
-            actionable=self.actionable[rows],
+            may_act=self.may_act[rows.numpy()],
             latents_by_set={i: v[rows] for i, v in list(self.latents_by_set.items())},
         )
 
@@ -255,19 +248,13 @@ class SearchProblem:
         parts = rows.split(max(1, int(1.0 / share)))
         return torch.cat([self.classifier.scores(part) for part in parts])
 
-    def with_sets(self, sets: ActionSets) -> SearchProblem:
-        """The same rows with other action sets."""
-        may_act = self.feasible.limits.may_act(sets)
-        return replace(self, sets=sets, actionable=may_act, latents_by_set={})
-
     def extended(self, sets: ActionSets) -> SearchProblem:
         """The same rows with more action sets; those of before keep their positions."""
-        return replace(self.with_sets(sets), latents_by_set=self.latents_by_set)
+        return replace(self, sets=sets, may_act=self.feasible.limits.may_act(sets).numpy())
 
     def own(self, rows: Array, sets: Array) -> Array:
         """(m, w) the factual values of the sets' features; rows and sets are (m,)."""
-        own: Array = self.cells[rows[:, None], self.positions[sets]]
-        return own
+        return np.asarray(self.cells[rows[:, None], self.positions[sets]])
 
     def snapped(self, rows: Array, sets: Array, values: Array) -> Array:
         """(m, c, w) values that actions may set: each snapped, or the factual where none is near.
@@ -281,10 +268,7 @@ class SearchProblem:
         """
         features, at, row = self.features, self.positions[sets, : values.shape[2]], rows[:, None]
         own, low, high = [each[row, at][:, None] for each in (self.cells, *self.ends)]
-        step, round_ = (
-            (features.step * self.in_steps)[at][:, None],
-            self.feasible.limits.grid.round,
-        )
+        step, round_ = features.step[at][:, None] * self.in_steps, self.feasible.limits.grid.round
         near = features.observed_near(in_steps(values, step), at)
         # A bound may be the factual, which need not be on the grid.
         near = round_(np.minimum(np.maximum(near, low), high), at[:, None])
@@ -315,13 +299,11 @@ Least: TypeAlias = tuple[Array, Array]
 Judged: TypeAlias = tuple[Array, Array, Array]
 
 
-def evaluate(
-    problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor
-) -> tuple[Tensor, Tensor]:
+def evaluate(problem: SearchProblem, *actions: Tensor) -> tuple[Tensor, Tensor]:
     """(m,) the cost and (m,) the margin of actions; see `evaluation`."""
-    row, which, new = arrays(rows, sets, values)
-    wanted = evaluation(problem, row, which, new)
-    cost, margin, _ = tensors(*answered(problem.scores, wanted))
+    row, sets, values = arrays(*actions)
+    found = answered(problem.scores, evaluation(problem, row, sets, values))
+    cost, margin, _ = tensors(*found)
     return cost, margin
 
 
@@ -419,8 +401,7 @@ def _cost(
     if costs is not None or problem.indirect_weight != 1.0:
         own = torch.ones(()) if costs is None else costs[rows]
         distance = distance * own.where(acted, problem.indirect_weight)
-    cost: Tensor = distance.sum(1).float()
-    return cost
+    return distance.sum(1).float()
 
 
 def _in_own_unit(limits: Limits, sets: ActionSets) -> Limits:
@@ -435,17 +416,15 @@ def _in_own_unit(limits: Limits, sets: ActionSets) -> Limits:
     return replace(limits, costs=limits.costs / usual.nan_to_num(1.0))
 
 
-def direct_cost(problem: SearchProblem, rows: Array, sets: Array, values: Array) -> Array:
-    """(m, c) the cost of values, (m, c, w), without indirect changes, a bound of the cost."""
-    positions, features = problem.positions[sets], problem.features
-    own = problem.cells[rows[:, None], positions][:, None]
-    number = features.amounts(values, own, at=positions[:, None])
-    scaled = np.abs(values - own) / features.unit[positions][:, None]
-    change = np.where(number, scaled, values != own)
-    change *= problem.weights[rows[:, None], positions][:, None]
-    change[..., 1:] *= positions[:, None, 1:] != positions[:, None, :1]
-    cost: Array = change.sum(2).astype(np.float32)
-    return cost
+def direct_cost(problem: SearchProblem, row: Array, sets: Array, values: Array) -> Array:
+    """(m,) the cost of actions without what follows, a bound of their cost."""
+    features, at = problem.features, (row[:, None], problem.positions[sets, : values.shape[1]])
+    own, positions = problem.cells[at], at[1]
+    scaled = np.abs(values - own) / features.unit[positions]
+    change = np.where(features.amounts(values, own, at=positions), scaled, values != own)
+    change *= problem.weights[at]
+    change[:, 1:] *= positions[:, 1:] != positions[:, :1]
+    return np.asarray(change.sum(1).astype(np.float32))
 
 
 T = TypeVar("T")
@@ -482,30 +461,5 @@ def answered(scores: Scores, ask: Asking[T]) -> T:
         try:
             rows = ask.send(sent)
         except StopIteration as end:
-            result: T = end.value
-            return result
+            return cast(T, end.value)
         sent = scores(rows)
-
-
-def order(*keys: Array) -> Array:
-    """(m,) the positions in the order of keys, (m,) each, the first of which counts most."""
-    at: Array = np.lexsort(keys[::-1])
-    return at
-
-
-def once(*keys: Array) -> Array:
-    """(q,) ascending, the positions of the first of those with equal keys, (m,) each."""
-    each = np.array(keys, dtype=np.float64)
-    at = np.lexsort(each[::-1])
-    new, own = np.arange(len(at)) == 0, each[:, at]
-    new[1:] |= (own[:, 1:] != own[:, :-1]).any(0)
-    return np.sort(at[new])
-
-
-def places(owner: Array) -> Array:
-    """(m,) the place of each among those of its owner, which stand together, (m,)."""
-    at = np.arange(len(owner))
-    new = at == 0
-    new[1:] = owner[1:] != owner[:-1]
-    place: Array = at - np.maximum.accumulate(np.where(new, at, 0))
-    return place

@@ -73,10 +73,10 @@ import numpy as np
 from dear_plugin._threads import Bar
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.search.criteria import criteria
-from dear_plugin.search.problem import Array, SearchProblem, answered, places, together
+from dear_plugin.search.problem import Array, SearchProblem, answered, together
 from dear_plugin.search.settings import Search
 from dear_plugin.search.sums import Solver, Stages
-from dear_plugin.search.table import Actions, Table, among, best, ranked, rows_of
+from dear_plugin.search.table import Actions, Table, among, best, places, ranked, rows_of
 from dear_plugin.search.values import Line
 
 # Lines of a row that are vetted in each round, for each answer; the rounds of a stage; and those

@@ -15,19 +15,9 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from dear_plugin.search.problem import (
-    Array,
-    Asking,
-    Judged,
-    answered,
-    arrays,
-    judged,
-    order,
-    places,
-    tensors,
-)
+from dear_plugin.search.problem import Array, Asking, Judged, answered, arrays, judged, tensors
 from dear_plugin.search.settings import Search
-from dear_plugin.search.table import Actions, Table, part_of, rows_of
+from dear_plugin.search.table import Actions, Table, order, part_of, places, rows_of
 
 # The actions of each feature, the sets of a row, and the places of a set, by predicted cost, that
 # the model scores.
@@ -214,10 +204,8 @@ def _front(table: Table, rows: Array, single: Array) -> Array:
     if not len(at):
         return out
     at = table.sorted(at, table.set[at], table.cost[at])
-    margin, owner = (
-        table.margin[at].astype(float),
-        np.unique(table.pair[at], return_inverse=True)[1],
-    )
+    margin, owner = table.margin[at].astype(float), table.pair[at]
+    owner = np.unique(owner, return_inverse=True)[1]
     # Margins of later sets are lifted above all before: their maximum so far is that of a set.
     lifted = margin + owner * (margin.max() - margin.min() + 1.0)
     front = lifted > np.concatenate([lifted[:1] - 1.0, np.maximum.accumulate(lifted)[:-1]])
@@ -368,8 +356,7 @@ class Stages:
         for start in range(0, len(actions[0]), most):
             part = part_of(actions, slice(start, start + most))
             found |= answered(table.problem.scores, nearly_accepted(table, part))
-        nearly: Array = found[row, sets]
-        return nearly
+        return np.asarray(found[row, sets])
 
     def _tried(self, sums: Sums, size: int) -> list[Actions]:
         """The actions of sums, on sets that join the table, and are fitted if need be."""

@@ -13,18 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dear_plugin.search.criteria import Decoded, Wanted, by_share, scoring
-from dear_plugin.search.problem import (
-    Array,
-    Asking,
-    SearchProblem,
-    arrays,
-    direct_cost,
-    evaluation,
-    once,
-    order,
-    places,
-    tensors,
-)
+from dear_plugin.search.problem import Array, Asking, SearchProblem, arrays, evaluation, tensors
 from dear_plugin.search.settings import CRITERIA
 
 # Rows, sets and values, (m, w), of m actions.
@@ -122,11 +111,6 @@ class Table:
         """Whether there are no criteria, so that an accepted action is an answer."""
         return not self.wanted and not self.discount
 
-    def direct_cost(self, actions: Actions) -> Array:
-        """(q,) the cost of actions without what follows, a bound of their cost."""
-        row, sets, values = actions
-        return direct_cost(self.problem, row, sets, self.wide(values)[:, None])[:, 0]
-
     def factual(self) -> Asking[None]:
         """The margins of the factuals, `before`, if nothing is tried yet."""
         if len(self):
@@ -148,11 +132,9 @@ class Table:
         price = np.where(alone, cost / (1.0 + self.discount), cost)
         # Without criteria an action on one feature is an answer; others may be in part needless.
         met = np.where(self.takes_all & problem.single[sets], np.inf, -1.0)
-        blank, pair = (
-            np.full((len(row), len(CRITERIA)), np.nan, np.float32),
-            row * len(problem.sets),
-        )
-        new = {"row": row, "set": sets, "pair": pair + sets, "values": values, "cost": cost}
+        blank = np.full((len(row), len(CRITERIA)), np.nan, np.float32)
+        pair = row * len(problem.sets) + sets
+        new = {"row": row, "set": sets, "pair": pair, "values": values, "cost": cost}
         new |= {"margin": margin, "price": price, "met": met, "measured": blank}
         for name, column in new.items():
             setattr(self, name, np.concatenate([getattr(self, name), column]))
@@ -172,8 +154,8 @@ class Table:
             need = self.need.reshape(-1)
             np.maximum.at(need, self.pair[at[short]], (self.margin[at] + more)[short])
             yield from self._undiscounting(at, found)
-        good: Array = (self.margin[at] >= self.enough[self.row[at]]) & (self.met[at] == np.inf)
-        return at[good]
+        at = at[self.met[at] == np.inf]
+        return np.asarray(at[self.margin[at] >= self.enough[self.row[at]]])
 
     def _undiscounting(self, at: Array, found: Decoded) -> Asking[None]:
         """Compare answers among lines, (m,), that a part of what follows undoes by their cost."""
@@ -210,13 +192,12 @@ class Table:
         limit = np.minimum(self.limits(passed), self.bound(k, passed)[:, None])
         limit = limit * (1.0 - CHEAPER) if self.wanted else limit
         at = self.hits[self.met[self.hits] < 0.0]
-        cheap: Array = self.price[at] < limit.reshape(-1)[self.pair[at]]
-        return at[self.useful(at) & cheap]
+        at = at[self.useful(at)]
+        return np.asarray(at[self.price[at] < limit.reshape(-1)[self.pair[at]]])
 
     def useful(self, at: Array) -> Array:
         """(q,) bool, the lines that have the margin which their row and set need."""
-        enough: Array = self.margin[at] >= self.need.reshape(-1)[self.pair[at]]
-        return enough
+        return np.asarray(self.margin[at] >= self.need.reshape(-1)[self.pair[at]])
 
     def prices(self, at: Array) -> Array:
         """(n, s) the least price of some lines; infinite without one."""
@@ -226,8 +207,7 @@ class Table:
 
     def limits(self, at: Array) -> Array:
         """(n, s) the least price of some lines on a set or a part of it."""
-        limits: Array = self.prices(at)[:, self.problem.subsets].min(2)
-        return limits
+        return np.asarray(self.prices(at)[:, self.problem.subsets].min(2))
 
     def bound(self, k: int, at: Array) -> Array:
         """(n,) the k-th least price of some lines over sets of which no part is cheaper."""
@@ -243,19 +223,16 @@ class Table:
 
     def count(self, at: Array) -> Array:
         """(q,) the number of features of lines."""
-        count: Array = self.problem.masks.sum(1)[self.set[at]]
-        return count
+        return np.asarray(self.problem.masks.sum(1)[self.set[at]])
 
     def by_itself(self, at: Array) -> Array:
         """(q,) bool, the lines that are known, or expected, to need nothing that follows."""
-        alone: Array = self.price[at] < self.cost[at]
-        return alone
+        return np.asarray(self.price[at] < self.cost[at])
 
     def sorted(self, at: Array, *keys: Array) -> Array:
         """Lines by row, then by some keys, set and price; the order is that of a row."""
         by_row = order(self.row[at], *keys, self._order[self.set[at]], self.price[at])
-        lines: Array = at[by_row]
-        return lines
+        return np.asarray(at[by_row])
 
 
 def part_of(actions: Actions, at: Array | slice) -> Actions:
@@ -274,6 +251,28 @@ def rows_of(row: Array, n: int) -> Array:
 def among(at: Array, others: Array) -> Array:
     """(q,) bool, the positions, (q,), that are among others, (m,)."""
     return rows_of(others, max(at.max(initial=0), others.max(initial=0)) + 1)[at]
+
+
+def order(*keys: Array) -> Array:
+    """(m,) the positions in the order of keys, (m,) each, the first of which counts most."""
+    return np.asarray(np.lexsort(keys[::-1]))
+
+
+def once(*keys: Array) -> Array:
+    """(q,) ascending, the positions of the first of those with equal keys, (m,) each."""
+    each = np.array(keys, dtype=np.float64)
+    at = np.lexsort(each[::-1])
+    new, own = np.arange(len(at)) == 0, each[:, at]
+    new[1:] |= (own[:, 1:] != own[:, :-1]).any(0)
+    return np.sort(at[new])
+
+
+def places(owner: Array) -> Array:
+    """(m,) the place of each among those of its owner, which stand together, (m,)."""
+    at = np.arange(len(owner))
+    new = at == 0
+    new[1:] = owner[1:] != owner[:-1]
+    return np.asarray(at - np.maximum.accumulate(np.where(new, at, 0)))
 
 
 # Relative rounding error of a margin, larger than that of a float32 model.
@@ -312,8 +311,7 @@ def ranked(table: Table, k: int, first: Array | None = None) -> list[Array]:
 def _by_row(table: Table, *parts: Array) -> Array:
     """(q,) the lines of some parts, row by row."""
     at = np.concatenate(parts)
-    lines: Array = at[table.row[at].argsort(kind="stable")]
-    return lines
+    return np.asarray(at[table.row[at].argsort(kind="stable")])
 
 
 def best(table: Table, k: int) -> Array:
@@ -335,8 +333,7 @@ def nearest(table: Table) -> Array:
     np.maximum.at(top, table.row[at], table.margin[at])
     top = top[table.row[at]]
     at = at[table.margin[at] >= top - TOLERANCE * np.abs(top)]
-    first: Array = at[places(table.row[at]) == 0]
-    return first
+    return np.asarray(at[places(table.row[at]) == 0])
 
 
 def _counting(table: Table, at: Array) -> Array:
@@ -350,8 +347,7 @@ def _counting(table: Table, at: Array) -> Array:
     price[pair], met[pair] = table.price[at], np.floor(table.met[at])
     price, met = price.reshape(shape), met.reshape(shape)
     better = (price[:, subsets] < price[..., None]) & (met[:, subsets] >= met[..., None])
-    counts: Array = at[~better.any(2).reshape(-1)[pair]]
-    return counts
+    return np.asarray(at[~better.any(2).reshape(-1)[pair]])
 
 
 def _changed(table: Table, at: Array) -> Array:

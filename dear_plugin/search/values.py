@@ -22,9 +22,9 @@ from torch import Tensor
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.numbers import in_steps, known
 from dear_plugin.decoders import Sample
-from dear_plugin.search.problem import Array, SearchProblem, arrays, once, order, places
+from dear_plugin.search.problem import Array, SearchProblem, arrays, direct_cost
 from dear_plugin.search.settings import Search
-from dear_plugin.search.table import CHEAPER, Actions, Table, among, part_of
+from dear_plugin.search.table import CHEAPER, Actions, Table, among, once, order, part_of, places
 
 # Places of a number that are tried; in steps, of all features; and those that are tried at first.
 MANY_PLACES, ALL, FEW_PLACES = 128, 1 << 13, 16
@@ -69,14 +69,6 @@ class FeatureValues:
             entered = feature.special_values[: None if feature.enter_special else 0].to(values)
             found.append(arrays(values, tried, few, entered))
         return cls(*zip(*found, strict=True))
-
-    def near(self, j: int, x: Array) -> Array:
-        """(m, 10) values at the ranks around values, (m,); at the ends these."""
-        values = self.known[j]
-        below = np.searchsorted(values, x)[:, None] - RANKS
-        above = np.searchsorted(values, x, "right")[:, None] + RANKS - 1
-        near: Array = values[np.clip(np.concatenate([below, above], 1), 0, len(values) - 1)]
-        return near
 
     def between(self, feature: Array, start: Array, end: Array) -> Array:
         """(m, 23) values from a start, (m,), towards an end, (m,): even places of the list.
@@ -150,11 +142,14 @@ def _values_of(
     """
     (j,), features = problem.sets.members[i], problem.features
     own, low, high = [each[rows, j, None] for each in (problem.cells, *problem.ends)]
-    parts, tried = [np.tile(known.few[j], (len(rows), 1))], known.tried[j]
-    if len(known.known[j]):
+    parts, tried, every = [np.tile(known.few[j], (len(rows), 1))], known.tried[j], known.known[j]
+    if len(every):
+        # Values at the ranks around the factual, or the ends.
+        at = np.searchsorted(every, own) - RANKS, np.searchsorted(every, own, "right") + RANKS - 1
+        parts.append(every[np.clip(np.concatenate(at, 1), 0, len(every) - 1)])
         # A bound at the factual comes from a direction, one at the end from the observed values.
         ends = (low > features.low[j], low), (high < features.high[j], high)
-        parts += [known.near(j, own[:, 0]), *[np.where(inner, end, own) for inner, end in ends]]
+        parts += [np.where(inner, end, own) for inner, end in ends]
     # A value outside of the range is no candidate: the end is.
     values = np.concatenate([*parts, np.tile(tried, (len(rows), 1))], 1)
     values = np.where((values >= low) & (values <= high), values, own)
@@ -197,7 +192,7 @@ def admitted(
 @lru_cache
 def _spread(width: int, count: int) -> tuple[Array, Array]:
     """(count, width) well spread points of [0, 1] in float32, and whether they hold a feature."""
-    unit: Tensor = torch.quasirandom.SobolEngine(width).draw(count)
+    unit = torch.quasirandom.SobolEngine(width).draw(count)
     # Some are at the ends of a list; and some hold a feature at its own value.
     stretched = (1.1 * unit - 0.05).clamp(0.0, 1.0).numpy()
     return stretched, np.arange(count)[:, None] % HELD == np.arange(width)
@@ -277,7 +272,7 @@ class Line:
     def beside(self, good: Array, rows: Array, bound: Array) -> list[Actions]:
         """See `Solver`: what lies between tried actions, and cheap values not tried yet."""
         table, later, row = self.table, self._later, self._later[0]
-        some = rows[row] & (table.direct_cost(later) < bound[row])
+        some = rows[row] & (direct_cost(table.problem, *later) < bound[row])
         kept = ~some
         if self._many:
             near = (table.prices(table.hits) <= NEARLY * bound[:, None])[row, later[1]]
@@ -292,7 +287,8 @@ class Line:
         self._moved = np.concatenate([self._moved, at])
         limit = bound / (1.0 + table.discount)
         new = table.joined([on_lines(table, self._known, far, limit), back(table, at)])
-        return [part_of(later, some), part_of(new, table.direct_cost(new) < bound[new[0]])]
+        cheap = direct_cost(table.problem, *new) < bound[new[0]]
+        return [part_of(later, some), part_of(new, cheap)]
 
 
 def on_lines(table: Table, known: FeatureValues, good: Array, limit: Array) -> Actions:

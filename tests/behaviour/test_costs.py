@@ -166,7 +166,7 @@ class TestWhatItDoes:
         sets = np.tile(np.arange(len(ACT_ON)), 10)
         values = problem.own(rows, sets) * np.linspace(0.8, 1.2, 40)[:, None]
         values = problem.snapped(rows, sets, values[:, None])
-        bound = direct_cost(problem, rows, sets, values)[:, 0]
+        bound = direct_cost(problem, rows, sets, values[:, 0])
         cost = evaluate(problem, *tensors(rows, sets, values[:, 0]))[0].numpy()
         assert isinstance(question.case.feasible.limits.costs, torch.Tensor)
         assert (bound > 0.0).sum() > 20

@@ -31,7 +31,8 @@ def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.
     given = SearchProblem.of(case, dear.sets, dear.trained)
     given = replace(given, in_steps=dear.search.in_steps)
     names = [dear.schema.names[m[0]] for m in dear.sets.members]
-    for problem in (given, given.with_sets(ActionSets.pairs(dear.schema, names))):
+    pairs = SearchProblem.of(case, ActionSets.pairs(dear.schema, names), dear.trained)
+    for problem in (given, pairs):
         for i, members in enumerate(problem.sets.members):
             rows = (problem.actionable[:, i] & ~solved).nonzero()[:, 0]
             sets = torch.full((len(rows),), i)

@@ -93,7 +93,7 @@ class World:
             self.sets,
             decoders,
             Classifier(model.eval(), encoder),
-            feasible.limits.may_act(self.sets),
+            feasible.limits.may_act(self.sets).numpy(),
         )
         self.score = FACTUAL.float() @ WEIGHT + bias
         self.jacobian = [decoders.of(each).slopes for each in self.sets.members]

@@ -79,10 +79,10 @@ class TestCheapest:
         table = searched(world.problem)
         table.sets_of([(0, 1)], 2)
         pairs = table.row, table.set, table.wide(table.values)
-        cost = table.direct_cost(pairs)
+        cost = direct_cost(table.problem, *pairs)
         table.sets_of([(0, 1, 2)], 3)
         assert table.problem.sets.positions.shape[1] == 3 > pairs[2].shape[1]
-        assert np.array_equal(table.direct_cost(pairs), cost)
+        assert np.array_equal(direct_cost(table.problem, *pairs), cost)
 
     def test_no_action_is_tried_twice(self, world):
         table = searched(world.problem)
@@ -94,7 +94,7 @@ class TestCheapest:
         problem = world.problem
         rows, sets = torch.zeros(2, dtype=torch.int64), torch.tensor([A, 1])
         values = torch.tensor([[0.6], [0.6]]).double()
-        direct = torch.from_numpy(direct_cost(problem, *arrays(rows, sets, values[:, None]))[:, 0])
+        direct = torch.from_numpy(direct_cost(problem, *arrays(rows, sets, values)))
         whole = evaluate(problem, rows, sets, values)[0]
         for weight in (0.0, 0.5, 1.0):
             cost = evaluate(replace(problem, indirect_weight=weight), rows, sets, values)[0]
