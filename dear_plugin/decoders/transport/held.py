@@ -15,7 +15,9 @@ effects differ between its leaves is for the other half to say.
 Balance (step 2): E[x_S | held]; rows are compared where it is equal.
 
 x_S is regressed on columns of the held features: each of them with bends, the products of two of
-them that x_S depends on, and the leaves of a tree of what these leave. Among rows with the same
+them that x_S depends on, and the leaves of a tree of what these leave. Bends are shrunk and the
+tree is pruned by the noise in them: what is noise in an expectation hides that the rows of a group
+differ in what is held. Among rows with the same
 expectation x_S is nearly independent of the held features (Rosenbaum and Rubin 1983; Imai and van
 Dyk 2004), so that any number of them, crossed or curved, costs one dimension.
 
@@ -305,7 +307,8 @@ class Balance:
         wanted = standardised(sample, (acted,), rows)
         regression = sample.shared(plain, held, 1, ROWS)
         weights, left = regression(wanted)
-        self._codes = _leading(weights, regression.columns, wanted)[1:].numpy()
+        noise = _noise(regression, self._terms, (wanted, weights, left))
+        self._codes = _leading(weights - noise, regression.columns, wanted)[1:].numpy()
         factors = self._factors(rows)
         self._pairs = _products(torch.from_numpy(factors), left).numpy()
         if self._pairs.shape[1]:
@@ -313,12 +316,17 @@ class Balance:
             regression = Regression(products, regression)
             left = regression(wanted)[1]
         inputs, least = torch.from_numpy(factors), max(MIN_LEAF, len(rows) // LEAF_SHARE)
-        self._leaves = Leaves(inputs, left, least)
+        self._leaves, self._sure = (
+            Leaves(inputs, left, least, least_t=least_t) for least_t in (0.0, LEAST_T)
+        )
+        sure = torch.from_numpy(np.eye(len(self._sure))[self._sure(factors)])
+        self._weights = Regression(sure, regression)(wanted)[0].numpy()
+        self._weights[: len(noise)] -= noise.numpy()
         self._own = np.eye(len(self._leaves))
         own = torch.from_numpy(self._own[self._leaves(factors)])
         regression = Regression(own, regression)
         weights, left = regression(wanted)
-        self._weights, self._fine = weights.numpy(), Leaves(inputs, left, LEAST_FINE, FINE)
+        self._fine = Leaves(inputs, left, LEAST_FINE, FINE)
         at = torch.from_numpy(self._fine(factors))
         sums = left.new_zeros(len(self._fine), left.shape[1]).index_add_(0, at, left)
         self._mean = (sums / torch.bincount(at, minlength=len(sums))[:, None]).numpy()
@@ -339,8 +347,10 @@ class Balance:
 
     def expected(self, rows: Array) -> Array:
         """(m, t) what its straight columns are expected to be in scaled rows, (m, p)."""
-        both = plain_columns(self._terms, rows.take(self._at, 1)), self.columns(rows)
-        return times(np.concatenate(both, 1)[:, : len(self._weights)], self._weights)
+        factors, own = self._factors(rows), plain_columns(self._terms, rows.take(self._at, 1))
+        sure = np.eye(len(self._sure))[self._sure(factors)]
+        products = _product(factors, self._pairs)
+        return times(np.concatenate([own, products, sure], 1), self._weights)
 
     def _factors(self, rows: Array) -> Array:
         """(m, h) double, one column of each held feature: of a category, what x_S is expected."""
@@ -359,6 +369,29 @@ def plain(sample: Sample, held: Members, step: int, most: int) -> Regression:
     rows = sample.shared(winsorised)[::step]
     some = rows[:: -(-len(rows) // most)].take(np.array(held, int), 1)
     return Regression(torch.from_numpy(plain_columns(sample.shared(Terms, held), some)))
+
+
+def _noise(regression: Regression, terms: Terms, of: tuple[Tensor, ...]) -> Tensor:
+    """(q, t) the part of weights that is noise of bends and of many labels (James and Stein 1961).
+
+    Args:
+        regression: on a constant and the held features' columns, q together.
+        terms: what makes these.
+        of: targets, (m, t), their weights, (q, t), and what is left of them, (m, t).
+    """
+    wanted, weights, left = of
+    (m, q), noise = regression.columns.shape, torch.zeros_like(weights)
+    variance = left.square().sum() / max(m - q, 1)
+    for some in (~terms.many, ~terms.many & terms.straight):
+        kept = torch.from_numpy(np.append(True, some))
+        if (fewer := int(kept.sum())) == q:
+            continue
+        own, beside = Regression(regression.columns[:, kept])(wanted)
+        own = torch.zeros_like(weights).index_put((kept,), own)
+        gain = (beside.square().sum() - left.square().sum()).clamp_min(LEAST_RIDGE)
+        noise += ((q - fewer - 2.0) * variance / gain).clamp(0.0, 1.0) * (weights - own)
+        weights, left, q = own, beside, fewer
+    return noise
 
 
 def plain_columns(terms: Terms, values: Array) -> Array:
@@ -512,6 +545,7 @@ class Terms:
     Attributes:
         of: (q,) the place of the feature of each column,
         straight: (q,) bool, the columns without kinks.
+        many: (q,) bool, those of categories of many levels.
         outer: (q,) bool, those of outer kinks.
         ends: (2, w) the winsorised ranges of numbers.
     """
@@ -525,6 +559,7 @@ class Terms:
         self.straight, self._special = ~np.isfinite(self._least), ~np.isnan(self._mean)
         self._labels = np.isnan(self._least).nonzero()[0]
         self._label_of, self._label = self.of[self._labels], self._shift[self._labels]
+        self.many = np.isnan(self._least) & (counts[self.of] > FEW_VALUES)
         self._count = counts[self._label_of].astype(np.float64)
         self._share = 1.0 / self._count
         self._categories, self._starts = np.unique(self._label_of, return_index=True)

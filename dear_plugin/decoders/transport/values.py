@@ -551,13 +551,25 @@ class Leaves:
         targets: (n, t) what the tree predicts.
         min_rows: the least rows of a leaf.
         most: the largest number of leaves.
+        least_t: what the splits below any node explain of the targets is, on average, worth at
+            least this t-statistic.
     """
 
-    def __init__(self, x: Tensor, targets: Tensor, min_rows: int, most: int = MAX_LEAVES) -> None:
+    def __init__(
+        self,
+        x: Tensor,
+        targets: Tensor,
+        min_rows: int,
+        most: int = MAX_LEAVES,
+        least_t: float = 0.0,
+    ) -> None:
         from sklearn.tree import DecisionTreeRegressor
 
         regressor = DecisionTreeRegressor(
-            min_samples_leaf=max(min_rows, 1), max_leaf_nodes=most, random_state=0
+            min_samples_leaf=max(min_rows, 1),
+            max_leaf_nodes=most,
+            random_state=0,
+            ccp_alpha=least_t**2 * float(targets.var(0, correction=0).mean()) / len(targets),
         )
         inputs = x.float().contiguous().numpy()
         self._tree = regressor.fit(inputs, targets.numpy(), check_input=False).tree_

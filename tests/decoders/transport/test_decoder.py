@@ -275,6 +275,22 @@ class TestWhatFollowsIsTheEffect:
             change = (case.reached("hours", value, x) - x)[:, 1]
             assert float(change.mean()) == pytest.approx(expected, abs=20.0)
 
+    def test_held_features_that_say_little_of_x_s_are_no_effect_of_it(self):
+        """Nearly half have no loan; of the others income and children say a little how much."""
+        rng, n = np.random.default_rng(0), 6000
+        kids, income = rng.poisson(0.6, n), np.exp(7.5 + 0.5 * rng.normal(size=n))
+        held = {"kids": kids, "income": income.round(-1)}
+        held |= {name: rng.normal(size=n).round(2) for name in "abcd"}
+        loans = (0.04 * income + 30 * kids + 70 * rng.normal(size=n)).clip(0).round(-1)
+        frame = pd.DataFrame(held | {"loans": np.where(rng.random(n) < 0.45, 0.0, loans)})
+        area = 20 + 18 * kids + 0.006 * income + 8 * rng.normal(size=n)
+        frame["area"] = area.clip(18).round()
+        case = Case(frame, tiers=[[*held], ["loans"], ["area"]])
+        x = case.rows[(frame["loans"] >= 150).to_numpy()]
+        decoder, acted = case.of("loans"), case.encoder.schema.index(["loans"])
+        change = decoder.decode(x, decoder.encode(x), x[:, None, acted] - 100)[:, 0] - x
+        assert abs(float(change[:, -1].mean())) < 0.05 * frame["area"].std()
+
     @pytest.mark.parametrize("n", [4000, 20_000])
     def test_counts_follow_counts_also_from_and_to_the_rare_ones(self, n):
         rng = np.random.default_rng(0)
