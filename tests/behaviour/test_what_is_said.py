@@ -50,7 +50,7 @@ class TestWhatAnActionForces:
         frame = pd.DataFrame({"side": side, "area": side**2, "age": side[::-1]})
         model = lambda rows: chance((rows["area"] - 250) / 20)  # noqa: E731
         dear = fitted(model, frame, act_on=["side"], immutable=["age"])
-        return dear.generate(frame[(side > 14) & (side < 17)].head(20))
+        return dear.generate(frame[(side > 14) & (side < 16)].head(20))
 
     def test_it_stands_by_itself_and_is_neither_direct_nor_indirect(self, squares):
         result = squares
