@@ -201,7 +201,7 @@ def statements(
     lines = [_with_roles(question, at, own) for at, own in enumerate(lines)]
     lines = _as_model_needs(question, proposal, lines, done & worth.credible)
     asked = _asked(schema, lines, acts)
-    vague = _vague(question, proposal, asked & ~acts)
+    vague = _vague(question, proposal, asked & ~acts).tolist()
     # What is needed has a known direction, and is an effect or a choice of the applicant.
     unsure = [[e.label for e in needed_changes(own) if e.is_open or not e.role] for own in lines]
     searched = proposal.searched
@@ -479,15 +479,14 @@ def _asked(schema: Schema, lines: Sequence[Lines], like: Tensor) -> Tensor:
     return out
 
 
-def _vague(question: Question, proposal: Proposal, asked: Tensor) -> list[list[bool]]:
-    """(m, p), of what is asked for, (m, p) bool, what the model does not clearly favour."""
+def _vague(question: Question, proposal: Proposal, asked: Tensor) -> Tensor:
+    """(m, p) bool, of what is asked for, (m, p) bool, what the model does not clearly favour."""
     trained, idx = question.trained, asked.any(1).nonzero()[:, 0]
     out = torch.zeros_like(asked)
     rows = question.case.x[idx], proposal.rows[idx], asked[idx]
     if proposal.searched and len(idx):
         out[idx] = trained.consistency.of(*rows, question.case.goal, idx) < CLEAR
-    found: list[list[bool]] = out.tolist()
-    return found
+    return out
 
 
 def rounded(
@@ -581,9 +580,8 @@ def _bound(line: Line, digits: int | None) -> Line:
         return line._replace(stated=line.least, stated_least=line.least)
     old, least, new = map(float, (line.old, line.least, _farther(line, digits)))
     part = rounded(line.of, old, least, digits, away=1)
-    return line._replace(
-        stated=new, stated_least=part if abs(part - old) <= abs(new - old) else new
-    )
+    part = part if abs(part - old) <= abs(new - old) else new
+    return line._replace(stated=new, stated_least=part)
 
 
 def _accepted(
@@ -591,15 +589,13 @@ def _accepted(
 ) -> list[Lines | None]:
     """What is stated, with what the action alone forces, where the model accepts it as above."""
     reached, direct, x = proposal.rows, proposal.direct, question.case.x
-    index, told = question.encoder.schema.index, torch.zeros_like(direct)
+    schema, repaired, told = question.encoder.schema, question.repaired, torch.zeros_like(direct)
     acts = [[line for line in draft if line.kind == "direct"] for draft in drafts]
     needed = [[e for e in own if e.kind != "direct" and e.stated is not None] for own in drafts]
     for i, some in enumerate(needed):
-        told[i, list(index(line.feature for line in some))] = True
-    repaired, schema = question.repaired, question.encoder.schema
+        told[i, list(schema.index(line.feature for line in some))] = True
     whole = repaired(_written(schema, reached, reached, acts), direct, forced=False)
-    alone = _written(schema, torch.where(direct, reached, x), reached, acts)
-    alone = repaired(alone, direct)
+    alone = repaired(_written(schema, torch.where(direct, reached, x), reached, acts), direct)
     first, last = (
         repaired(_written(schema, alone, reached, needed, end), direct, told)
         for end in ("stated_least", "stated")

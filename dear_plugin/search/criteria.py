@@ -184,16 +184,16 @@ def accepted_beyond(case: Case, trained: Trained) -> Tensor:
     return (accepted @ beyond > accepted.sum(1, keepdim=True) / 2.0)[which]
 
 
-def scored(
-    actions: R, wanted: Wanted, known: Tensor | None = None
-) -> tuple[Tensor, Tensor, Tensor]:
+# See `scoring`.
+Met: TypeAlias = tuple[Tensor, Tensor, Tensor]
+
+
+def scored(actions: R, wanted: Wanted, known: Tensor | None = None) -> Met:
     """As `scoring`, by criteria that do not ask the model."""
     return answered(_no_model, scoring(actions, wanted, known))
 
 
-def scoring(
-    actions: R, wanted: Wanted, known: Tensor | None = None
-) -> Asking[tuple[Tensor, Tensor, Tensor]]:
+def scoring(actions: R, wanted: Wanted, known: Tensor | None = None) -> Asking[Met]:
     """Evaluate criteria of m actions in order; one that is not met ends the evaluation.
 
     Args:
@@ -353,7 +353,9 @@ def by_share(problem: SearchProblem, actions: Decoded) -> Asking[dict[str, Tenso
     owner = actions.rows.repeat_interleave(count)
     before, part, after = (e.expand(-1, count, -1).flatten(0, 1) for e in (x, rows, whole))
     possible = problem.feasible.is_possible(before, part, after, owner).view(m, -1)
-    first = _first(accepted, possible)
+    # The first that is possible, and from which on all are accepted; or else the whole.
+    onwards = accepted.flip(1).long().cumprod(1).flip(1).bool() & possible
+    first = torch.cat([onwards, torch.ones_like(onwards[:, :1])], 1).int().argmax(1)
     return {
         "reliance": torch.tensor([*SHARES, 1.0]).double()[first],
         "alone": (accepted & possible)[:, 0],
@@ -376,14 +378,3 @@ def _partial(problem: SearchProblem, actions: Decoded) -> Tensor:
     rows[:, 0] = x[:, 0].scatter(1, problem.sets.positions[actions.sets], actions.values)
     still = still | problem.held[actions.sets] if problem.has_order else still
     return problem.feasible.repair(x[:, 0], rows, still, actions.rows, alone=1)
-
-
-def _first(accepted: Tensor, possible: Tensor) -> Tensor:
-    """(m,) the position of the first share that is possible, and from which on all are accepted.
-
-    Args:
-        accepted: (m, 4) bool, of the shares below the whole.
-        possible: (m, 4) bool.
-    """
-    onwards = accepted.flip(1).long().cumprod(1).flip(1).bool() & possible
-    return torch.cat([onwards, torch.ones_like(onwards[:, :1])], 1).int().argmax(1)

@@ -174,10 +174,7 @@ class SearchProblem:
     def held(self) -> Tensor:
         """(s, p) bool, the features that do not move with each set."""
         order = self.classifier.encoder.schema.causal_order
-        held = torch.zeros_like(self.sets.masks)
-        for row, members in zip(held, self.sets.members, strict=True):
-            row[list(order.held(members))] = True
-        return held
+        return replace(self.sets, members=tuple(map(order.held, self.sets.members))).masks
 
     def select(self, rows: Tensor) -> SearchProblem:
         """The problem of the rows at positions (q,)."""
@@ -302,9 +299,8 @@ Judged: TypeAlias = tuple[Array, Array, Array]
 def evaluate(problem: SearchProblem, *actions: Tensor) -> tuple[Tensor, Tensor]:
     """(m,) the cost and (m,) the margin of actions; see `evaluation`."""
     row, sets, values = arrays(*actions)
-    found = answered(problem.scores, evaluation(problem, row, sets, values))
-    cost, margin, _ = tensors(*found)
-    return cost, margin
+    cost, margin, _ = answered(problem.scores, evaluation(problem, row, sets, values))
+    return torch.from_numpy(cost), torch.from_numpy(margin)
 
 
 def evaluation(
@@ -430,7 +426,6 @@ def direct_cost(problem: SearchProblem, row: Array, sets: Array, values: Array) 
 T = TypeVar("T")
 # It yields rows, (m, p), is sent their scores, (m, c), perhaps several times, and returns a T.
 Asking: TypeAlias = Generator[Tensor, Tensor, T]
-Scores: TypeAlias = Callable[[Tensor], Tensor]
 
 
 def together(asks: Sequence[Asking[Any]]) -> Asking[list[Any]]:
@@ -454,7 +449,7 @@ def together(asks: Sequence[Asking[Any]]) -> Asking[list[Any]]:
         sent = dict(zip(wanted, parts, strict=True))
 
 
-def answered(scores: Scores, ask: Asking[T]) -> T:
+def answered(scores: Callable[[Tensor], Tensor], ask: Asking[T]) -> T:
     """The result of a function that asks for scores, given the model."""
     sent: Any = None
     while True:

@@ -70,6 +70,12 @@ class FeatureValues:
             found.append(arrays(values, tried, few, entered))
         return cls(*zip(*found, strict=True))
 
+    def near(self, j: int, x: Array) -> Array:
+        """(m, 10) values at the ranks around values, (m, 1); at the ends these."""
+        values = self.known[j]
+        at = np.searchsorted(values, x) - RANKS, np.searchsorted(values, x, "right") + RANKS - 1
+        return np.asarray(values[np.clip(np.concatenate(at, 1), 0, len(values) - 1)])
+
     def between(self, feature: Array, start: Array, end: Array) -> Array:
         """(m, 23) values from a start, (m,), towards an end, (m,): even places of the list.
 
@@ -142,14 +148,11 @@ def _values_of(
     """
     (j,), features = problem.sets.members[i], problem.features
     own, low, high = [each[rows, j, None] for each in (problem.cells, *problem.ends)]
-    parts, tried, every = [np.tile(known.few[j], (len(rows), 1))], known.tried[j], known.known[j]
-    if len(every):
-        # Values at the ranks around the factual, or the ends.
-        at = np.searchsorted(every, own) - RANKS, np.searchsorted(every, own, "right") + RANKS - 1
-        parts.append(every[np.clip(np.concatenate(at, 1), 0, len(every) - 1)])
+    parts, tried = [np.tile(known.few[j], (len(rows), 1))], known.tried[j]
+    if len(known.known[j]):
         # A bound at the factual comes from a direction, one at the end from the observed values.
         ends = (low > features.low[j], low), (high < features.high[j], high)
-        parts += [np.where(inner, end, own) for inner, end in ends]
+        parts += [known.near(j, own), *[np.where(inner, end, own) for inner, end in ends]]
     # A value outside of the range is no candidate: the end is.
     values = np.concatenate([*parts, np.tile(tried, (len(rows), 1))], 1)
     values = np.where((values >= low) & (values <= high), values, own)

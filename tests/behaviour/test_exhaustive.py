@@ -28,13 +28,12 @@ def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.
     goal = goal.bind(dear.classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
     case = Case(x, goal, feasible, goal.aim(PAST[0]))
     solved = torch.zeros(len(x), dtype=torch.bool)
-    given = SearchProblem.of(case, dear.sets, dear.trained)
-    given = replace(given, in_steps=dear.search.in_steps)
     names = [dear.schema.names[m[0]] for m in dear.sets.members]
-    pairs = SearchProblem.of(case, ActionSets.pairs(dear.schema, names), dear.trained)
-    for problem in (given, pairs):
+    for each in (dear.sets, ActionSets.pairs(dear.schema, names)):
+        problem = SearchProblem.of(case, each, dear.trained)
+        problem = replace(problem, in_steps=dear.search.in_steps)
         for i, members in enumerate(problem.sets.members):
-            rows = (problem.actionable[:, i] & ~solved).nonzero()[:, 0]
+            rows = (torch.from_numpy(problem.may_act[:, i]) & ~solved).nonzero()[:, 0]
             sets = torch.full((len(rows),), i)
             values = _all_values(dear, members).expand(len(rows), -1, -1)
             (values,) = tensors(problem.snapped(*arrays(rows, sets, values)))

@@ -117,7 +117,7 @@ def make_world(margin, factuals, *, gains=None, within=None, frame=None):
         sets,
         Decoders(decoder, Sample(rows, encoder), sets.members),
         classifier,
-        feasible.limits.may_act(sets),
+        feasible.limits.may_act(sets).numpy(),
     )
     return World(problem, Trained(rows, classifier))
 

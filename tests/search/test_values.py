@@ -53,7 +53,7 @@ class TestValues:
 
     def test_neighbours_are_the_values_at_powers_of_four_in_rank(self, known):
         values = known.known[2]
-        near = known.near(2, values[[100]])[0]
+        near = known.near(2, values[[[100]]])[0]
         expected = [100 - 4**i for i in range(4)] + [0] + [100 + 4**i for i in range(5)]
         assert near.tolist() == values[expected].tolist()
 
