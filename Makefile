@@ -12,7 +12,9 @@ VENV ?= .venv
 WORKERS ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-# Python compiles what is imported: pip would compile every file of every package.
+# The demo compiles what it imports. Tests, for which warnings are errors, need all files compiled:
+# the compiler warns of those of other packages.
+COMPILE := @$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 INSTALL := @$(BIN)/python .ci/patiently $(PIP) install --no-compile --progress-bar off --constraint constraints.txt
 PINNED = $(shell grep '^$(1)==' constraints.txt)
 
@@ -120,12 +122,15 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.torch
 
 $(VENV)/.test: pyproject.toml $(VENV)/.torch
 	$(INSTALL) --editable ".[all,test]"
+	$(COMPILE)
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.torch
 	$(INSTALL) --editable ".[all,dev]"
+	$(COMPILE)
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.torch
 	$(INSTALL) --editable ".[all,test,docs]"
+	$(COMPILE)
 	@touch $@ $(VENV)/.test $(VENV)/.demo

@@ -416,7 +416,8 @@ def direct_cost(problem: SearchProblem, row: Array, sets: Array, values: Array) 
     """(m,) the cost of actions without what follows, a bound of their cost."""
     features, at = problem.features, (row[:, None], problem.positions[sets, : values.shape[1]])
     own, positions = problem.cells[at], at[1]
-    scaled = np.abs(values - own) / features.unit[positions]
+    with np.errstate(over="ignore"):  # a code, in tiny units
+        scaled = np.abs(values - own) / features.unit[positions]
     change = np.where(features.amounts(values, own, at=positions), scaled, values != own)
     change *= problem.weights[at]
     change[:, 1:] *= positions[:, 1:] != positions[:, :1]

@@ -317,7 +317,8 @@ def on_lines(table: Table, known: FeatureValues, good: Array, limit: Array) -> A
     x, is_good = problem.cells[row, feature], np.concatenate([among(at, good), blank > 0.0])
     value = np.concatenate([table.values[at, 0], x[len(at) :]])
     cost, price = (np.concatenate([each[at], blank]) for each in (table.cost, table.price))
-    direct = np.abs(value - x) / features.unit[feature] * problem.weights[row, feature]
+    with np.errstate(over="ignore"):  # a code, in tiny units
+        direct = np.abs(value - x) / features.unit[feature] * problem.weights[row, feature]
     along = order(pair, value)
     along = along[features.amounts(value, x, at=feature)[along]]
     one, other = along[:-1], along[1:]

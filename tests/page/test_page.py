@@ -478,9 +478,9 @@ class TestWork:
     def test_of_a_click(self, counted):
         visit, calls = counted
         for ask, most in (
-            (visit.next, 16),
-            (lambda: visit.state("savings", STAYS), 16),
-            (lambda: visit.ask(reach={"income": [None, 50.0]}), 16),
+            (visit.next, 20),
+            (lambda: visit.state("savings", STAYS), 20),
+            (lambda: visit.ask(reach={"income": [None, 50.0]}), 20),
             (lambda: visit.ask(hand={"loan_amount": 20.0}), 8),
             (lambda: visit.ask(way=1), 8),
             (lambda: visit.ask(applicant=EVERYONE), 32),

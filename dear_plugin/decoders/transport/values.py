@@ -602,5 +602,6 @@ class Scaled:
 
     def __call__(self, rows: Array, at: Any = slice(None)) -> Array:
         """The scaled values; those of a shape that fits that of the features `at`."""
-        out = (rows - self._low[at]) / self.width[at]
+        with np.errstate(over="ignore"):  # a code, in units of a tiny width
+            out = (rows - self._low[at]) / self.width[at]
         return np.where(known(rows), out, rows) if self._coded else out
