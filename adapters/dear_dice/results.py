@@ -46,8 +46,6 @@ class Examples(CounterfactualExamples):
         reason: why the row has no counterfactual; "" if it has one.
         origin: the engine's result, and the positions in it of the rows of `final_cfs_df`; None
             when read back from JSON or a pickle.
-        told: what pictures show below these rows, a line for each change: whether it is the
-            action, implied by a rule or what follows, its values, and how sure that is.
 
     Example:
         >>> from dear_dice import Examples
@@ -93,7 +91,11 @@ class Examples(CounterfactualExamples):
 
     @property
     def told(self) -> pd.DataFrame:
-        """A line for each change, with the row of `final_cfs_df` as the index."""
+        """What pictures show below these rows, a line for each change.
+
+        Whether it is the action, implied by a rule or what follows, its values, and how sure that
+        is. The index is the row of `final_cfs_df`.
+        """
         told: list[tuple[Any, ...]] = []
         for at, action in self.actions.iterrows():
             lines = self.changes[self.changes["at"] == at].itertuples()

@@ -73,31 +73,6 @@ class Recourses:
               user gave. It is False without an answer.
         k: the requested number of answers of a row.
         search: the search, which `alternatives` continues. A pickle leaves its state out.
-        changes: the lines as a frame, one for each feature that an answer changes.
-
-            Lines are sorted by row, direct changes first, then by the size of the change:
-
-            - `row`: the label; `rank`: 0 for the first answer; `feature`, and its `label` in
-              texts;
-            - `kind`: "direct" (acted on), "forced" (a rule between columns sets it with the
-              action) or "indirect" (expected to follow);
-            - `old` and `new`: the values in the factual and the counterfactual; `alone`: the value
-              after the action alone. An indirect change is needed from the value `least` up to
-              `new`: `least` is `old` if the change is not needed beside the others, and `new` if
-              no other value is known to suffice;
-            - `low` and `high`: the range of a number's change, averaged over similar rows, in its
-              own unit; `low_one` and `high_one`: the range of the change of one row. Texts call a
-              range that is wider than the unit of cost unknown;
-            - `agree`: in how many of the `redraws`, the resamples, the feature changes;
-            - `size`: the change in units of cost; `in_sd`: in standard deviations;
-              `consistency`: of a direct change; `unit`: of a number; `exact`: of a forced change,
-              whether no other value keeps the rule (a sum is exact, an order is not);
-            - `link`: "effect" or "association" of an indirect change. It is an association within
-              a tier, and where no order of causes is stated;
-            - the rounded amounts of a letter, missing where it states none: `stated`, the new
-              value of a direct change, or the upper end of a needed one; `stated_least`, the value
-              from which on an action may be enough, or a change is needed; `stated_usual`, of what
-              usually follows; `stated_forced`, of what the action alone implies.
 
     Example:
         >>> from dear_plugin import DEAR, Schema
@@ -130,7 +105,32 @@ class Recourses:
 
     @lazy
     def changes(self) -> pd.DataFrame:
-        """The lines of all answers, as a frame."""
+        """The lines of all answers as a frame, one for each feature that an answer changes.
+
+        Lines are sorted by row, direct changes first, then by the size of the change:
+
+        - `row`: the label; `rank`: 0 for the first answer; `feature`, and its `label` in
+          texts;
+        - `kind`: "direct" (acted on), "forced" (a rule between columns sets it with the
+          action) or "indirect" (expected to follow);
+        - `old` and `new`: the values in the factual and the counterfactual; `alone`: the value
+          after the action alone. An indirect change is needed from the value `least` up to
+          `new`: `least` is `old` if the change is not needed beside the others, and `new` if
+          no other value is known to suffice;
+        - `low` and `high`: the range of a number's change, averaged over similar rows, in its
+          own unit; `low_one` and `high_one`: the range of the change of one row. Texts call a
+          range that is wider than the unit of cost unknown;
+        - `agree`: in how many of the `redraws`, the resamples, the feature changes;
+        - `size`: the change in units of cost; `in_sd`: in standard deviations;
+          `consistency`: of a direct change; `unit`: of a number; `exact`: of a forced change,
+          whether no other value keeps the rule (a sum is exact, an order is not);
+        - `link`: "effect" or "association" of an indirect change. It is an association within
+          a tier, and where no order of causes is stated;
+        - the rounded amounts of a letter, missing where it states none: `stated`, the new
+          value of a direct change, or the upper end of a needed one; `stated_least`, the value
+          from which on an action may be enough, or a change is needed; `stated_usual`, of what
+          usually follows; `stated_forced`, of what the action alone implies.
+        """
         return frame(line for own in self.lines for line in own)
 
     @property
