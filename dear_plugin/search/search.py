@@ -40,10 +40,11 @@ and still vets what it has. Stages are
     2 features  three stages, of rows with fewer than k answers: sums on sets that promise an
                 answer, or are the best: the model first scores what both parts together should
                 lead to, then decoders are fitted; for k = 1 more sums, of rows with nothing
-                accepted also on sets where one of 256 combinations is expected to be nearly
-                accepted; and these combinations, of rows with nothing accepted
-    3, 4, 5     the same with one feature more, of rows with nothing accepted; only sums that
-                promise an answer
+                accepted also on six sets, of more than six features only where one of 256
+                combinations is expected to be nearly accepted; and these combinations, of rows
+                with nothing accepted
+    3, 4, 5     the same with one feature more, of rows with nothing accepted; where there are more
+                than six features only sums that promise an answer
 
 Of an answer on several features, and at last of the best misses, each feature is left out in turn
 (`rounds`). If the rest has the margin and meets as many criteria as reported (by

@@ -242,8 +242,13 @@ logger = logging.getLogger(__name__)
 
 # The sets and places of sums that are tried first and next: of pairs, and of larger sets.
 TRIED = ((6, 8), (32, 32)), ((2, 16), (6, 32))
-# Of the pairs of a row that promise no answer, those that are tried all the same.
-BEST = 2
+# Of the sets of a row that promise no answer, those that are tried all the same; and those where
+# nothing is accepted, of few features. Of more, all pairs of which another action is expected to
+# be nearly accepted.
+BEST, NEXT = 2, 6
+# Of so few features all sets are tried that a scan of every value would solve: what follows from a
+# sum may differ from what is expected (tests/behaviour/test_exhaustive.py).
+FEW = 6
 
 
 class Solver(Protocol):
@@ -329,17 +334,18 @@ class Stages:
     def _wanted(self, sums: Sums, rows: Array, size: int, step: int, k: int) -> Array:
         """(m,) bool, the sums that rows, (n,) bool, try in a step."""
         row, ((sets, most), *later) = self.table.row[sums.first], TRIED[size > 2]
-        best = (size == 2) & (sums.rank < BEST * k)
+        few = len(self._single) <= FEW
+        hopes = size == 2 or few
         tried: Array = rows[row] & (sums.rank < sets * k) & (sums.place < most)
-        tried &= sums.promises | best
+        tried &= sums.promises | (hopes & (sums.rank < BEST * k))
         if not step:
             return tried
         ((sets, most),) = later
+        nothing = ~self.table.has(self.table.hits)[row] & (sums.rank < (NEXT if few else sets))
         wanted: Array = rows[row] & ~tried & (sums.rank < sets) & (sums.place < most)
-        unsure = wanted & ~sums.promises & ~best
-        wanted &= sums.promises | best
-        unsure &= (size == 2) & ~self.table.has(self.table.hits)[row]
-        if unsure.any():
+        wanted &= sums.promises | (hopes & ((sums.rank < BEST) | nothing))
+        unsure = wanted & ~sums.promises & (sums.rank >= BEST)
+        if not few and unsure.any():
             wanted[unsure] = self._nearly_accepted(sums.part(unsure))
         return wanted
 
