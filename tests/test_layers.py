@@ -58,7 +58,7 @@ ON_CALL = {
     },
     # What has a name in the documentation, and is no part of the kernel.
     "dear_plugin/decoders/__init__.py": {"paper": {"decoder_class"}},
-    "dear_plugin/methods/answering.py": {"paper": {"_paper_s"}},
+    "dear_plugin/methods/answering.py": {"paper": {"_paper_solver"}},
     "dear_plugin/methods/dear.py": {"page": {"explore"}, "check": {"diagnose"}},
     # The text for an analyst is made from the answers, as are those for others.
     "dear_plugin/results/recourses.py": {

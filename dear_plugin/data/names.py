@@ -27,8 +27,12 @@ WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 def says(name: str, reason: str) -> bool:
     """Whether a name, in camelCase, snake_case and the like, has words of a reason of `NAMES`."""
-    words = "_".join(["", *WORD.findall(name), ""]).lower()
-    return bool(re.search(NAMES[reason], words))
+    return bool(re.search(NAMES[reason], words(name)))
+
+
+def words(name: str) -> str:
+    """The words of a name in lower case, with "_" around each."""
+    return "_".join(["", *WORD.findall(name), ""]).lower()
 
 
 def may_be_said(name: str, *, immutable: bool) -> bool:

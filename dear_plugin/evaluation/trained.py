@@ -318,7 +318,7 @@ class Curves:
     amounts: int
 
     def pairs(self, start: int, end: int) -> tuple[Tensor, Tensor]:
-        """(q,) the positions of values before and after changes of a kind, see `Column.changes`.
+        """(q,) the positions of values before and after changes of a kind, see `Feature.changes`.
 
         Pairs of amounts are about half of the values apart.
         """

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from dear_plugin._threads import bar, in_threads, progress
 from dear_plugin.data.encoder import patch
+from dear_plugin.data.numbers import Array
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.feasible import Case, Reason, Status
 from dear_plugin.results.complete import Facts, completed
@@ -36,7 +37,7 @@ from dear_plugin.results.proposal import (
 from dear_plugin.results.recourses import Recourses, table_of
 from dear_plugin.search import Search, SearchProblem, SearchRun
 from dear_plugin.search.criteria import accepted_beyond, margins
-from dear_plugin.search.problem import Array, tensors
+from dear_plugin.search.problem import tensors
 from dear_plugin.search.sums import Solver
 from dear_plugin.search.table import Table
 from dear_plugin.search.values import Line
@@ -324,7 +325,7 @@ def searching(problem: SearchProblem, case: Case, *, search: Search, trained: Tr
         indirect_weight=search.indirect_weight,
     )
     evidence, enough = trained if search.has_criteria else None, margins(case, search, trained)
-    solver = _paper_s() if search.solver == "paper" else Line
+    solver = _paper_solver() if search.solver == "paper" else Line
     # Without derivatives, small operations are faster.
     with torch.inference_mode(not solver.derives):
         run = SearchRun(problem, search, evidence, case.aim.numpy(), enough.numpy(), solver)
@@ -338,7 +339,7 @@ def searching(problem: SearchProblem, case: Case, *, search: Search, trained: Tr
     return more
 
 
-def _paper_s() -> type[Solver]:
+def _paper_solver() -> type[Solver]:
     """The paper's solver, which is imported when it is asked for."""
     from dear_plugin.paper.descent import Descent
 

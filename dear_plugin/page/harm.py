@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.names import WORD
+from dear_plugin.data.names import words
 
 # Words of names in lower case with "_" around each: neither is worse, more is, or less is. The
 # first that a name has decide.
@@ -35,8 +35,8 @@ def better(feature: Feature) -> int:
 
     A direction that the schema states decides in the place of names.
     """
-    words = "_".join(["", *WORD.findall(f"{feature.name} {feature.label}"), ""]).lower()
-    found = (way for way, pattern in WORSE.items() if re.search(pattern, words))
+    name = words(f"{feature.name} {feature.label}")
+    found = (way for way, pattern in WORSE.items() if re.search(pattern, name))
     return 0 if feature.direction else next(found, 0)
 
 

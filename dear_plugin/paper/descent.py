@@ -20,7 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.search.problem import Array, SearchProblem, arrays, evaluate, tensors
+from dear_plugin.data.numbers import Array
+from dear_plugin.search.problem import SearchProblem, arrays, evaluate, tensors
 from dear_plugin.search.settings import DescentSchedule, Search
 from dear_plugin.search.table import Actions, Table, part_of
 

@@ -421,8 +421,7 @@ def _with_roles(question: Question, at: int, lines: Lines) -> Lines:
             return "asked"
         return "needed" if line.is_needed and _follows(question, at, line, choices) else ""
 
-    choices = [e for e in lines if e.link == "effect" and _is_choice(question, at, e)]
-    choices = [line for line in choices if not line.is_needed]
+    choices = [line for line in _choices(question, at, lines) if not line.is_needed]
     return [line._replace(role=role(line)) for line in lines]
 
 
@@ -473,9 +472,14 @@ def _as_model_needs(
 
 def _asked(schema: Schema, lines: Sequence[Lines], like: Tensor) -> Tensor:
     """(m, p) bool, what letters ask for."""
+    return _marked(schema, [[e for e in own if e.role == "asked"] for own in lines], like)
+
+
+def _marked(schema: Schema, lines: Sequence[Lines], like: Tensor) -> Tensor:
+    """(m, p) bool, the features of the lines of each answer."""
     out = torch.zeros_like(like)
     for i, own in enumerate(lines):
-        out[i, list(schema.index(line.feature for line in own if line.role == "asked"))] = True
+        out[i, list(schema.index(line.feature for line in own))] = True
     return out
 
 
@@ -530,13 +534,17 @@ def _is_choice(question: Question, at: int, line: Line) -> bool:
     return bool(question.may_act[at, j])
 
 
+def _choices(question: Question, at: int, lines: Lines) -> Lines:
+    """The effects that the applicant may choose, too."""
+    return [e for e in lines if e.link == "effect" and _is_choice(question, at, e)]
+
+
 def _draft(question: Question, at: int, lines: Lines, digits: int | None, most: int) -> Lines:
     """What may be stated of an answer, with some digits and of so many changes needed."""
     rest = [line.feature for line in needed_changes(lines) if line.role != "asked"]
     needed = {line.feature for line in needed_changes(lines)} - {*rest[most:]}
     named = _named(question.encoder.schema)
-    choices = [e for e in lines if e.link == "effect" and e.role != "asked"]
-    choices = [line for line in choices if _is_choice(question, at, line)]
+    choices = [line for line in _choices(question, at, lines) if line.role != "asked"]
     usual = [
         line.feature
         for line in sorted(followers(lines), key=lambda line: line.role != "usual")
@@ -589,11 +597,10 @@ def _accepted(
 ) -> list[Lines | None]:
     """What is stated, with what the action alone forces, where the model accepts it as above."""
     reached, direct, x = proposal.rows, proposal.direct, question.case.x
-    schema, repaired, told = question.encoder.schema, question.repaired, torch.zeros_like(direct)
+    schema, repaired = question.encoder.schema, question.repaired
     acts = [[line for line in draft if line.kind == "direct"] for draft in drafts]
     needed = [[e for e in own if e.kind != "direct" and e.stated is not None] for own in drafts]
-    for i, some in enumerate(needed):
-        told[i, list(schema.index(line.feature for line in some))] = True
+    told = _marked(schema, needed, direct)
     whole = repaired(_written(schema, reached, reached, acts), direct, forced=False)
     alone = repaired(_written(schema, torch.where(direct, reached, x), reached, acts), direct)
     first, last = (

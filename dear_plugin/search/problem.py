@@ -13,12 +13,11 @@ from functools import reduce
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from dear_plugin._threads import lazy
-from dear_plugin.data.numbers import in_steps, known
+from dear_plugin.data.numbers import Array, in_steps, known
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
@@ -31,8 +30,6 @@ from dear_plugin.problem.goals import Goal
 CELLS_A_BATCH = 1 << 19
 CELLS_EXPANDED = 1 << 22
 CELLS_A_FRAME = 1 << 21
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def tensors(*each: Array) -> tuple[Tensor, ...]:

@@ -72,9 +72,10 @@ from itertools import combinations
 import numpy as np
 
 from dear_plugin._threads import Bar
+from dear_plugin.data.numbers import Array
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.search.criteria import criteria
-from dear_plugin.search.problem import Array, SearchProblem, answered, together
+from dear_plugin.search.problem import SearchProblem, answered, together
 from dear_plugin.search.settings import Search
 from dear_plugin.search.sums import Solver, Stages
 from dear_plugin.search.table import Actions, Table, among, best, places, ranked, rows_of

@@ -15,7 +15,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from dear_plugin.search.problem import Array, Asking, Judged, answered, arrays, judged, tensors
+from dear_plugin.data.numbers import Array
+from dear_plugin.search.problem import Asking, Judged, answered, arrays, judged, tensors
 from dear_plugin.search.settings import Search
 from dear_plugin.search.table import Actions, Table, order, part_of, places, rows_of
 

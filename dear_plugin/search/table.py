@@ -12,8 +12,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from dear_plugin.data.numbers import Array
 from dear_plugin.search.criteria import Decoded, Wanted, by_share, scoring
-from dear_plugin.search.problem import Array, Asking, SearchProblem, arrays, evaluation, tensors
+from dear_plugin.search.problem import Asking, SearchProblem, arrays, evaluation, tensors
 from dear_plugin.search.settings import CRITERIA
 
 # Rows, sets and values, (m, w), of m actions.

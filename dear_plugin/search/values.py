@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.numbers import in_steps, known
+from dear_plugin.data.numbers import Array, in_steps, known
 from dear_plugin.decoders import Sample
-from dear_plugin.search.problem import Array, SearchProblem, arrays, direct_cost
+from dear_plugin.search.problem import SearchProblem, arrays, direct_cost
 from dear_plugin.search.settings import Search
 from dear_plugin.search.table import CHEAPER, Actions, Table, among, once, order, part_of, places
 

@@ -15,11 +15,11 @@ effects differ between its leaves is for the other half to say.
 Balance (step 2): E[x_S | held]; rows are compared where it is equal.
 
 x_S is regressed on columns of the held features: each of them with bends, the products of two of
-them that x_S depends on, and the leaves of a tree of what these leave. Bends are shrunk and the
-tree is pruned by the noise in them: what is noise in an expectation hides that the rows of a group
-differ in what is held. Among rows with the same
-expectation x_S is nearly independent of the held features (Rosenbaum and Rubin 1983; Imai and van
-Dyk 2004), so that any number of them, crossed or curved, costs one dimension.
+them that x_S depends on, and the leaves of a tree of what these leave. Bends and columns of many
+labels are shrunk, and the tree is pruned: rows with the same noise in their expectation would
+differ in what is held. Among rows with the same expectation x_S is nearly independent of the held
+features (Rosenbaum and Rubin 1983; Imai and van Dyk 2004), so that any number of them, crossed or
+curved, costs one dimension.
 
 Regression: least squares on some columns, factored once; targets in, what is left of them out.
 
@@ -319,12 +319,10 @@ class Balance:
         self._leaves, self._sure = (
             Leaves(inputs, left, least, least_t=least_t) for least_t in (0.0, LEAST_T)
         )
-        sure = torch.from_numpy(np.eye(len(self._sure))[self._sure(factors)])
-        self._weights = Regression(sure, regression)(wanted)[0].numpy()
+        sure = Regression(torch.from_numpy(self._sure.columns(factors)), regression)
+        self._weights = sure(wanted)[0].numpy()
         self._weights[: len(noise)] -= noise.numpy()
-        self._own = np.eye(len(self._leaves))
-        own = torch.from_numpy(self._own[self._leaves(factors)])
-        regression = Regression(own, regression)
+        regression = Regression(torch.from_numpy(self._leaves.columns(factors)), regression)
         weights, left = regression(wanted)
         self._fine = Leaves(inputs, left, LEAST_FINE, FINE)
         at = torch.from_numpy(self._fine(factors))
@@ -338,7 +336,7 @@ class Balance:
     def columns(self, rows: Array) -> Array:
         """(m, q) its products, leaves, and what the finer tree finds, of scaled rows, (m, p)."""
         factors = self._factors(rows)
-        leaves, means = self._own[self._leaves(factors)], self._mean[self._fine(factors)]
+        leaves, means = self._leaves.columns(factors), self._mean[self._fine(factors)]
         return np.concatenate([_product(factors, self._pairs), leaves, means], 1)
 
     def means(self, rows: Array) -> Array:
@@ -348,9 +346,8 @@ class Balance:
     def expected(self, rows: Array) -> Array:
         """(m, t) what its straight columns are expected to be in scaled rows, (m, p)."""
         factors, own = self._factors(rows), plain_columns(self._terms, rows.take(self._at, 1))
-        sure = np.eye(len(self._sure))[self._sure(factors)]
-        products = _product(factors, self._pairs)
-        return times(np.concatenate([own, products, sure], 1), self._weights)
+        more = _product(factors, self._pairs), self._sure.columns(factors)
+        return times(np.concatenate([own, *more], 1), self._weights)
 
     def _factors(self, rows: Array) -> Array:
         """(m, h) double, one column of each held feature: of a category, what x_S is expected."""

@@ -584,6 +584,10 @@ class Leaves:
         leaf: Array = self._leaf[self._tree.apply(x.astype(np.float32, copy=False))]
         return leaf
 
+    def columns(self, x: Array) -> Array:
+        """(m, l) double, 1 in the leaf of each row, (m, q)."""
+        return np.eye(len(self))[self(x)]
+
 
 class Scaled:
     """Values of features as in `Encoder.scaled`, for arrays: (..., p), or those of some.
