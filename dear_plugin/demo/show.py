@@ -34,10 +34,10 @@ LENGTH, LOOKED_AT = 5, 25
 
 # The explanation of the columns of `summary`.
 LEGEND = (
-    "(Success: the share of rows that the model accepts. Cost: the sum of all changes. A number that"
-    " changes by the range of its central 98 % of training values counts 1, and so does a changed"
-    " category. Support: the share of the 5 nearest training rows that get the wanted decision."
-    " Alibi has the network as a black box.)"
+    "(Success: the share of rows that the model accepts. Cost: the sum of all changes. A number"
+    " that changes by the range of its central 98 % of training values counts 1, and so does a"
+    " changed category. Support: the share of the 5 nearest training rows that get the wanted"
+    " decision. Alibi has the network as a black box.)"
 )
 
 _print = partial(print, flush=True)
