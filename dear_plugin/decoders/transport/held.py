@@ -49,8 +49,9 @@ from dear_plugin.decoders.transport.values import Leaves, Scaled, sorted_values,
 FEW_VALUES = 12
 QUINTILES = 5
 MIN_ROWS = 300
-# Groups of equal expectations, their least rows, and training rows that the cuts are found on.
-GROUPS, GROUP_ROWS, CELL_ROWS = 10, 100, 10_000
+# Groups of equal expectations by each direction, the least rows of these on average, training rows
+# that the cuts are found on, and the least variance of the second direction.
+GROUPS, GROUP_ROWS, CELL_ROWS, LEAST_SECOND = (10, 8), 100, 10_000, 0.01
 # Also where this share of the rows is in cells that a held category does not cut.
 MOST_UNCUT = 0.1
 # Expectations that differ by less, as a share of their range, are equal.
@@ -101,9 +102,9 @@ class Cells:
         self._cuts = sorted((sample.shared(_by_feature, j) for j in held), key=_has_quintiles)
         values: Iterable[Array] = (cut.of(sample.rows.numpy()) for cut in [*self._cuts])
         if grouped:
-            cut, expected = _by_expectation(sample, grouped, held)
-            self._cuts.insert(0, cut)
-            values = chain([expected], values)
+            first = _by_expectation(sample, grouped, held)
+            self._cuts[:0] = [cut for cut, _ in first]
+            values = chain([expected for _, expected in first], values)
         self.uncut_shares = {j: 1.0 for j in held if not grouped}
         least = max(MIN_ROWS, len(sample) // MAX_CELLS)
         # The codes of the cells that may be cut further, and which of them a row is in, or -1.
@@ -189,22 +190,35 @@ def _ranked(rank: Array, j: int, rows: Array) -> Array:
     return rank[np.clip(rows[:, j], 0, len(rank) - 1).astype(np.int64)]
 
 
-def _by_expectation(sample: Sample, acted: Members, held: Members) -> tuple[Cut, Array]:
-    """Up to ten groups of equal size by E[x_S | held], which is (n,)."""
+def _by_expectation(sample: Sample, acted: Members, held: Members) -> list[tuple[Cut, Array]]:
+    """Cuts into groups of equal size by E[x_S | held], and what each cuts, (n,).
+
+    There are up to ten groups by the direction in which most of x_S is predicted. Each is cut in
+    up to eight by the next direction, if that predicts a hundredth of the variance.
+    """
     each = [sample.whole.shared(Balance, j, held) for j in acted]
     columns = np.concatenate([sample.shared(_expected, j, held) for j in acted], 1)
-    some = torch.from_numpy(columns[:: -(-len(sample) // ROWS)])
-    weights = _leading(torch.eye(some.shape[1]).double(), some, some).numpy()
-    expected = times(columns, weights)
-    score = partial(_score, sample.shared(Scaled), each, weights)
-    ordered = np.sort(expected[:: -(-len(sample) // CELL_ROWS)])
-    count = max(min(GROUPS, len(sample) // GROUP_ROWS), 1)
+    some = columns[:: -(-len(sample) // ROWS)]
+    sizes, directions = np.linalg.eigh(np.atleast_2d(np.cov(some.T, bias=True)))
+    found, size = list[tuple[Cut, Array]](), len(sample)
+    for i, most in enumerate(GROUPS[: 1 + int((sizes[:-1] > LEAST_SECOND).any())]):
+        weights, count = directions[:, -1 - i], max(min(most, size // GROUP_ROWS), 1)
+        expected, size = times(columns, weights), size // count
+        score = partial(_score, sample.shared(Scaled), each, weights)
+        found.append((Cut(score, _between_groups(expected, count), None), expected))
+    return found
+
+
+def _between_groups(expected: Array, count: int) -> Array:
+    """The cuts between groups of equal size, so many at most; (n,) expectations."""
+    ordered = np.sort(expected[:: -(-len(expected) // CELL_ROWS)])
     wanted = ordered[np.arange(1, count) * len(ordered) // count]
     # Middles of gaps, so that rounding moves no row: many rows may have equal expectations.
     gap = EQUAL * (ordered[-1] - ordered[0])
     above = ordered.searchsorted(wanted - gap)
     above = np.unique(above[above > 0])
-    return Cut(score, (ordered[above - 1] + ordered[above]) / 2.0, None), expected
+    cuts: Array = (ordered[above - 1] + ordered[above]) / 2.0
+    return cuts
 
 
 def _expected(sample: Sample, j: int, held: Members) -> Array:
@@ -279,6 +293,8 @@ class Modifiers:
 
 # Training rows that the columns are chosen on.
 ROWS = 5_000
+# The share of rows from which a value is frequent.
+FREQUENT = 0.05
 # Held features whose products are looked at, products that are taken, and their least t-statistic.
 FACTORS, PRODUCTS, LEAST_T = 24, 24, 4.0
 # The least rows of a leaf, and their share.
@@ -304,7 +320,7 @@ class Balance:
     def __init__(self, sample: Sample, acted: int, held: Members) -> None:
         self._at, self._terms = np.array(held, int), sample.shared(Terms, held)
         rows = sample.shared(winsorised)[:: -(-len(sample) // ROWS)]
-        wanted = standardised(sample, (acted,), rows)
+        wanted = _predicted(sample, acted, rows)
         regression = sample.shared(plain, held, 1, ROWS)
         weights, left = regression(wanted)
         noise = _noise(regression, self._terms, (wanted, weights, left))
@@ -352,6 +368,22 @@ class Balance:
     def _factors(self, rows: Array) -> Array:
         """(m, h) double, one column of each held feature: of a category, what x_S is expected."""
         return self._terms.factors(rows.take(self._at, 1), self._codes)
+
+
+def _predicted(sample: Sample, j: int, rows: Array) -> Tensor:
+    """(m, t) what of a feature is predicted: its straight columns, and whether it is frequent.
+
+    Two rows may expect the same 60, one of them 0 or 300, the other 0 or 100: a number also has
+    an indicator of its most frequent value, if a row in twenty has it, and half as many the next.
+    """
+    own, column = standardised(sample, (j,), rows), rows[:, j]
+    values, counts = np.unique(column, return_counts=True)
+    *_, second, most = [0, 0, *np.sort(counts)]
+    if sample.encoder.blocks[j] or len(values) < 3 or most < max(FREQUENT * len(rows), 2 * second):
+        return own
+    is_frequent = torch.from_numpy(column == values[counts.argmax()]).double()[:, None]
+    spread = is_frequent.std(0, correction=0)
+    return torch.cat([own, (is_frequent - is_frequent.mean(0)) / spread], 1)
 
 
 def plain(sample: Sample, held: Members, step: int, most: int) -> Regression:

@@ -291,6 +291,23 @@ class TestWhatFollowsIsTheEffect:
         change = decoder.decode(x, decoder.encode(x), x[:, None, acted] - 100)[:, 0] - x
         assert abs(float(change[:, -1].mean())) < 0.05 * frame["area"].std()
 
+    def test_rows_of_equal_expectation_that_differ_in_how_many_are_0_are_not_compared(self):
+        """An immutable score depends on the loan: of those with a high one most have none."""
+        rng, n = np.random.default_rng(0), 8000
+        kids, income = rng.poisson(0.6, n), np.exp(7.5 + 0.5 * rng.normal(size=n))
+        loans = (60 + 0.05 * income + 30 * kids + 40 * rng.normal(size=n)).clip(0).round(-1)
+        loans = np.where(rng.random(n) < 0.45, 0.0, loans)
+        score = (72 - 0.06 * loans + 0.004 * income + 4 * rng.normal(size=n)).round()
+        area = (20 + 18 * kids + 0.006 * income + 8 * rng.normal(size=n)).clip(18).round()
+        own = {"kids": kids, "income": income.round(-1)}
+        frame = pd.DataFrame(own | {"loans": loans, "score": score, "area": area})
+        tiers = [[*own], ["loans"], ["score"], ["area"]]
+        case = Case(frame, tiers=tiers, immutable=["score"])
+        x = case.rows[loans >= 150]
+        decoder, acted = case.of("loans"), case.encoder.schema.index(["loans"])
+        change = decoder.decode(x, decoder.encode(x), x[:, None, acted] - 100)[:, 0] - x
+        assert abs(float(change[:, -1].mean())) < 0.05 * area.std()
+
     @pytest.mark.parametrize("n", [4000, 20_000])
     def test_counts_follow_counts_also_from_and_to_the_rare_ones(self, n):
         rng = np.random.default_rng(0)
