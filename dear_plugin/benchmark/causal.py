@@ -71,7 +71,7 @@ class Equations(Decoder):
 def measure(folder: Path, *, method: str, search: str, rows: int) -> pd.DataFrame:
     """One line per rejected row: the answer, and whether the true row is accepted."""
     data, _ = case_of(folder, "loan lr")
-    model = next(data.models(TREES))
+    model = data.model(TREES)
     noise = loan.noises(APPLICANTS, np.random.default_rng(SEED))
     rows_before = loan.solve(noise)[list(data.schema.names)]
     at = np.flatnonzero(~model.accepts(rows_before))[:rows]

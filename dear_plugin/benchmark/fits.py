@@ -55,7 +55,7 @@ class Fits:
     def halves(self) -> tuple[DEAR, DEAR]:
         """The fits on each half of the training rows, split at random."""
         train = self.data.parts[0]
-        first = train.sample(frac=0.5, random_state=self.data.split)
+        first = train.sample(frac=0.5, random_state=0)
         schema = self.data.schema
         return self._fitted(first, schema), self._fitted(train.drop(first.index), schema)
 
@@ -74,7 +74,7 @@ class Fits:
     def noisy(self) -> Mapping[int, DEAR]:
         """The fits on samples of training rows with noise columns, by the number of rows."""
         schema, train = self.data.schema, self.data.parts[0]
-        found, names, seed = {}, list(schema.names), self.data.split
+        found, names, seed = {}, list(schema.names), 0
         for n in NOISE_ROWS:
             sample = train.sample(n, replace=n > len(train), random_state=seed)
             frame = with_noise(sample[names], seed=seed)
@@ -114,7 +114,7 @@ def baseline(data: DataSplit, model: ScoredModel, name: str) -> RecourseMethod:
 @lru_cache(maxsize=1)
 def vae_of(data: DataSplit) -> rivals.Vae:
     """The VAE that REVISE, C-CHVAE and CLUE share."""
-    return rivals.Vae.fit(data.parts[0], data.schema, rivals.VaeDesign(seed=data.split))
+    return rivals.Vae.fit(data.parts[0], data.schema, rivals.VaeDesign())
 
 
 def reject_all(frame: pd.DataFrame) -> Floats:

@@ -1,7 +1,8 @@
 """CPU seconds and memory of fit and generate, in a fresh process for each method.
 
-The model is the paper's network for Adult; `kinds` has other models, on frames of several widths.
-CPU seconds are measured, since machines are shared. Slow methods explain fewer rows.
+The model is the paper's network for Adult; the table `kinds` has other models, on frames of
+several widths. CPU seconds are measured, since machines are shared. Slow methods explain fewer
+rows.
 """
 
 from __future__ import annotations
@@ -22,12 +23,23 @@ from torch import Tensor, nn
 
 from dear_plugin.benchmark import meter
 from dear_plugin.benchmark.fits import BASELINES, baseline
-from dear_plugin.benchmark.kinds import FRAMES, KIND_ROWS, KINDS, of_kind
 from dear_plugin.benchmark.meter import Meter, median_s, repeated
+from dear_plugin.benchmark.metrics import decision
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
-from dear_plugin.benchmark.splits import CELLS, DataSplit, ScoredModel, case_of
+from dear_plugin.benchmark.splits import (
+    CELLS,
+    NETWORKS,
+    SETTINGS,
+    TREES,
+    DataSplit,
+    ScoredModel,
+    Setting,
+    case_of,
+    own_rules,
+)
 from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.data.schema import Schema
+from dear_plugin.datasets import Dataset
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.search import Search
@@ -94,7 +106,7 @@ def cells(options: Namespace) -> Iterator[Cell]:
 
 def measure(folder: Path, *, part: str, method: str, rows: int, cell: str) -> pd.DataFrame:
     """One line: the CPU time and memory of a method."""
-    work = {METHODS: _timed, SIZES: _sized, WIDE_DATA: _wide, MODELS: of_kind}[part]
+    work = {METHODS: _timed, SIZES: _sized, WIDE_DATA: _wide, MODELS: _of_kind}[part]
     return pd.DataFrame([meter.in_fresh_process(work, folder, method, rows, cell)])
 
 
@@ -219,6 +231,80 @@ def _wide(folder: Path, name: str, rows: int, cell: str) -> Row:
 def _above(frame: pd.DataFrame) -> Any:
     """A black box that uses one feature."""
     return (frame["x0"] > 1.0).to_numpy(dtype=float)
+
+
+PIPELINE = "pipeline"
+KINDS: Mapping[str, str] = {
+    "linear, a module": "lr",
+    "network": "ann",
+    "boosted trees": TREES,
+    "linear, a scikit-learn pipeline": PIPELINE,
+}
+# Rows of a call, rows in calls of one row; rows of the drawn frame.
+KIND_ROWS, KIND_SINGLE, DRAWN = 200, 3, 5_000
+
+
+def _drawn(count: int) -> Dataset:
+    """A data set of numbers that share a cause; the sum of five of them decides."""
+    rng = np.random.default_rng(0)
+    values = (rng.normal(size=(DRAWN, count)) + rng.normal(size=(DRAWN, 1))).round(3)
+    frame = pd.DataFrame(values, columns=[f"x{i}" for i in range(count)])
+    good = (values[:, :5].sum(1) + rng.normal(size=DRAWN) > 2.0).astype(int)
+    names = tuple(frame.columns)
+    return Dataset(name="drawn", frame=frame.assign(good=good), target="good", act_on=names)
+
+
+FRAMES: Mapping[str, Setting] = {
+    "loan": SETTINGS["loan"],
+    "adult": SETTINGS["adult-own"],
+    "drawn": Setting("drawn", partial(_drawn, 25), (*NETWORKS, TREES), own_rules, "drawn"),
+}
+
+
+def _of_kind(folder: Path, name: str, rows: int, cell: str) -> Row:
+    """The CPU times of calls of many rows and of one row, with a kind of model."""
+    data = DataSplit(FRAMES[cell], folder)
+    model, refused = _model_of(data, KINDS[name])
+    frame = repeated(refused, rows)
+    dear = DEAR(model, data.schema, act_on=data.act_on).fit(data.parts[0])
+    with Meter() as first:
+        found = dear.generate(frame)
+    many = median_s(lambda: dear.generate(frame), FEW)
+    return {
+        "data": cell,
+        "columns": len(data.schema),
+        "acted on": len(data.act_on or data.schema.actionable),
+        "success": float(found.actions["success"].mean()),
+        "first call CPU-s": first.cpu_s,
+        "CPU-ms a row": 1000.0 * many / rows,
+        "one row CPU-ms": meter.one_row_ms(dear, frame.iloc[:KIND_SINGLE]),
+    }
+
+
+def _model_of(data: DataSplit, kind: str) -> tuple[Any, pd.DataFrame]:
+    """A model for `DEAR`, and the test rows that it rejects."""
+    if kind != PIPELINE:
+        scored = data.model(kind)
+        return scored.model, scored.refused
+    train, test = data.parts
+    names = list(data.schema.names)
+    model = _pipeline(train[names]).fit(train[names], train[data.data.target])
+    return model, test[~decision(model, data.schema)(test)][names]
+
+
+def _pipeline(frame: pd.DataFrame) -> Any:
+    """A pipeline of dummies, scaled numbers and a logistic regression."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    numbers = list(frame.select_dtypes("number").columns)
+    others = [name for name in frame.columns if name not in numbers]
+    columns = make_column_transformer(
+        (StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), others)
+    )
+    return make_pipeline(columns, LogisticRegression(max_iter=1_000))
 
 
 ALL = (*LINES, *BASELINES)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -122,16 +121,14 @@ class ScoredModel:
 
 @dataclass(frozen=True)
 class DataSplit:
-    """One split of a setting.
+    """The training and test rows of a setting.
 
     Attributes:
         setting: the data set and the features that may change.
-        split: the seed of training and test rows.
         cache: a folder for trained weights.
     """
 
     setting: Setting
-    split: int
     cache: Path
 
     @cached_property
@@ -142,7 +139,7 @@ class DataSplit:
     @cached_property
     def parts(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Training and test rows, without test rows whose category no training row has."""
-        train, test = self.data.split(seed=self.split)
+        train, test = self.data.split(seed=0)
         for name in self.data.categorical:
             test = test[test[name].isin(train[name].unique())]
         return train, test
@@ -168,8 +165,12 @@ class DataSplit:
         """(n, p) the training rows."""
         return self.encoder.rows(self.parts[0])
 
-    def models(self, kind: str) -> Iterator[ScoredModel]:
-        """The models that reject enough rows, by seed."""
+    def model(self, kind: str) -> ScoredModel:
+        """The first model, by seed, that rejects enough rows.
+
+        Raises:
+            DataError: there is none.
+        """
         train, test = self.parts
         names, labels = list(self.schema.names), train[self.data.target]
         make = self._trees if kind == TREES else self._network
@@ -178,11 +179,15 @@ class DataSplit:
             accepts = decision(model, self.schema)
             refused = test[~accepts(test)][names]
             if len(refused) >= LEAST_REFUSED:
-                yield ScoredModel(kind, seed, model, accepts, again, refused, self.schema)
+                return ScoredModel(kind, seed, model, accepts, again, refused, self.schema)
+        raise DataError(
+            f"{self.setting.name}: expected a {kind} classifier that rejects {LEAST_REFUSED} test"
+            f" rows, got fewer with each of {MOST_SEEDS} seeds"
+        )
 
     def _network(self, kind: Any, frame: pd.DataFrame, labels: pd.Series, seed: int) -> _Made:
         x, y = self.encoder.encode(frame), torch.tensor(labels.to_numpy())
-        path = self.cache / f"{self.setting.weights}-{kind}-{self.split}-{seed}.safetensors"
+        path = self.cache / f"{self.setting.weights}-{kind}-{seed}.safetensors"
         how = recipe(self.data.name)
         model = network(path, how, kind, x, y, seed)
 
@@ -201,30 +206,19 @@ _Made = tuple[Any, Callable[[str], list[Any]]]
 
 
 @lru_cache(maxsize=1)
-def data_split(cache: Path, name: str, split: int) -> DataSplit:
-    """A split of a setting by name; the last one is cached."""
-    return DataSplit(SETTINGS[name], split, cache)
+def data_split(cache: Path, name: str) -> DataSplit:
+    """The split of a setting by name; the last one is cached."""
+    return DataSplit(SETTINGS[name], cache)
 
 
 @lru_cache(maxsize=2)
-def scored_model(data: DataSplit, kind: str, order: int = 0) -> ScoredModel:
-    """The model at a position among models that reject enough rows.
-
-    Raises:
-        DataError: there are fewer such models.
-    """
-    for model in islice(data.models(kind), order, None):
-        return model
-    raise DataError(
-        f"{data.setting.name}: {order + 1} {kind} classifiers that reject {LEAST_REFUSED} test"
-        f" rows are needed, got fewer among {MOST_SEEDS} seeds; use fewer seeds"
-    )
+def scored_model(data: DataSplit, kind: str) -> ScoredModel:
+    """See `DataSplit.model`; the last ones are cached."""
+    return data.model(kind)
 
 
-def case_of(
-    folder: Path, cell: str, split: int = 0, order: int = 0
-) -> tuple[DataSplit, ScoredModel]:
-    """The data split and the model of a cell, by a name of `CELLS`; see `scored_model`."""
+def case_of(folder: Path, cell: str) -> tuple[DataSplit, ScoredModel]:
+    """The data split and the model of a cell, by a name of `CELLS`."""
     name, kind = CELLS[cell]
-    data = data_split(folder, name, split)
-    return data, scored_model(data, kind, order)
+    data = data_split(folder, name)
+    return data, scored_model(data, kind)

@@ -14,8 +14,8 @@ from itertools import chain, takewhile
 import numpy as np
 import pandas as pd
 
-from dear_plugin.data.cells import Positions, is_one, positions_of, read_column
-from dear_plugin.data.feature import Feature, Kind, Mask, Reading, attributes, with_cells
+from dear_plugin.data.cells import Positions, Reading, is_one, positions_of, read_column
+from dear_plugin.data.feature import Feature, Kind, Mask, attributes, with_cells
 from dear_plugin.data.numbers import Array
 from dear_plugin.errors import SchemaError, shown, unknown
 

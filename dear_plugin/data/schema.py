@@ -19,9 +19,7 @@ from torch import Tensor
 
 from dear_plugin._threads import lazy, one_thread
 from dear_plugin._validation import completed
-from dear_plugin.data import (
-    dummies,
-)
+from dear_plugin.data import dummies
 from dear_plugin.data.causes import (
     CausalOrder,
     Causes,

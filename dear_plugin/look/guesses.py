@@ -69,14 +69,14 @@ class Guesses(dict[str, Any]):
     def __init__(self, evidence: Iterable[Guess]) -> None:
         super().__init__()
         self.evidence = tuple(evidence)
-        for each in self.evidence:
-            known = arguments().get(each.argument)
-            if each.argument == "definitions":
-                self.setdefault(each.argument, {}).setdefault(each.name, []).append(each.value)
-            elif each.argument and (known is None or known.is_list):
-                self.setdefault(each.argument, []).append(each.value or each.name)
-            elif each.argument:
-                self.setdefault(each.argument, {})[each.name] = each.value
+        for each in (each for each in self.evidence if each.argument):
+            what, known = each.argument, arguments().get(each.argument)
+            if what == "definitions":
+                self.setdefault(what, {}).setdefault(each.name, []).append(each.value)
+            elif known is None or known.is_list:
+                self.setdefault(what, []).append(each.value or each.name)
+            else:
+                self.setdefault(what, {})[each.name] = each.value
         for name, lists in self.get("definitions", {}).items():
             self["definitions"][name] = lists if len(lists) > 1 else lists[0]
 

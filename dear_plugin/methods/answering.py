@@ -340,7 +340,7 @@ def searching(problem: SearchProblem, case: Case, *, search: Search, trained: Tr
 
 
 def _paper_solver() -> type[Solver]:
-    """The paper's solver, which is imported when it is asked for."""
+    """The paper's solver, which is imported when it is used."""
     from dear_plugin.paper.descent import Descent
 
     return Descent

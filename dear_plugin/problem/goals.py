@@ -788,20 +788,3 @@ def score_decides(threshold: float | None, scores: Tensor) -> bool:
 def logit(p: float) -> float:
     """The log-odds of a probability."""
     return math.log(p / (1.0 - p))
-
-
-def share_of(margins: Tensor, accepted: Tensor, least: float) -> tuple[Tensor, Tensor]:
-    """(m,) double, the share of r judges that accept, and (m,) how much margin is missing.
-
-    It is missing for the judge that decides whether a share is reached; 0 where none is.
-
-    Args:
-        margins: (m, r) by judge.
-        accepted: (m, r) bool.
-        least: the share to reach.
-    """
-    count = margins.shape[-1]
-    decides = min(int((1.0 - least) * count + 1e-6), count - 1) + 1
-    missing = -margins.kthvalue(decides, dim=-1).values
-    missing = missing.where(missing.isfinite(), 0.0).clamp_min(0.0)
-    return accepted.double().mean(-1), missing

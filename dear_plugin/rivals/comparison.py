@@ -19,14 +19,7 @@ from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.goals import Label, Target
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.rivals.comparable import check_comparable
-from dear_plugin.rivals.intervals import (
-    LEAST,
-    Floats,
-    Truths,
-    difference,
-    estimate,
-    is_plausible,
-)
+from dear_plugin.rivals.intervals import LEAST, Floats, Truths, difference, estimate, is_plausible
 from dear_plugin.rivals.measures import estimates
 
 if TYPE_CHECKING:
@@ -235,7 +228,7 @@ class Comparison:
         needed = lines[lines["needed"]]
         solved = needed[needed["success"]]
         cost = needed["cost"].where(needed["success"])
-        median = estimate(cost, np.zeros(len(cost)), median=True, seed=self.seed)
+        median = estimate(cost, median=True, seed=self.seed)
         return {
             "rows": len(needed),
             "success": needed["success"].mean(),

@@ -38,14 +38,11 @@ class Estimate(NamedTuple):
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
-def estimate(
-    values: npt.ArrayLike, groups: npt.ArrayLike, *, median: bool = False, seed: int = 0
-) -> Estimate:
+def estimate(values: npt.ArrayLike, *, median: bool = False, seed: int = 0) -> Estimate:
     """The mean or median of values, NaN left out, with its bootstrap interval.
 
     Args:
         values: (n,) one per row.
-        groups: (n,) the splits; rows are resampled within a split.
         median: the median instead of the mean.
         seed: of the resampling; columns and methods with the same number of rows are resampled
             alike.
@@ -54,35 +51,23 @@ def estimate(
     middle: Callable[..., Floats] = np.nanmedian if median else np.nanmean
     if not np.isfinite(column).any():
         return Estimate(np.nan, np.nan, np.nan)
-    drawn = column[_resamples(np.asarray(groups), seed)]
+    rng = np.random.default_rng(seed)
+    drawn = column[rng.integers(0, len(column), (RESAMPLES, len(column)))]
     drawn = drawn[np.isfinite(drawn).any(1)]
     ends = np.quantile(middle(drawn, axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Estimate(float(middle(column)), float(ends[0]), float(ends[1]))
 
 
-def paired(
-    first: npt.ArrayLike, second: npt.ArrayLike, groups: npt.ArrayLike, seed: int = 0
-) -> Estimate:
+def paired(first: npt.ArrayLike, second: npt.ArrayLike, seed: int = 0) -> Estimate:
     """The mean difference of two measurements of the same rows, NaN in either left out.
 
     Args:
         first: (n,) one per row.
         second: (n,) one per row, in the same order.
-        groups: (n,) as in `estimate`.
         seed: the seed of the resampling.
     """
     difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
-    return estimate(difference, groups, seed=seed)
-
-
-def _resamples(groups: npt.NDArray[np.generic], seed: int) -> npt.NDArray[np.int64]:
-    """(r, n) row indices, each drawn from the group of its column."""
-    rng = np.random.default_rng(seed)
-    out = np.empty((RESAMPLES, len(groups)), dtype=np.int64)
-    for group in np.unique(groups):
-        at = np.flatnonzero(groups == group)
-        out[:, at] = at[rng.integers(0, len(at), (RESAMPLES, len(at)))]
-    return out
+    return estimate(difference, seed=seed)
 
 
 Truths: TypeAlias = npt.NDArray[np.bool_]
@@ -131,7 +116,7 @@ def difference(cost: Floats, other: Floats, both: Truths, *, seed: int = 0) -> D
         rows,
         _median(cost[both]),
         _median(other[both]),
-        estimate(step, np.zeros(rows), median=True, seed=seed),
+        estimate(step, median=True, seed=seed),
         float((step < 0.0).mean()) if rows else float("nan"),
     )
 

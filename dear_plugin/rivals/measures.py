@@ -55,6 +55,6 @@ def line(
 ) -> dict[str, Any]:
     """A mean or median with its interval, and the number of values that are known."""
     column = values.to_numpy(dtype=np.float64)
-    value, low, high = estimate(column, np.zeros(len(column)), median=median, seed=seed)
+    value, low, high = estimate(column, median=median, seed=seed)
     known = int(np.isfinite(column).sum())
     return {"measure": measure, "value": value, "low": low, "high": high, "rows": known}

@@ -161,11 +161,7 @@ class TestWhatTheSearchAsks:
     """The values that actions may set, and the kinds of change that are compared."""
 
     frame = pd.DataFrame(
-        {
-            "x": [3.0, 1.0, np.nan, 2.0],
-            "size": levels([*SIZES, "S"]),
-            "town": ["a", "b", "c", "a"],
-        }
+        {"x": [3.0, 1.0, np.nan, 2.0], "size": levels([*SIZES, "S"]), "town": ["a", "b", "c", "a"]}
     )
 
     @pytest.fixture

@@ -214,10 +214,7 @@ class TestRange:
             (([1.0, "x"], None), "numbers or None"),
             (([1.0, 2.0], [3.0, 1.0]), r"got \(2 values, 2 values\)"),
             (([1.0, 2.0], [3.0, 4.0, 5.0]), r"got \(2 values, 3 values\)"),
-            (
-                (None, [1.0, 2.0]),
-                "a range for all rows, or a list of 3, one per row",
-            ),
+            ((None, [1.0, 2.0]), "a range for all rows, or a list of 3, one per row"),
         ],
         ids=str,
     )

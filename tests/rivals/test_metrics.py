@@ -7,12 +7,7 @@ import torch
 
 from dear_plugin import DEAR, Constraints, Schema
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.rivals.metrics import (
-    neighbours,
-    success_rate,
-    violations,
-    ynn,
-)
+from dear_plugin.rivals.metrics import neighbours, success_rate, violations, ynn
 
 
 @pytest.fixture(scope="module")
