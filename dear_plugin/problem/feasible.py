@@ -12,6 +12,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -390,12 +391,28 @@ class Limits:
 
 
 def selected(record: T, idx: Tensor) -> T:
-    """A record with the rows at positions (q,) of its tensors, and of what has rows itself."""
-    columns = {f.name: getattr(record, f.name) for f in fields(record)}
-    own = {k: v[idx] for k, v in columns.items() if isinstance(v, Tensor)}
-    own |= {k: v[idx.numpy()] for k, v in columns.items() if isinstance(v, np.ndarray)}
-    rest = {k: v for k, v in columns.items() if k not in own and hasattr(v, "select")}
-    return replace(record, **own, **{k: v.select(idx) for k, v in rest.items()})
+    """The rows at positions (q,) of a record of n rows.
+
+    Args:
+        record: a dataclass. Its tensors, arrays, lists, frames, and what has `select` have an
+            entry for each row; its other values hold for every row.
+        idx: the positions.
+    """
+    names = [each.name for each in fields(record) if each.init]
+    return replace(record, **{name: _part(getattr(record, name), idx) for name in names})
+
+
+def _part(value: Any, idx: Tensor) -> Any:
+    """The entries of a value for the rows at positions (q,)."""
+    if isinstance(value, Tensor):  # which may be on a GPU, or with a gradient
+        return torch.from_numpy(value.detach().cpu().numpy()[idx.numpy()])
+    if isinstance(value, pd.DataFrame):
+        return value.iloc[idx.numpy()]
+    if isinstance(value, np.ndarray):
+        return value[idx.numpy()]
+    if isinstance(value, list):
+        return [value[i] for i in idx.tolist()]
+    return value.select(idx) if hasattr(value, "select") else value
 
 
 def none_where_empty(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:

@@ -21,6 +21,7 @@ from dear_plugin.data.numbers import Array
 from dear_plugin.errors import InputError, shown
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.feasible import Case, Status
+from dear_plugin.problem.feasible import selected as selected
 from dear_plugin.search.settings import CRITERIA, Search
 
 # How an alternative differs from the first answer: codes, and their names.
@@ -29,19 +30,6 @@ KINDS = ("", "another set", "pair of features", "same features")
 
 Texts: TypeAlias = Sequence[str] | npt.NDArray[Any]
 R = TypeVar("R")
-
-
-def selected(record: R, idx: Tensor) -> R:
-    """The rows at positions (q,) of a record of n rows.
-
-    Args:
-        record: a dataclass. Its tensors, arrays, lists, frames, cases and records have an entry
-            for each row; its other values hold for every row.
-        idx: the positions.
-    """
-    names = [each.name for each in fields(record) if each.init]  # type: ignore[arg-type]
-    parts = {name: _part(getattr(record, name), idx) for name in names}
-    return replace(record, **parts)  # type: ignore[type-var]
 
 
 def answers_per_row(k: Any) -> int:
@@ -76,21 +64,6 @@ def _changed(record: R, change: Callable[..., Array], *others: R) -> R:
         elif isinstance(columns[0], np.ndarray):
             out[name] = change(*columns)
     return replace(record, **out)  # type: ignore[type-var]
-
-
-def _part(value: Any, idx: Tensor) -> Any:
-    """The entries of a value for the rows at positions (q,)."""
-    if isinstance(value, Tensor):
-        return torch.from_numpy(_array(value)[idx.numpy()])
-    if isinstance(value, pd.DataFrame):
-        return value.iloc[idx.numpy()]
-    if isinstance(value, np.ndarray):
-        return value[idx.numpy()]
-    if isinstance(value, list):
-        return [value[i] for i in idx.tolist()]
-    if isinstance(value, Proposal | Question):
-        return selected(value, idx)
-    return value.select(idx) if isinstance(value, Case) else value
 
 
 def _filled(_: type, given: dict[str, Any]) -> None:
@@ -160,9 +133,13 @@ class Proposal:
         accepted: Tensor = self.status == Status.ACCEPTED
         return accepted
 
+    def select(self, idx: Tensor) -> Proposal:
+        """The proposal for the rows at positions (q,)."""
+        return selected(self, idx)
+
     def clone(self) -> Proposal:
         """A copy; its tensors allow gradients, unlike those made in inference mode."""
-        return selected(self, torch.arange(len(self.rows)))
+        return self.select(torch.arange(len(self.rows)))
 
     def costs(self, x: Tensor, encoder: Encoder, per_unit: Tensor | None) -> tuple[Tensor, Tensor]:
         """Direct cost `sum c_j |d_j|` over S and indirect cost, (m,) each, in units of cost.
