@@ -167,6 +167,20 @@ class Proposal:
         return _texts(labels[row] for row in rows)
 
 
+@dataclass(frozen=True)
+class Scored:
+    """A proposal for n rows as the frame holds it; for attributes see `Recourses`."""
+
+    proposal: Proposal
+    counterfactuals: pd.DataFrame
+    scores: Tensor
+    success: Tensor
+
+    def acts(self, x: Tensor) -> Tensor:
+        """(n,) bool: whether what is acted on differs from the factuals, (n, p)."""
+        return ((self.proposal.rows != x) & self.proposal.direct).any(1)
+
+
 def identity_proposal(x: Tensor, accepted: Tensor) -> Proposal:
     """The proposal without changes of x, (m, p), given which rows are accepted, (m,) bool."""
     none, status = torch.zeros(x.shape, dtype=torch.bool), int(Status.ACCEPTED) * accepted.long()
