@@ -26,7 +26,7 @@ from dear_plugin.datasets import loan
 from dear_plugin.decoders import Decoder, Members, Sample
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.rivals.measures import line
+from dear_plugin.rivals.intervals import line
 from dear_plugin.search import Search
 
 KNOWN, TIERS, NONE, FROZEN = "known equations", "DEAR, with the order", "DEAR, no order", "frozen"

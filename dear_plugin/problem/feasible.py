@@ -405,7 +405,7 @@ def selected(record: T, idx: Tensor) -> T:
 def _part(value: Any, idx: Tensor) -> Any:
     """The entries of a value for the rows at positions (q,)."""
     if isinstance(value, Tensor):  # which may be on a GPU, or with a gradient
-        return torch.from_numpy(value.detach().cpu().numpy()[idx.numpy()])
+        return (value.detach() if value.requires_grad else value).cpu()[idx]
     if isinstance(value, pd.DataFrame):
         return value.iloc[idx.numpy()]
     if isinstance(value, np.ndarray):
