@@ -571,3 +571,20 @@ def _around(margin: Tensor, position: int) -> Ends:
 def _between(low: float, high: float) -> float:
     """The cutoff between two margins."""
     return max((low + high) / 2.0, high - BEFORE)
+
+
+def share_of(margins: Tensor, accepted: Tensor, least: float) -> tuple[Tensor, Tensor]:
+    """(m,) double, the share of r judges that accept, and (m,) how much margin is missing.
+
+    It is missing for the judge that decides whether a share is reached; 0 where none is.
+
+    Args:
+        margins: (m, r) by judge.
+        accepted: (m, r) bool.
+        least: the share to reach.
+    """
+    count = margins.shape[-1]
+    decides = min(int((1.0 - least) * count + 1e-6), count - 1) + 1
+    missing = -margins.kthvalue(decides, dim=-1).values
+    missing = missing.where(missing.isfinite(), 0.0).clamp_min(0.0)
+    return accepted.double().mean(-1), missing

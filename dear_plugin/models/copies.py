@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dear_plugin._validation import whole
 from dear_plugin.errors import ModelError
-from dear_plugin.models.classifier import Classifier
+from dear_plugin.models.classifier import Classifier, share_of
 from dear_plugin.problem.goals import Goal
 
 # The largest number of draws until a bootstrap sample has every class.
@@ -111,23 +111,6 @@ def agreement(
     accepted = torch.stack([goal.accepts(each, at) for each in scores], -1)
     share, missing = share_of(margins, accepted, least)
     return share.view(idx.shape), missing.view(idx.shape)
-
-
-def share_of(margins: Tensor, accepted: Tensor, least: float) -> tuple[Tensor, Tensor]:
-    """(m,) double, the share of r judges that accept, and (m,) how much margin is missing.
-
-    It is missing for the judge that decides whether a share is reached; 0 where none is.
-
-    Args:
-        margins: (m, r) by judge.
-        accepted: (m, r) bool.
-        least: the share to reach.
-    """
-    count = margins.shape[-1]
-    decides = min(int((1.0 - least) * count + 1e-6), count - 1) + 1
-    missing = -margins.kthvalue(decides, dim=-1).values
-    missing = missing.where(missing.isfinite(), 0.0).clamp_min(0.0)
-    return accepted.double().mean(-1), missing
 
 
 def _sample(

@@ -20,7 +20,7 @@ from dear_plugin.data.encoder import Encoder, patch
 from dear_plugin.data.numbers import Array
 from dear_plugin.errors import InputError, shown
 from dear_plugin.evaluation.trained import Trained
-from dear_plugin.problem.feasible import Case, Status
+from dear_plugin.problem.feasible import Case, OfRows, Status
 from dear_plugin.problem.feasible import selected as selected
 from dear_plugin.search.settings import CRITERIA, Search
 
@@ -82,7 +82,7 @@ def _filled(_: type, given: dict[str, Any]) -> None:
 
 @completed(_filled)
 @dataclass(frozen=True)
-class Proposal:
+class Proposal(OfRows):
     """The counterfactuals that a method proposes for m rows, in user units.
 
     An attribute that is not given gets its default for every row.
@@ -132,10 +132,6 @@ class Proposal:
         """(m,) bool, rows that are accepted already, so that the proposal is the factual."""
         accepted: Tensor = self.status == Status.ACCEPTED
         return accepted
-
-    def select(self, idx: Tensor) -> Proposal:
-        """The proposal for the rows at positions (q,)."""
-        return selected(self, idx)
 
     def clone(self) -> Proposal:
         """A copy; its tensors allow gradients, unlike those made in inference mode."""
