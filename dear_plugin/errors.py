@@ -14,8 +14,8 @@ from typing import Any, Self
 MOST_SHOWN = 200
 # How much of a name, from 0 to 1, is that of another one which may be meant.
 ALIKE = 0.7
-# The most known names that the error of an unknown one lists.
-MOST_KNOWN = 5
+# The most names that a message lists.
+MOST_NAMED = 5
 _NAMES: ContextVar[Mapping[str, str]] = ContextVar("_NAMES")
 
 
@@ -156,8 +156,8 @@ def near(names: Iterable[object], known: Iterable[object]) -> str:
         else:
             parts.append(shown(name) + (f" (did you mean {meant!r}?)" if close else ""))
     given, first = " ".join(map(str, names)), [*choices]
-    if len(choices) > MOST_KNOWN:
+    if len(choices) > MOST_NAMED:
         match = difflib.SequenceMatcher
-        first = sorted(first, key=lambda c: -match(None, c, given).ratio())[:MOST_KNOWN]
-    more = f", ... ({len(choices)} in all)" * (len(choices) > MOST_KNOWN)
+        first = sorted(first, key=lambda c: -match(None, c, given).ratio())[:MOST_NAMED]
+    more = f", ... ({len(choices)} in all)" * (len(choices) > MOST_NAMED)
     return f"{', '.join(parts)}; known are: {', '.join(first) or 'none'}{more}"

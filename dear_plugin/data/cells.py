@@ -43,7 +43,7 @@ from dear_plugin.data.numbers import (
     ordinary_values,
     row_value,
 )
-from dear_plugin.errors import SchemaError
+from dear_plugin.errors import MOST_NAMED, SchemaError
 
 # The values that are no amounts, or not known; None where they are not stated.
 Special = tuple[Any, ...] | None
@@ -56,8 +56,8 @@ FARTHEST = 1e15
 MOST_EVEN = 24
 
 
-# How many values an error names, and how much of each.
-MOST, MOST_LETTERS = 5, 60
+# How much of a value an error shows.
+MOST_LETTERS = 60
 
 Reasons = Iterator[tuple[int, str]]
 
@@ -95,8 +95,10 @@ def _reasons(column: pd.Series, bad: Array, expected: str) -> Reasons:
 def named(texts: Iterable[str]) -> str:
     """Up to five texts of up to sixty characters in brackets, and how many more there are."""
     every = list(texts)
-    shown = [x if len(x) <= MOST_LETTERS else f"{x[: MOST_LETTERS - 3]}..." for x in every[:MOST]]
-    more = f", ... ({len(every) - MOST} more)" if len(every) > MOST else ""
+    shown = [
+        x if len(x) <= MOST_LETTERS else f"{x[: MOST_LETTERS - 3]}..." for x in every[:MOST_NAMED]
+    ]
+    more = f", ... ({len(every) - MOST_NAMED} more)" if len(every) > MOST_NAMED else ""
     return f"[{', '.join(shown)}{more}]"
 
 
@@ -141,7 +143,7 @@ def kind_of(column: pd.Series, special: Special, as_category: bool) -> Feature:
         raise SchemaError(f"column {name!r} holds {error}: neither text nor numbers") from error
     found, missing = set(observed), missing_of(column)
     some = [c for c in levels if c in found] if levels else sorted(observed, key=_sort_key)
-    categories = plain(name, some)
+    categories = _plain(name, some)
     return Feature(
         name,
         Kind.CATEGORICAL if missing or len(categories) > 2 else Kind.BINARY,
@@ -393,7 +395,7 @@ def _positions(labels: Positions, column: pd.Series) -> Array:
     return codes if missing < 0 else np.where(column.isna().to_numpy(), missing, codes)
 
 
-def plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
+def _plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
     """Labels as built-in Python values; an error if one is neither text nor a number."""
     known = tuple(c.item() if isinstance(c, np.generic) else c for c in labels)
     if any(not isinstance(c, str | int | float | bool) for c in known):
@@ -406,7 +408,7 @@ def stored_in(column: pd.Series) -> tuple[tuple[Hashable, ...], bool]:
     """All levels of a category column as its dtype has them, and whether they have an order."""
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return (), False
-    return plain(str(column.name), column.dtype.categories), bool(column.dtype.ordered)
+    return _plain(str(column.name), column.dtype.categories), bool(column.dtype.ordered)
 
 
 def _sort_key(label: Any) -> tuple[str, Any]:
