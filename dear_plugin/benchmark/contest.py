@@ -12,9 +12,8 @@ import pandas as pd
 
 from dear_plugin.benchmark import metrics
 from dear_plugin.benchmark.contest_tables import tables
-from dear_plugin.benchmark.fits import BASELINES, baseline, scored
+from dear_plugin.benchmark.fits import BASELINES, baseline, reference_rows, scored
 from dear_plugin.benchmark.metrics import solved, where
-from dear_plugin.benchmark.reference import reference_rows
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
 from dear_plugin.benchmark.splits import CELLS, DataSplit, ScoredModel, case_of
 from dear_plugin.methods.base import RecourseMethod

@@ -13,9 +13,8 @@ import pandas as pd
 
 from dear_plugin.benchmark import metrics
 from dear_plugin.benchmark.credible_tables import tables
-from dear_plugin.benchmark.fits import NOISE_ROWS, Fits, fits_of
+from dear_plugin.benchmark.fits import NOISE_ROWS, Fits, fits_of, reference_rows
 from dear_plugin.benchmark.metrics import Floats, solved, where
-from dear_plugin.benchmark.reference import reference_rows
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
 from dear_plugin.benchmark.splits import CELLS, SETTINGS, DataSplit, ScoredModel, case_of
 from dear_plugin.methods.dear import DEAR

@@ -30,9 +30,8 @@ import torch
 from torch import Tensor
 
 from dear_plugin.benchmark.metrics import Floats, decision
-from dear_plugin.benchmark.models import FORESTS, forest
 from dear_plugin.benchmark.runner import Option, Spec, grid
-from dear_plugin.benchmark.splits import data_split
+from dear_plugin.benchmark.splits import FORESTS, data_split, forest
 from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.data.numbers import amounts_of
 from dear_plugin.methods.dear import DEAR
