@@ -6,9 +6,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from numbers import Real
-from typing import Any, Self
 
 # The longest text of a given value in an error.
 MOST_SHOWN = 200
@@ -52,24 +50,7 @@ class ArgumentError(DearError, TypeError):
 
 
 class NotFittedError(DearError, ValueError, AttributeError, RuntimeError):
-    """`generate` or a diagnostic was called before `fit`; every instance is scikit-learn's too."""
-
-    def __new__(cls, *args: object) -> Self:
-        """An instance of both classes; scikit-learn is imported only then, for it takes time."""
-        made: Self = super().__new__(_shared_class() if cls is NotFittedError else cls, *args)
-        return made
-
-    def __reduce__(self) -> tuple[type[NotFittedError], tuple[Any, ...]]:
-        """How to pickle it."""
-        return NotFittedError, self.args
-
-
-@cache
-def _shared_class() -> Any:
-    """The subclass of `NotFittedError` that is a subclass of scikit-learn's."""
-    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
-
-    return type("NotFittedError", (NotFittedError, SklearnNotFittedError), {})
+    """`generate` or a diagnostic was called before `fit`."""
 
 
 class DataError(DearError, OSError):
