@@ -6,16 +6,14 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from numbers import Real
-from typing import Any, Self
 
 # The longest text of a given value in an error.
 MOST_SHOWN = 200
 # How much of a name, from 0 to 1, is that of another one which may be meant.
 ALIKE = 0.7
-# The most known names that the error of an unknown one lists.
-MOST_KNOWN = 5
+# The most names that a message lists.
+MOST_NAMED = 5
 _NAMES: ContextVar[Mapping[str, str]] = ContextVar("_NAMES")
 
 
@@ -52,24 +50,7 @@ class ArgumentError(DearError, TypeError):
 
 
 class NotFittedError(DearError, ValueError, AttributeError, RuntimeError):
-    """`generate` or a diagnostic was called before `fit`; every instance is scikit-learn's too."""
-
-    def __new__(cls, *args: object) -> Self:
-        """An instance of both classes; scikit-learn is imported only then, for it takes time."""
-        made: Self = super().__new__(_shared_class() if cls is NotFittedError else cls, *args)
-        return made
-
-    def __reduce__(self) -> tuple[type[NotFittedError], tuple[Any, ...]]:
-        """How to pickle it."""
-        return NotFittedError, self.args
-
-
-@cache
-def _shared_class() -> Any:
-    """The subclass of `NotFittedError` that is a subclass of scikit-learn's."""
-    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
-
-    return type("NotFittedError", (NotFittedError, SklearnNotFittedError), {})
+    """`generate` or a diagnostic was called before `fit`."""
 
 
 class DataError(DearError, OSError):
@@ -156,8 +137,8 @@ def near(names: Iterable[object], known: Iterable[object]) -> str:
         else:
             parts.append(shown(name) + (f" (did you mean {meant!r}?)" if close else ""))
     given, first = " ".join(map(str, names)), [*choices]
-    if len(choices) > MOST_KNOWN:
+    if len(choices) > MOST_NAMED:
         match = difflib.SequenceMatcher
-        first = sorted(first, key=lambda c: -match(None, c, given).ratio())[:MOST_KNOWN]
-    more = f", ... ({len(choices)} in all)" * (len(choices) > MOST_KNOWN)
+        first = sorted(first, key=lambda c: -match(None, c, given).ratio())[:MOST_NAMED]
+    more = f", ... ({len(choices)} in all)" * (len(choices) > MOST_NAMED)
     return f"{', '.join(parts)}; known are: {', '.join(first) or 'none'}{more}"

@@ -1,9 +1,6 @@
 """Every error is a DearError and the built-in one that a caller would catch."""
 
-import pickle
-
 import pytest
-from sklearn.exceptions import NotFittedError
 
 from dear_plugin import Target, errors
 
@@ -22,15 +19,6 @@ def test_every_error_is_a_dear_error_and_a_builtin(builtin):
     for name in BUILTINS[builtin].split():
         assert issubclass(getattr(errors, f"{name}Error"), errors.DearError)
         assert issubclass(getattr(errors, f"{name}Error"), builtin)
-
-
-@pytest.mark.parametrize("copied", [False, True], ids=["raised", "pickled"])
-def test_a_not_fitted_error_is_also_that_of_scikit_learn(copied):
-    error = errors.NotFittedError("call fit first")
-    error = pickle.loads(pickle.dumps(error)) if copied else error
-    assert isinstance(error, errors.NotFittedError)
-    assert isinstance(error, NotFittedError)
-    assert str(error) == "call fit first"
 
 
 def test_a_long_list_of_known_names_is_cut():

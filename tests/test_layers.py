@@ -312,219 +312,51 @@ def test_dear_plugin_imports_without_any_extra():
     assert done.returncode == 0, done.stderr
 
 
-# One name for each idea: what was folded into others does not come back under its old name.
-FOLDED = {
-    *("Agreement", "Candidates", "Entries", "Optimizer", "Parts", "Plausibility", "Ranked"),
-    *("SearchTable", "Support", "TriedActions", "Trying", "Valued", "Waves"),
-}
-# A group of dummies is one feature.
-GROUPS = {
-    *("OneHot", "Group", "one_hot.py", "subjects", "leveled", "keep_groups", "Resolution"),
-    *("with_whole_groups", "_with_whole_groups", "infer_groups"),
-}
-FOLDED_FILES = {
-    "data": {"evidence", "switched"},
-    "problem": {"range_goal"},
-    "search": {"actions", "closer", "grow", "ranks", "waves"},
-    "evaluation": {"agreement", "neighbours", "plausibility", "support"},
-    "methods": {"optimizer", "trying"},
-    "results": {"descriptions", "jobs", "rows", "said", "wording"},
-}
-# What is told is made of lines of `changes` and of `actions`.
-FOLDED |= {"Answered", "Claim", "Move", "RowKey", "Rows", "Said", "Written"}
+# One name for each idea, and one home: what became a smaller idea, or was folded into another one,
+# does not come back, neither as a class or function nor as a variable or attribute.
+GONE = """
+    ARGUMENTS Agreement Answered Answers Attempt Batch Between Candidates Claim Codes Column
+    ColumnKind Computed Credibility Cyclic DecoderMethod DifferentiableDecoder Dummies Entries
+    Estimator FeasibleSet Formula Given Group Inferred Joinable LATER Labelled Labels Layout Levels
+    MIXED MOST_KEPT Method Move NEW Neighbourhood NewLabels OneHot Order Ordinal PER_ROW
+    Plausibility QueryFormat REGISTRY RULES Ranked Relations Resolution Rounds RowKey SOLVERS Said
+    Saying SearchTable Shares SpecialLevels Spread Store Sum Support Told TriedActions Trying
+    Valued Waves Written _Builder _amount _computed_ones _flip_probabilities _is_log _near
+    _new_values _tries _with_whole_groups change_of check_index coarser cyclic either expand_new
+    has_dtype has_new holds_numbers infer_groups infer_relations is_special keep_groups leveled
+    maker of_ranks remembering sayings settled subjects untried values_of_new
+    with_whole_groups
+"""
+# In the kernel, as files and as names; elsewhere, names of a choice, of a sentence, of a row.
+GONE_FILES = """
+    actions advice agreement closer command definitions descriptions evidence excess exclusion
+    fidelity grow html jobs joint letter lint misfit needs neighbours one_hot optimizer
+    plausibility range_goal ranks record report result rows said sayings special_values stated
+    summary support switched toml trying usual waves wording writing
+"""
+GONE_IN_KERNEL = {"NONE", "Optimizer", "Requirement", "Result", "WAYS"}
 
 
-@pytest.mark.parametrize("folder", FOLDED_FILES)
-def test_the_search_and_the_facts_of_training_rows_have_one_home(folder):
-    files = sources(ENGINE / folder)
-    assert not FOLDED_FILES[folder] & {path.stem for path in files}
-    trees = [ast.parse(path.read_text()) for path in files]
-    classes = {each.name for t in trees for each in ast.walk(t) if isinstance(each, ast.ClassDef)}
-    # `costs.Parts` are the parts of a cost.
-    assert FOLDED & classes <= ({"Parts"} if folder == "evaluation" else set())
-
-
-# What says of a column which kind it is.
-KIND = {"is_number", "holds_numbers"}
-
-
-def test_no_column_is_asked_whether_it_is_a_number():
-    asked = {
-        name(path)
-        for path in [*sources(ENGINE), *sources(ADAPTERS)]
-        for each in ast.walk(tree(path))
-        if isinstance(each, ast.Attribute) and each.attr in KIND
-    }
-    assert not asked
-
-
-# Likewise whether it has labels: what differs is an attribute of features, such as `has_order`, or
-# a mask of the encoder. Of a user's `Constraints`, and of options of a command, they are something
-# else.
-LABELS, OTHERS = {"choices", "categories"}, {"within", "option"}
-
-
-def truth_tested(found: ast.AST) -> Iterator[ast.AST]:
-    """What a node asks to be true."""
-    if isinstance(found, ast.If | ast.IfExp | ast.While):
-        yield found.test
-    elif isinstance(found, ast.comprehension):
-        yield from found.ifs
-    elif isinstance(found, ast.UnaryOp) and isinstance(found.op, ast.Not):
-        yield found.operand
-    elif isinstance(found, ast.BoolOp):
-        yield from found.values
-    elif isinstance(found, ast.Call) and ast.unparse(found.func) in ("bool", "any"):
-        yield from found.args
-    elif isinstance(found, ast.Compare) and "0" in map(ast.unparse, found.comparators):
-        yield found.left
-
-
-def asks_for_labels(found: ast.AST) -> Iterator[str]:
-    """The labels that a node asks to be there, also by their number."""
-    for each in truth_tested(found):
-        is_len = isinstance(each, ast.Call) and ast.unparse(each.func) == "len"
-        of = each.args[0] if is_len else each
-        is_asked = isinstance(of, ast.Attribute) and of.attr in LABELS
-        if is_asked and ast.unparse(of.value) not in OTHERS:
-            yield ast.unparse(of)
-
-
-@pytest.mark.parametrize(
-    "code",
-    ["f.choices or own", "any(f.choices)", "own if len(f.choices) else 0", "len(f.choices) > 0"],
-)
-def test_labels_are_asked_for_in_many_ways(code):
-    found = [each for node in ast.walk(ast.parse(code)) for each in asks_for_labels(node)]
-    assert found == ["f.choices"]
-
-
-def test_no_column_is_asked_whether_it_has_labels():
-    asked = {
-        (name(path), each)
-        for path in [*sources(ENGINE), *sources(ADAPTERS)]
-        if not any(path.is_relative_to(ENGINE / each) for each in ("data", "look"))
-        and path != ENGINE / "tell" / "schemas.py"
-        for found in ast.walk(tree(path))
-        for each in asks_for_labels(found)
-    }
-    assert not asked
-
-
-# What became a smaller idea under another name.
-GONE = {
-    "Between",
-    "Rounds",
-    "FeasibleSet",
-    "_Builder",
-    "PER_ROW",
-    "Relations",
-    "QueryFormat",
-    "Labelled",
-    "Answers",
-    "Told",
-}
-# A column is one class: what its kind decides are its attributes, and functions of `cells`.
-GONE |= {"ColumnKind", "Codes", "SpecialLevels", "NewLabels", "Column", "Layout"}
-GONE |= {"Labels", "Levels", "Ordinal", "Dummies", "coarser", "either", "_new_values"}
-# A label that no training row has has a position after those of the others.
-GONE |= {"NEW", "MOST_KEPT", "has_new", "expand_new", "values_of_new"}
-# Its negation is `known`.
-GONE |= {"is_special"}
-# What follows an action is known to `Trained`, not to private functions of a method.
-GONE |= {"_flip_probabilities", "Neighbourhood", "Store"}
-# Classes with one subclass.
-GONE |= {"DecoderMethod", "Estimator"}
-# Decoders and solvers are passed as classes; what a decoder has no derivatives for it says itself.
-GONE |= {"DifferentiableDecoder", "LATER", "SOLVERS", "REGISTRY", "maker"}
-# An adapter scores no rows itself, and what is given by row is read by `per_row`.
-GONE |= {"remembering", "check_index"}
-# A category, or a number, does as well.
-GONE |= {"Cyclic", "cyclic"}
-# Rules are one kind of object, and are applied to all rows at once.
-GONE |= {"Formula", "Sum", "Order", "Computed", "MIXED"}
-GONE |= {"_computed_ones", "_tries", "_is_log", "_near", "has_dtype"}
-
-
-# An answer is two frames, complete when `generate` returns it.
-COMPLETE = {
-    *("Batch", "Joinable", "Attempt", "Spread", "Ranges", "Shares", "Credibility", "Method"),
-    *("Result", "of_ranks", "ranked", "ranks", "ways", "settled"),
-}
-# What a letter states of an answer stands in its lines: one record.
-COMPLETE |= {"Saying", "sayings", "needs"}
-ROOM_FILES = {
-    "": {"command"},
-    "results": {
-        "advice",
-        "html",
-        "letter",
-        "needs",
-        "record",
-        "result",
-        "sayings",
-        "stated",
-        "writing",
-    },
-    "data": {"toml", "exclusion", "summary"},
-    "evaluation": {"excess", "fidelity", "joint", "misfit", "report", "usual"},
-}
-
-
-def test_answers_are_data():
-    kernel = [path for path in sources(ENGINE) if folder_of(path) not in BESIDE]
-    defined = {
-        each.name
-        for path in kernel
-        for each in ast.walk(tree(path))
-        if isinstance(each, ast.ClassDef | ast.FunctionDef)
-    }
-    assert COMPLETE & defined <= {"ranked", "ranks"}  # of a search, and of tables
-    for folder, names in ROOM_FILES.items():
-        assert not names & {path.stem for path in (ENGINE / folder).iterdir()}
-
-
-# A number is written as text by `number` alone.
-WRITTEN = {"_amount", "change_of", "grouped"}
-
-
-def test_a_number_is_written_as_text_by_one_function():
-    told = [path for path in sources(ENGINE) if folder_of(path) in ("results", "tell", "page")]
-    made = {
-        each.name
-        for path in told
-        for each in ast.walk(tree(path))
-        if isinstance(each, ast.FunctionDef)
-    }
-    assert not WRITTEN & made
-
-
-def test_rules_have_no_exception_and_other_ways_no_lines_of_their_own():
-    relation, run = (ENGINE / each for each in ("data/relations.py", "search/search.py"))
-    stated = [each for each in ast.walk(tree(relation)) if isinstance(each, ast.AnnAssign)]
-    assert "mixed" not in {ast.unparse(each.target) for each in stated}
-    used = {each.id for each in ast.walk(tree(run)) if isinstance(each, ast.Name)}
-    assert not {"WAYS", "untried"} & used
-    kernel = [path for path in sources(ENGINE) if folder_of(path) not in BESIDE]
-    every = {e.name for p in kernel for e in ast.walk(tree(p)) if isinstance(e, ast.ClassDef)}
-    assert "Requirement" not in every
-
-
-def names_in(files):
-    """The names of classes, functions and variables in source files."""
+def names_in(files: list[Path]) -> set[str]:
+    """The names of classes, functions, variables and attributes in source files."""
+    every = (each for path in files for each in ast.walk(tree(path)))
     return {
-        getattr(each, "name", None) or getattr(each, "id", None)
-        for path in files
-        for each in ast.walk(tree(path))
-        if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.Name)
+        getattr(each, what)
+        for each in every
+        for kind, what in (
+            ((ast.ClassDef, ast.FunctionDef), "name"),
+            (ast.Name, "id"),
+            (ast.Attribute, "attr"),
+        )
+        if isinstance(each, kind)
     }
 
 
-def test_removed_classes_do_not_come_back():
-    files = sources(ENGINE) + sources(ADAPTERS)
-    assert not GONE & names_in(files)
-    beside = {*BESIDE, "__main__"}  # where it is the name of a choice, or of a sentence
-    assert "NONE" not in names_in([path for path in files if not beside & {*path.parts}])
+def test_what_was_removed_does_not_come_back():
+    kernel = [path for path in sources(ENGINE) if folder_of(path) in CORE]
+    assert not {*GONE.split()} & names_in(sources(ENGINE) + sources(ADAPTERS))
+    assert not GONE_IN_KERNEL & names_in(kernel)
+    assert not {*GONE_FILES.split()} & {path.stem for path in kernel}
 
 
 # A class whose instances complete their arguments before they are made; see `completed`.
@@ -542,28 +374,8 @@ def test_nothing_frozen_is_written_to():
     assert not any("object.__setattr__" in ast.unparse(tree(path)) for path in sources(ENGINE))
 
 
-@ENGINE_SOURCES
-def test_dummies_are_known_to_the_columns_alone(path):
-    used = {each.id for each in ast.walk(tree(path)) if isinstance(each, ast.Name)}
-    used |= {each.attr for each in ast.walk(tree(path)) if isinstance(each, ast.Attribute)}
-    made = (ast.FunctionDef, ast.ClassDef)
-    used |= {each.name for each in ast.walk(tree(path)) if isinstance(each, made)}
-    assert not GROUPS & {*used, path.name}
-
-
 @pytest.mark.parametrize("path", [*sources(ENGINE), *sources(ADAPTERS)], ids=name)
 def test_a_module_s_docstring_begins_with_a_sentence_that_says_what_it_is_for(path):
     first = (ast.get_docstring(tree(path)) or "").partition("\n\n")[0]
     assert first.endswith((".", "::")), first
     assert not re.search(r"\b(in|out)[;,.]", first.removesuffix(" in.")), first
-
-
-# One table of attributes of features, and guesses that are arguments: what they took the place of.
-TAKEN = {"ARGUMENTS", "RULES", "Given", "Inferred", "infer_relations"}
-TAKEN_FILES = {"lint", "definitions", "special_values"}
-
-
-def test_attributes_are_one_table_and_guesses_arguments():
-    files = [*sources(ENGINE / "data"), *sources(ENGINE / "tell"), *sources(ENGINE / "look")]
-    assert not TAKEN_FILES & {path.stem for path in files}
-    assert not TAKEN & names_in(files)

@@ -14,7 +14,6 @@ from dear_plugin.benchmark.credible import CREDIBLE
 from dear_plugin.benchmark.departures import DEPARTURES
 from dear_plugin.benchmark.effects import EFFECTS
 from dear_plugin.benchmark.hosts import HOSTS
-from dear_plugin.benchmark.orders import ORDERS_SPEC
 from dear_plugin.benchmark.reproduce import REPRODUCE
 from dear_plugin.benchmark.runner import Spec, log, run
 from dear_plugin.benchmark.speed import SPEED
@@ -32,7 +31,6 @@ SPECS = (
     DEPARTURES,
     EFFECTS,
     HOSTS,
-    ORDERS_SPEC,
     REPRODUCE,
     SPEED,
     TREES,

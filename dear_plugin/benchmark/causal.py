@@ -26,7 +26,7 @@ from dear_plugin.datasets import loan
 from dear_plugin.decoders import Decoder, Members, Sample
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.rivals.measures import line
+from dear_plugin.rivals.intervals import line
 from dear_plugin.search import Search
 
 KNOWN, TIERS, NONE, FROZEN = "known equations", "DEAR, with the order", "DEAR, no order", "frozen"
@@ -71,7 +71,7 @@ class Equations(Decoder):
 def measure(folder: Path, *, method: str, search: str, rows: int) -> pd.DataFrame:
     """One line per rejected row: the answer, and whether the true row is accepted."""
     data, _ = case_of(folder, "loan lr")
-    model = next(data.models(TREES))
+    model = data.model(TREES)
     noise = loan.noises(APPLICANTS, np.random.default_rng(SEED))
     rows_before = loan.solve(noise)[list(data.schema.names)]
     at = np.flatnonzero(~model.accepts(rows_before))[:rows]

@@ -13,12 +13,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from dear_plugin.benchmark.afterwards import AFTERWARDS_COLUMNS
 from dear_plugin.benchmark.metrics import solved
 from dear_plugin.benchmark.runner import Option, Spec, grid
 from dear_plugin.benchmark.systems import Values
 from dear_plugin.benchmark.tables import Table
-from dear_plugin.benchmark.traits import UNKNOWABLE_COLUMNS, WITH_TRAITS
+from dear_plugin.benchmark.traits import AFTERWARDS_COLUMNS, UNKNOWABLE_COLUMNS, WITH_TRAITS
 from dear_plugin.data.schema import Schema
 from dear_plugin.methods.dear import DEAR
 

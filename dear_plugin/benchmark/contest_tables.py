@@ -1,4 +1,4 @@
-"""The tables of `contest`: each method at each requirement, and DEAR against all others."""
+"""The tables of `contest`: each method, and DEAR against all others."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from dear_plugin.rivals.intervals import Estimate, estimate
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Figure
 
-PLAUSIBLE, DEFAULT = "plausibility .05", "default"
 OWN = ("DEAR", "DEAR, pairs", "DEAR, cheapest")
 # The sizes that are compared: the whole cost, and the cost of the action alone.
 SIZES: Mapping[str, str] = {"cost": "cost", "effort": "direct_cost"}
-ROW = ["split", "row"]
 # A cell with fewer rows that both methods answer has no verdict.
 FEWEST = 10
 SHARES: Mapping[str, str] = {
@@ -60,34 +58,32 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
 
 
 def table(answers: pd.DataFrame) -> Iterator[Row]:
-    """One row per cell, requirement and method: means over solved rows, medians of sizes."""
-    for (cell, dial, method), own in answers.groupby(["cell", "dial", "method"], sort=False):
-        solved = own[own["success"]].groupby(ROW)[list(SIZES.values())].mean()
-        groups = solved.index.get_level_values("split").to_numpy()
+    """One row per cell and method: means over solved rows, medians of sizes."""
+    for (cell, method), own in answers.groupby(["cell", "method"], sort=False):
+        solved = own[own["success"]]
         yield {
             "cell": cell,
-            "requirement": dial,
             "method": method,
             "rows": len(own),
             "solved": own["success"].mean(),
             "meets it": own["meets"].mean(),
-            **{h: str(estimate(solved[c], groups, median=True)) for h, c in SIZES.items()},
+            **{h: str(estimate(solved[c], median=True)) for h, c in SIZES.items()},
             **{heading: _mean(own, column) for heading, column in SHARES.items()},
             "CPU ms a row": 1000.0 * own["seconds"].mean(),
         }
 
 
 def differences(answers: pd.DataFrame) -> Iterator[Row]:
-    """One row per cell, requirement and other method: DEAR's cost and effort minus its own.
+    """One row per cell and other method: DEAR's cost and effort minus its own.
 
-    Differences are medians, with intervals, over rows for which both answers meet the requirement,
-    and means over the seeds of a split. `meets it` is the share of rows whose answer meets it.
+    Differences are medians, with intervals, over rows for which both answers meet the
+    requirements. `meets it` is the share of rows whose answer meets them.
     """
-    for (cell, dial), part in answers.groupby(["cell", "dial"], sort=False):
+    for cell, part in answers.groupby("cell", sort=False):
         methods = {str(name): own for name, own in part.groupby("method", sort=False)}
         mine = {name: methods.pop(name) for name in OWN if name in methods}
         for name, other in methods.items():
-            line: dict[str, object] = {"cell": cell, "requirement": dial, "method": name}
+            line: dict[str, object] = {"cell": cell, "method": name}
             line["meets it"] = other["meets"].mean()
             for label in OWN[:2]:
                 line |= _compared(label, mine[label], other) if label in mine else {}
@@ -97,12 +93,11 @@ def differences(answers: pd.DataFrame) -> Iterator[Row]:
 def summary(answers: pd.DataFrame) -> Iterator[Row]:
     """One row per other method: the number of cells in which DEAR is cheaper / level / dearer."""
     lines = pd.DataFrame(list(differences(answers)))
-    dials = dict.fromkeys(answers["dial"])
     for method, own in lines.groupby("method", sort=False) if len(lines) else ():
         line: dict[str, object] = {"method": method, "cells": own["cell"].nunique()}
-        for dial, label, size in product(dials, OWN[:2], SIZES):
-            part, column = own[own["requirement"] == dial], f"{label}: {size} verdict"
-            line[f"{label}, {size}, {dial}"] = _counts(part.get(column, pd.Series(dtype=object)))
+        for label, size in product(OWN[:2], SIZES):
+            verdicts = own.get(f"{label}: {size} verdict", pd.Series(dtype=object))
+            line[f"{label}, {size}"] = _counts(verdicts)
         yield line
 
 
@@ -112,14 +107,13 @@ def difference(
     """The median difference of two methods, the number of rows, and the share below zero.
 
     Args:
-        first: the answers of one method in one cell, with one requirement.
+        first: the answers of one method in one cell.
         second: the answers of the other method.
         size: the column that is compared.
     """
     both = _met(first).join(_met(second), how="inner", lsuffix="_first", rsuffix="_second")
-    steps = (both[f"{size}_first"] - both[f"{size}_second"]).groupby(level=ROW).mean()
-    groups = steps.index.get_level_values("split").to_numpy()
-    found = estimate(steps, groups, median=True)
+    steps = both[f"{size}_first"] - both[f"{size}_second"]
+    found = estimate(steps, median=True)
     return found, len(steps), float((steps < 0.0).mean()) if len(steps) else np.nan
 
 
@@ -153,9 +147,9 @@ def _counts(verdicts: pd.Series) -> str:
 
 
 def _met(answers: pd.DataFrame) -> pd.DataFrame:
-    """The sizes of answers that meet the requirement, by split, row and seed."""
+    """The sizes of answers that meet the requirements, by row."""
     met = answers[answers["meets"] & (answers["zero_action"] != 1.0)]
-    return met.set_index([*ROW, "order"])[list(SIZES.values())]
+    return met.set_index("row")[list(SIZES.values())]
 
 
 def _mean(own: pd.DataFrame, column: str) -> float:
@@ -170,12 +164,11 @@ def figure(lines: Sequence[Row]) -> Figure:
     """
     from dear_plugin import plots
 
-    found = [line for line in lines if line["requirement"] == DEFAULT]
-    names = list(dict.fromkeys(line["method"] for line in found))
+    names = list(dict.fromkeys(line["method"] for line in lines))
     sheet, panels = plots.sheet(len(PANELS), width=2.9, height=1.6 + 0.3 * len(names))
     for axes, (column, title) in zip(panels, PANELS.items(), strict=True):
         for verdict, (marker, colour, label) in STYLES.items():
-            own = [line for line in found if line.get(f"{column} verdict") == verdict]
+            own = [line for line in lines if line.get(f"{column} verdict") == verdict]
             steps = [float(str(line[column]).split()[0]) for line in own]
             look: dict[str, Any] = {
                 "color": colour,

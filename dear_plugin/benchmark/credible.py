@@ -13,9 +13,8 @@ import pandas as pd
 
 from dear_plugin.benchmark import metrics
 from dear_plugin.benchmark.credible_tables import tables
-from dear_plugin.benchmark.fits import NOISE_ROWS, Fits, fits_of
+from dear_plugin.benchmark.fits import NOISE_ROWS, Fits, fits_of, reference_rows
 from dear_plugin.benchmark.metrics import Floats, solved, where
-from dear_plugin.benchmark.reference import reference_rows
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
 from dear_plugin.benchmark.splits import CELLS, SETTINGS, DataSplit, ScoredModel, case_of
 from dear_plugin.methods.dear import DEAR
@@ -65,16 +64,15 @@ USUAL_CELLS = tuple(c for c, (name, kind) in CELLS.items() if SETTINGS[name].own
 
 
 def cells(options: Namespace) -> Iterator[Cell]:
-    """Every split, cell and line. Only data sets' own protocols have a line without tiers."""
-    splits = range(options.splits)
-    for cell in grid(split=splits, cell=options.cells, line=options.lines, rows=[options.rows]):
+    """Every cell and line. Only data sets' own protocols have a line without tiers."""
+    for cell in grid(cell=options.cells, line=options.lines, rows=[options.rows]):
         if LINES[cell["line"]].tiers or SETTINGS[CELLS[cell["cell"]][0]].own:
             yield cell
 
 
-def measure(folder: Path, *, split: int, cell: str, line: str, rows: int) -> pd.DataFrame:
+def measure(folder: Path, *, cell: str, line: str, rows: int) -> pd.DataFrame:
     """The measures of answers and of held-out rows; `group` names which."""
-    data, model = case_of(folder, cell, split)
+    data, model = case_of(folder, cell)
     settings = LINES[line]
     fits = fits_of(data, tiers=settings.tiers)
     answers = _answers(fits, settings, model, rows)
@@ -114,7 +112,7 @@ def _with(dear: DEAR, model: ScoredModel, line: Line) -> DEAR:
 @lru_cache(maxsize=2)
 def _real(data: DataSplit, model: ScoredModel, rows: int) -> pd.DataFrame:
     """The measures of held-out rows, and of accepted held-out rows."""
-    test = data.parts[1].sample(frac=1.0, random_state=data.split)
+    test = data.parts[1].sample(frac=1.0, random_state=0)
     reference = reference_rows(data, model)
     groups = {"anybody": test.iloc[:rows], "accepted": test[model.accepts(test)].iloc[:rows]}
     return pd.concat(
@@ -142,8 +140,7 @@ CREDIBLE = Spec(
     {
         "cells": Option("data sets and classifiers", ("loan lr",), CELLS, USUAL_CELLS),
         "lines": Option("configurations", ("default", "cheapest"), LINES),
-        "splits": Option("splits of the data", 1, preset=1),
-        "rows": Option("rejected rows of each split", 12, preset=100),
+        "rows": Option("rejected rows of each cell", 12, preset=100),
     },
     cells,
     measure,

@@ -100,7 +100,7 @@ def table(found: pd.DataFrame, by: Sequence[str], measures: Sequence[str]) -> It
     summed = {m: "max" if m == WORST else "mean" for m in measures}
     for key, part in found.groupby(list(by), sort=False):
         seeds = part.groupby("seed").agg(summed)
-        means = {m: str(estimate(seeds[m], np.zeros(len(seeds)))) for m in measures}
+        means = {m: str(estimate(seeds[m])) for m in measures}
         yield {**dict(zip(by, key, strict=True)), **means}
 
 

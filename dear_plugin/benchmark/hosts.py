@@ -97,7 +97,7 @@ def measure(folder: Path, *, data: str, method: str, rows: int, steps: int) -> p
 
 @lru_cache(maxsize=1)
 def _split(folder: Path, name: str) -> DataSplit:
-    return DataSplit(DATA[name][0], 0, folder)
+    return DataSplit(DATA[name][0], folder)
 
 
 def _method(data: DataSplit, model: ScoredModel, name: str, steps: int) -> RecourseMethod:

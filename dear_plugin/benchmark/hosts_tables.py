@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from dear_plugin.benchmark.tables import Row, Table, wide
-from dear_plugin.rivals.intervals import difference
-from dear_plugin.rivals.measures import estimates
+from dear_plugin.rivals.intervals import difference, estimates
 
 BASE, LESS, FIT = "DEAR", "effort above DEAR", "fit"
 # The data set and the measures of the README's figure.

@@ -64,26 +64,20 @@ QUICK = ("trained for 500 steps", OWN, "nearest accepted")
 
 
 def cells(options: Namespace) -> Iterator[Cell]:
-    """Every data set, seed, line and classifier; the sweep and the entanglement once."""
-    once = {*VARIANTS, ENTANGLEMENT} - {PRESET, LINE_SEARCH}
-    axes = {"dataset": options.datasets, "order": range(options.seeds), "line": options.lines}
-    for cell in grid(**axes, classifier=options.models, rows=[options.rows]):
-        first = cell["classifier"] == options.models[0]
-        if (first or cell["line"] != ENTANGLEMENT) and not (
-            cell["order"] and cell["line"] in once
-        ):
+    """Every data set, line and classifier; the entanglement once."""
+    axes = {"dataset": options.datasets, "line": options.lines, "classifier": options.models}
+    for cell in grid(**axes, rows=[options.rows]):
+        if cell["classifier"] == options.models[0] or cell["line"] != ENTANGLEMENT:
             yield cell
 
 
-def measure(
-    folder: Path, *, dataset: str, classifier: str, order: int, line: str, rows: int
-) -> pd.DataFrame:
+def measure(folder: Path, *, dataset: str, classifier: str, line: str, rows: int) -> pd.DataFrame:
     """One line per rejected row: the answer and its measures, in the paper's protocol.
 
     Columns `before` and `after` are features. The line `ENTANGLEMENT` is the mean mixed derivative
     of the preset for each training row and set.
     """
-    data, model = case_of(folder, f"{dataset} {classifier}", order=order)
+    data, model = case_of(folder, f"{dataset} {classifier}")
     if line == ENTANGLEMENT:
         return _entanglement(*_autoencoder(data, model.seed, None))
     method, record = _method(data, model, line)
@@ -184,7 +178,6 @@ REPRODUCE = Spec(
         "datasets": Option("data sets", ("compas",), PAPER),
         "models": Option("classifiers", ("lr",), NETWORKS),
         "lines": Option("the paper's method in all settings, and others", QUICK, LINES),
-        "seeds": Option("classifiers of each data set; the sweep has one", 1, preset=1),
         "rows": Option("rejected rows of each classifier", 8, preset=50),
     },
     cells,

@@ -1,14 +1,19 @@
-"""The tables of `reproduce`: the paper's table, the preset, the sweep, training, figures."""
+"""The tables and figures of `reproduce`: the paper's, the preset, the sweep, training, costs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from dear_plugin.benchmark.reproduce_figures import figures
 from dear_plugin.benchmark.tables import Row, Table, shown
+from dear_plugin.results.changes import ASSOCIATION
+
+if TYPE_CHECKING:
+    from dear_plugin.plots.ink import Axes, Figure
 
 PRESET, LINE_SEARCH, OWN = "to the letter", "line search", "DEAR"
 ENTANGLEMENT = "entanglement"
@@ -51,7 +56,7 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
     rows = found.assign(**flags)[~mixed]
     yield "reliability", reliability(rows)
     yield "literal", preset(rows)
-    yield "sweep", sweep(rows[rows["order"] == 0])
+    yield "sweep", sweep(rows)
     yield "training", training(rows)
     yield "classifiers", classifiers(rows)
     groups = rows.groupby("line", sort=False)
@@ -86,13 +91,13 @@ def reliability(rows: pd.DataFrame) -> Iterator[Row]:
 def preset(rows: pd.DataFrame) -> Iterator[Row]:
     """The literal preset and the line search, one line for each cell; over solved rows.
 
-    Numbers are means over seeds, with the smallest and the largest of several. `zero_actions` is
-    the share of successes whose action has size zero. The columns `acting` leave these out.
+    `zero_actions` is the share of successes whose action has size zero. The columns `acting` leave
+    these out.
     """
     for name in (PRESET, LINE_SEARCH):
         for cell, part in _by_cell(rows[rows["line"] == name]):
-            found = _over_seeds(part)
-            acts = _over_seeds(part.assign(success=part["success"] & ~part["zero"]))
+            found = _texts(part)
+            acts = _texts(part.assign(success=part["success"] & ~part["zero"]))
             yield {
                 "line": name,
                 "dataset": cell[0],
@@ -107,7 +112,7 @@ def preset(rows: pd.DataFrame) -> Iterator[Row]:
 
 
 def sweep(rows: pd.DataFrame) -> Iterator[Row]:
-    """Success, yNN, median cost and share of zero actions of every setting, for one seed."""
+    """Success, yNN, median cost and share of zero actions of every setting."""
     reported = {" ".join(c): f"{_reported(c, 0):.2f} {_reported(c, 2):.2f}" for c in CELLS}
     yield {"setting": "the paper: success, yNN", **reported, "within .1": ""}
     trained = rows[rows["autoencoders"].notna()] if "autoencoders" in rows else rows[:0]
@@ -180,9 +185,8 @@ def _reported(cell: tuple[str, str], which: int) -> float:
 
 
 def _is_near(part: pd.DataFrame, cell: tuple[str, str]) -> bool:
-    """Whether the mean yNN of a cell over its seeds is near the paper's."""
-    found = [_measures(rows)["ynn"] for _, rows in part.groupby("seed")]
-    return bool(abs(np.mean(found) - _reported(cell, 2)) <= NEAR)
+    """Whether the yNN of a cell is near the paper's."""
+    return bool(abs(_measures(part)["ynn"] - _reported(cell, 2)) <= NEAR)
 
 
 def _measures(rows: pd.DataFrame) -> dict[str, float]:
@@ -197,9 +201,83 @@ def _measures(rows: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _over_seeds(part: pd.DataFrame) -> dict[str, str]:
-    """The mean of each measure over seeds, with the smallest and the largest of several."""
-    found = pd.DataFrame([_measures(rows) for _, rows in part.groupby("seed")])
-    ends = {n: f" ({v.min():.2f} to {v.max():.2f})" * (len(v) > 1) for n, v in found.items()}
-    known = {n: v for n, v in found.items() if v.notna().any()}
-    return {n: f"{known[n].mean():.2f}{ends[n]}" if n in known else "" for n in found}
+def _texts(part: pd.DataFrame) -> dict[str, str]:
+    """Each measure as text; "" where no row has it."""
+    return {n: "" if np.isnan(v) else f"{v:.2f}" for n, v in _measures(part).items()}
+
+
+NAMES = {"adult": "Adult", "compas": "COMPAS", "gmc": "Give Me Some Credit"}
+# The methods whose costs are split, by the suffix of their figures' names.
+SPLIT = {"": "DEAR", "-literal": "to the letter"}
+NOTHING = "(nothing: action of size zero)"
+PARTS = {"direct_cost": "direct", "indirect_cost": "indirect"}
+# The data set of the paper's case study.
+CASE_STUDY = "gmc"
+
+
+def figures(rows: pd.DataFrame, mixed: pd.DataFrame) -> Iterator[tuple[str, Figure]]:
+    """The figures: costs of all methods, entanglement, parts of DEAR's costs, the case study.
+
+    Args:
+        rows: one line per rejected row and method.
+        mixed: the mixed derivative of each training row and set.
+    """
+    from dear_plugin import plots
+
+    solved = rows[rows["success"]]
+    for dataset, runs in solved.groupby("dataset", sort=False):
+        draw = partial(plots.boxes, by="line")
+        title = f"{NAMES[str(dataset)]}: cost of solved rows"
+        yield f"costs-{dataset}", _by_classifier(runs, draw, title, height=5.2)
+    for dataset, table in mixed.groupby("dataset", sort=False):
+        yield f"entanglement-{dataset}", _entanglement(table, NAMES[str(dataset)])
+    for suffix, method in SPLIT.items():
+        own = solved[solved["line"] == method].replace({"acted_on": {"": NOTHING}})
+        if len(own):
+            yield f"cost-splits{suffix}", _parts(own, method)
+        study = own[own["dataset"] == CASE_STUDY]
+        if len(study):
+            title = f"{NAMES[CASE_STUDY]}: largest indirect change by action ({method})"
+            figure = _by_classifier(study, plots.together, title, height=5.2)
+            figure.supxlabel(
+                f"{ASSOCIATION.partition(':')[0]}.", fontsize=9
+            )  # no tiers in the paper
+            yield f"pairs-{CASE_STUDY}{suffix}", figure
+
+
+def _parts(own: pd.DataFrame, method: str) -> Figure:
+    """The figure of direct and indirect costs of one method."""
+    from dear_plugin import plots
+
+    parts = own.melt(["dataset", "classifier"], list(PARTS), "part", "l1")
+    parts = parts.sort_values("dataset", kind="stable")
+    parts["part"] = parts["dataset"].map(NAMES) + ", " + parts["part"].map(PARTS)
+    draw = partial(plots.boxes, by="part", of="l1")
+    return _by_classifier(parts, draw, f"Direct and indirect cost: {method}", height=3.4)
+
+
+def _entanglement(table: pd.DataFrame, name: str) -> Figure:
+    """The figure of entanglement of the paper's preset: mean |d2 g / dv dx_S|, per row and set."""
+    from dear_plugin import plots
+
+    figure, (axes,) = plots.sheet(1, width=7.0, height=4.6)
+    plots.entanglement(table, axes)
+    fidelity = table["dependence"].iloc[0]
+    title = f"{name}: entanglement of the paper's preset"
+    figure.suptitle(f"{title}\n(its dependence fidelity: {fidelity:.2f})", fontsize=12)
+    return figure
+
+
+def _by_classifier(
+    rows: pd.DataFrame, draw: Callable[[pd.DataFrame, Axes], None], title: str, *, height: float
+) -> Figure:
+    """The figure with one panel for each classifier."""
+    from dear_plugin import plots
+
+    groups = list(rows.groupby("classifier", sort=False))
+    figure, panels = plots.sheet(len(groups), width=6.0, height=height)
+    for axes, (kind, part) in zip(panels, groups, strict=True):
+        draw(part, axes)
+        axes.set_title(str(kind).upper(), fontsize=10)
+    figure.suptitle(title, fontsize=12)
+    return figure

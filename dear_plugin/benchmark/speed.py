@@ -1,33 +1,53 @@
 """CPU seconds and memory of fit and generate, in a fresh process for each method.
 
-The model is the paper's network for Adult; `kinds` has other models, on frames of several widths.
-CPU seconds are measured, since machines are shared. Slow methods explain fewer rows.
+The model is the paper's network for Adult; the table `kinds` has other models, on frames of
+several widths. CPU seconds are measured, since machines are shared. Slow methods explain fewer
+rows.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import math
 import os
+import statistics
+import subprocess
+import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from dear_plugin.benchmark import meter
 from dear_plugin.benchmark.fits import BASELINES, baseline
-from dear_plugin.benchmark.kinds import FRAMES, KIND_ROWS, KINDS, of_kind
-from dear_plugin.benchmark.meter import Meter, median_s, repeated
+from dear_plugin.benchmark.metrics import decision
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
-from dear_plugin.benchmark.splits import CELLS, DataSplit, ScoredModel, case_of
+from dear_plugin.benchmark.splits import (
+    CELLS,
+    NETWORKS,
+    SETTINGS,
+    TREES,
+    DataSplit,
+    ScoredModel,
+    Setting,
+    case_of,
+    own_rules,
+)
 from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.data.schema import Schema
+from dear_plugin.datasets import Dataset
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.search import Search
@@ -76,6 +96,114 @@ class BlackBox:
             return torch.sigmoid(self.model(self.encode(frame)).double())[:, 0].numpy()
 
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+MIB = 2.0**20
+# A program that is busy until its parent ends.
+BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
+
+
+@dataclass
+class Meter:
+    """CPU time and peak memory of a `with` block.
+
+    Attributes:
+        cpu_s: CPU seconds of all threads of this process.
+        peak_mib: the peak memory above the level before. Only Linux can reset an earlier peak;
+            elsewhere a rise below it is not measured.
+    """
+
+    cpu_s: float = float("nan")
+    peak_mib: float = float("nan")
+    _level: float = float("nan")
+    _start: float = float("nan")
+
+    def __enter__(self) -> Self:
+        """Reset the peak and start."""
+        gc.collect()
+        _reset_peak()
+        self._level, self._start = _peak(), time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Store both measurements."""
+        self.cpu_s = time.process_time() - self._start
+        self.peak_mib = _peak() - self._level
+
+
+def median_s(
+    work: Callable[[], object],
+    repeats: int,
+    *,
+    clock: Callable[[], float] = time.process_time,
+) -> float:
+    """The median seconds of repeats, CPU seconds by default; one more first call is not timed."""
+    seconds = []
+    for _ in range(repeats + 1):
+        start = clock()
+        work()
+        seconds.append(clock() - start)
+    return statistics.median(seconds[1:])
+
+
+def one_row_ms(method: RecourseMethod, rows: pd.DataFrame) -> float:
+    """The median CPU time of a call for one row, in ms; NaN for no rows."""
+    calls = [partial(method.generate, rows.iloc[[i]]) for i in range(len(rows))]
+    return 1000.0 * statistics.median([median_s(call, 1) for call in calls] or [math.nan])
+
+
+def repeated(refused: pd.DataFrame, count: int) -> pd.DataFrame:
+    """So many rejected rows, repeated if there are too few."""
+    return refused.iloc[np.resize(np.arange(len(refused)), count)].reset_index(drop=True)
+
+
+@contextmanager
+def busy_cores() -> Iterator[None]:
+    """A context in which another process keeps each core busy."""
+    command = [sys.executable, "-c", BUSY]
+    others = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def in_fresh_process(
+    work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Result:
+    """The result of a module-level function, called in a new process.
+
+    Args:
+        work: the function.
+        *args: its arguments; they and the result must be picklable.
+        **kwargs: its keyword arguments.
+    """
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *args, **kwargs).result()
+
+
+def _reset_peak() -> None:
+    """Reset the peak to the present level, after returning freed memory; on Linux only."""
+    switch = Path("/proc/self/clear_refs")
+    if switch.exists():
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)
+        switch.write_text("5", encoding="ascii")
+
+
+def _peak() -> float:
+    """The peak resident memory, MiB."""
+    if sys.platform == "win32":
+        return float("nan")
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / MIB if sys.platform == "darwin" else most * 1024 / MIB
+
+
 def cells(options: Namespace) -> Iterator[Cell]:
     """Every method on many rows; some on increasing numbers of rows; wide data."""
     common = {"cell": [options.cell]}
@@ -94,8 +222,8 @@ def cells(options: Namespace) -> Iterator[Cell]:
 
 def measure(folder: Path, *, part: str, method: str, rows: int, cell: str) -> pd.DataFrame:
     """One line: the CPU time and memory of a method."""
-    work = {METHODS: _timed, SIZES: _sized, WIDE_DATA: _wide, MODELS: of_kind}[part]
-    return pd.DataFrame([meter.in_fresh_process(work, folder, method, rows, cell)])
+    work = {METHODS: _timed, SIZES: _sized, WIDE_DATA: _wide, MODELS: _of_kind}[part]
+    return pd.DataFrame([in_fresh_process(work, folder, method, rows, cell)])
 
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
@@ -143,7 +271,7 @@ def _timed(folder: Path, name: str, rows: int, cell: str) -> Row:
         "later calls CPU-ms": 1000.0 * warm,
         "CPU-ms a row": 1000.0 * warm / rows,
         "peak MiB": first.peak_mib,
-        "one row CPU-ms": meter.one_row_ms(method, frame.iloc[: SINGLE_ROWS if sets else 0]),
+        "one row CPU-ms": one_row_ms(method, frame.iloc[: SINGLE_ROWS if sets else 0]),
         "model rows a row and feature": evaluated / (rows * sets) if evaluated else np.nan,
         "threads, beside busy cores": (
             _beside(partial(method.generate, frame.iloc[:BESIDE_ROWS]))
@@ -156,7 +284,7 @@ def _timed(folder: Path, name: str, rows: int, cell: str) -> Row:
 def _beside(call: Callable[[], object]) -> float:
     """The wall time of a call with a thread for each core over that with one thread."""
     seconds = []
-    with meter.busy_cores():
+    with busy_cores():
         for count in (os.cpu_count() or 1, 1):
             torch.set_num_threads(count)
             seconds.append(median_s(call, REPEATS, clock=time.perf_counter))
@@ -219,6 +347,80 @@ def _wide(folder: Path, name: str, rows: int, cell: str) -> Row:
 def _above(frame: pd.DataFrame) -> Any:
     """A black box that uses one feature."""
     return (frame["x0"] > 1.0).to_numpy(dtype=float)
+
+
+PIPELINE = "pipeline"
+KINDS: Mapping[str, str] = {
+    "linear, a module": "lr",
+    "network": "ann",
+    "boosted trees": TREES,
+    "linear, a scikit-learn pipeline": PIPELINE,
+}
+# Rows of a call, rows in calls of one row; rows of the drawn frame.
+KIND_ROWS, KIND_SINGLE, DRAWN = 200, 3, 5_000
+
+
+def _drawn(count: int) -> Dataset:
+    """A data set of numbers that share a cause; the sum of five of them decides."""
+    rng = np.random.default_rng(0)
+    values = (rng.normal(size=(DRAWN, count)) + rng.normal(size=(DRAWN, 1))).round(3)
+    frame = pd.DataFrame(values, columns=[f"x{i}" for i in range(count)])
+    good = (values[:, :5].sum(1) + rng.normal(size=DRAWN) > 2.0).astype(int)
+    names = tuple(frame.columns)
+    return Dataset(name="drawn", frame=frame.assign(good=good), target="good", act_on=names)
+
+
+FRAMES: Mapping[str, Setting] = {
+    "loan": SETTINGS["loan"],
+    "adult": SETTINGS["adult-own"],
+    "drawn": Setting("drawn", partial(_drawn, 25), (*NETWORKS, TREES), own_rules, "drawn"),
+}
+
+
+def _of_kind(folder: Path, name: str, rows: int, cell: str) -> Row:
+    """The CPU times of calls of many rows and of one row, with a kind of model."""
+    data = DataSplit(FRAMES[cell], folder)
+    model, refused = _model_of(data, KINDS[name])
+    frame = repeated(refused, rows)
+    dear = DEAR(model, data.schema, act_on=data.act_on).fit(data.parts[0])
+    with Meter() as first:
+        found = dear.generate(frame)
+    many = median_s(lambda: dear.generate(frame), FEW)
+    return {
+        "data": cell,
+        "columns": len(data.schema),
+        "acted on": len(data.act_on or data.schema.actionable),
+        "success": float(found.actions["success"].mean()),
+        "first call CPU-s": first.cpu_s,
+        "CPU-ms a row": 1000.0 * many / rows,
+        "one row CPU-ms": one_row_ms(dear, frame.iloc[:KIND_SINGLE]),
+    }
+
+
+def _model_of(data: DataSplit, kind: str) -> tuple[Any, pd.DataFrame]:
+    """A model for `DEAR`, and the test rows that it rejects."""
+    if kind != PIPELINE:
+        scored = data.model(kind)
+        return scored.model, scored.refused
+    train, test = data.parts
+    names = list(data.schema.names)
+    model = _pipeline(train[names]).fit(train[names], train[data.data.target])
+    return model, test[~decision(model, data.schema)(test)][names]
+
+
+def _pipeline(frame: pd.DataFrame) -> Any:
+    """A pipeline of dummies, scaled numbers and a logistic regression."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    numbers = list(frame.select_dtypes("number").columns)
+    others = [name for name in frame.columns if name not in numbers]
+    columns = make_column_transformer(
+        (StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), others)
+    )
+    return make_pipeline(columns, LogisticRegression(max_iter=1_000))
 
 
 ALL = (*LINES, *BASELINES)

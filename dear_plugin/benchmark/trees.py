@@ -30,9 +30,8 @@ import torch
 from torch import Tensor
 
 from dear_plugin.benchmark.metrics import Floats, decision
-from dear_plugin.benchmark.models import FORESTS, forest
 from dear_plugin.benchmark.runner import Option, Spec, grid
-from dear_plugin.benchmark.splits import data_split
+from dear_plugin.benchmark.splits import FORESTS, data_split, forest
 from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.data.numbers import amounts_of
 from dear_plugin.methods.dear import DEAR
@@ -73,7 +72,7 @@ def measure(folder: Path, *, data: str, model: str, search: str, rows: int) -> p
 @lru_cache(maxsize=1)
 def _fitted(folder: Path, name: str, kind: str) -> tuple[DEAR, pd.DataFrame]:
     """DEAR with an ensemble, and the test rows that it rejects."""
-    data = data_split(folder, DATA[name], 0)
+    data = data_split(folder, DATA[name])
     names, (train, test) = list(data.schema.names), data.parts
     sample = train.sample(min(MOST_ROWS, len(train)), random_state=0)
     model = forest(kind, sample[names], sample[data.data.target], 0)
@@ -135,10 +134,7 @@ def compared(dear: DEAR, frame: pd.DataFrame) -> pd.DataFrame:
 def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     """(n,) the lowest price below known ones, (n,), or infinite."""
     search = dear.search
-    problem = replace(
-        SearchProblem.of(case, dear.sets, dear.trained),
-        in_steps=search.in_steps,
-    )
+    problem = replace(SearchProblem.of(case, dear.sets, dear.trained), in_steps=search.in_steps)
     enough = margins(case, search, dear.trained)
     wanted, _ = criteria(problem, search, dear.trained if search.has_criteria else None)
     values = FeatureValues.of(dear.decoders.sample, steps=search.in_steps)

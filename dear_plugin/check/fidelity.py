@@ -31,12 +31,8 @@ from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.transport.values import cut
 from dear_plugin.problem.action_sets import ActionSets
 
-METRIC_BINS = 10
-SOURCES = 4
-NEAREST = 20
-JITTER = 1e-6
-MOST_ROWS = 10_000
-KS_ROWS = 1_000
+METRIC_BINS, SOURCES, NEAREST, JITTER = 10, 4, 20, 1e-6
+MOST_ROWS, KS_ROWS = 10_000, 1_000
 # A generated row needs two rows, a source and a destination: a third gives samples of equal size.
 REAL_SHARE = 1 / 3
 DRAWS = 4
@@ -80,13 +76,7 @@ class Sample:
         return ~even | (not self.matched), (even | (not self.matched)).repeat(SOURCES)
 
 
-def draw(
-    decoders: Decoders,
-    sets: ActionSets,
-    rows: Tensor,
-    *,
-    seed: int = 0,
-) -> Sample:
+def draw(decoders: Decoders, sets: ActionSets, rows: Tensor, *, seed: int = 0) -> Sample:
     """The sample: random rows moved to the x_S of real rows.
 
     Args:

@@ -34,6 +34,7 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.numbers import known
 from dear_plugin.decoders import Decoders
 from dear_plugin.decoders.protocol import Members
+from dear_plugin.errors import MOST_NAMED
 from dear_plugin.problem.action_sets import ActionSets
 
 logger = logging.getLogger(__name__)
@@ -42,8 +43,6 @@ logger = logging.getLogger(__name__)
 FEW_ROWS = 1000
 # The smallest fidelities at which indirect changes follow the data closely, or in part.
 CLOSELY, PARTLY = 0.9, 0.6
-# The number of misfits in the printed report; `misfits` has all.
-MOST_NAMED = 5
 
 
 @dataclass(frozen=True)

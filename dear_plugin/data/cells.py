@@ -12,13 +12,13 @@ each such label that was read, after those of the categories.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
 from threading import Lock
-from typing import Any
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -27,14 +27,10 @@ from dear_plugin.data.feature import (
     OTHERS,
     Feature,
     Kind,
-    Reading,
     as_numbers,
     complaint,
     conversion,
-    is_numeric,
     line,
-    missing_of,
-    named,
     unboxed,
 )
 from dear_plugin.data.numbers import (
@@ -47,7 +43,7 @@ from dear_plugin.data.numbers import (
     ordinary_values,
     row_value,
 )
-from dear_plugin.errors import SchemaError
+from dear_plugin.errors import MOST_NAMED, SchemaError
 
 # The values that are no amounts, or not known; None where they are not stated.
 Special = tuple[Any, ...] | None
@@ -58,6 +54,68 @@ READING = Lock()
 FARTHEST = 1e15
 # A number of few, even values: its range has at most so many of their usual distances.
 MOST_EVEN = 24
+
+
+# How much of a value an error shows.
+MOST_LETTERS = 60
+
+Reasons = Iterator[tuple[int, str]]
+
+
+class Reading(NamedTuple):
+    """One column as row values.
+
+    Attributes:
+        values: (n,) row values; undefined in unreadable cells, and in unreadable columns.
+        complaint: the error message; "" if all cells are readable.
+        reasons: makes the position of each unreadable cell, and what is wrong with it; None if the
+            whole column is unreadable.
+    """
+
+    values: Array
+    complaint: str = ""
+    reasons: Callable[[], Reasons] | None = None
+
+    @classmethod
+    def of(
+        cls, values: Array, complaint: str, column: pd.Series, bad: Array, expected: str
+    ) -> Self:
+        """The reading of a column, (n,), of which those in `bad`, (n,) bool, are unreadable."""
+        return cls(np.where(bad, 0, values), complaint, partial(_reasons, column, bad, expected))
+
+
+def _reasons(column: pd.Series, bad: Array, expected: str) -> Reasons:
+    """The position of each bad cell of a column, (n,), and what is wrong with it."""
+    where = np.flatnonzero(bad)
+    for i, cell in zip(where.tolist(), column.iloc[where].astype(object), strict=True):
+        got = "a missing value" if pd.isna(cell) is True else named([repr(cell)])[1:-1]
+        yield i, f"column {column.name!r} has {got}, expected {expected}"
+
+
+def named(texts: Iterable[str]) -> str:
+    """Up to five texts of up to sixty characters in brackets, and how many more there are."""
+    every = list(texts)
+    shown = [
+        x if len(x) <= MOST_LETTERS else f"{x[: MOST_LETTERS - 3]}..." for x in every[:MOST_NAMED]
+    ]
+    more = f", ... ({len(every) - MOST_NAMED} more)" if len(every) > MOST_NAMED else ""
+    return f"[{', '.join(shown)}{more}]"
+
+
+def missing_of(column: pd.Series) -> Literal["", "nan", "none"]:
+    """How the missing values of a column are written."""
+    missing = column.isna()
+    if not missing.any():
+        return ""
+    none = column.dtype == object and column[missing].iloc[0] is None
+    return "none" if none else "nan"
+
+
+def is_numeric(dtype: Any) -> bool:
+    """Whether a dtype is one of numbers; booleans are none."""
+    if isinstance(dtype, np.dtype):  # much faster than pandas' own test
+        return dtype.kind in "iuf"
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
 
 def kind_of(column: pd.Series, special: Special, as_category: bool) -> Feature:
@@ -85,7 +143,7 @@ def kind_of(column: pd.Series, special: Special, as_category: bool) -> Feature:
         raise SchemaError(f"column {name!r} holds {error}: neither text nor numbers") from error
     found, missing = set(observed), missing_of(column)
     some = [c for c in levels if c in found] if levels else sorted(observed, key=_sort_key)
-    categories = plain(name, some)
+    categories = _plain(name, some)
     return Feature(
         name,
         Kind.CATEGORICAL if missing or len(categories) > 2 else Kind.BINARY,
@@ -337,7 +395,7 @@ def _positions(labels: Positions, column: pd.Series) -> Array:
     return codes if missing < 0 else np.where(column.isna().to_numpy(), missing, codes)
 
 
-def plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
+def _plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
     """Labels as built-in Python values; an error if one is neither text nor a number."""
     known = tuple(c.item() if isinstance(c, np.generic) else c for c in labels)
     if any(not isinstance(c, str | int | float | bool) for c in known):
@@ -350,7 +408,7 @@ def stored_in(column: pd.Series) -> tuple[tuple[Hashable, ...], bool]:
     """All levels of a category column as its dtype has them, and whether they have an order."""
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return (), False
-    return plain(str(column.name), column.dtype.categories), bool(column.dtype.ordered)
+    return _plain(str(column.name), column.dtype.categories), bool(column.dtype.ordered)
 
 
 def _sort_key(label: Any) -> tuple[str, Any]:

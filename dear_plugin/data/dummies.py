@@ -14,15 +14,15 @@ from itertools import chain, takewhile
 import numpy as np
 import pandas as pd
 
-from dear_plugin.data.cells import Positions, is_one, positions_of, read_column
-from dear_plugin.data.feature import Feature, Kind, Mask, Reading, attributes, with_cells
+from dear_plugin.data.cells import Positions, Reading, is_one, positions_of, read_column
+from dear_plugin.data.feature import Feature, Kind, Mask, attributes, with_cells
 from dear_plugin.data.numbers import Array
 from dear_plugin.errors import SchemaError, shown, unknown
 
 # What separates the name of a category from that of a level, and what may follow the latter.
 SEPARATORS, CLOSING = "_=.:- |/[(", "])"
 # The columns that name a category without a name.
-MOST_NAMED = 3
+MOST_JOINED = 3
 
 Names = tuple[str, ...]
 
@@ -97,9 +97,9 @@ def together(columns: Sequence[Feature], groups: Iterable[Names]) -> tuple[Featu
     """The features of columns of a frame, of which those of a group are one, where the first is.
 
     Raises:
-        SchemaError: see `checked`; columns of one category that cannot be stated apart.
+        SchemaError: see `checked_groups`; columns of one category that cannot be stated apart.
     """
-    found = {name: group for group in checked(groups, columns) for name in group}
+    found = {name: group for group in checked_groups(groups, columns) for name in group}
     taken, out = {feature.name for feature in columns}, list[Feature]()
     for feature in columns:
         own = [each for each in columns if each.name in found.get(feature.name, ())]
@@ -168,8 +168,8 @@ def _named(columns: Sequence[str], taken: Iterable[str]) -> tuple[str, Names]:
     name = prefix.rstrip(SEPARATORS)
     levels = tuple(each.removeprefix(prefix).rstrip(CLOSING) or each for each in columns)
     if not name or name in taken or len({*levels}) < len(levels):
-        more = ["..."] * (len(columns) > MOST_NAMED)
-        while (name := "/".join([*columns[:MOST_NAMED], *more])) in taken:
+        more = ["..."] * (len(columns) > MOST_JOINED)
+        while (name := "/".join([*columns[:MOST_JOINED], *more])) in taken:
             more = [*more, "..."]
         return name, tuple(columns)
     return name, levels
@@ -187,7 +187,9 @@ def _labels_in(feature: Feature, frame: pd.DataFrame) -> pd.Series:
     return pd.Series(np.array([*feature.categories, None], dtype=object)[which], frame.index)
 
 
-def checked(groups: Iterable[Iterable[str]], features: Sequence[Feature]) -> tuple[Names, ...]:
+def checked_groups(
+    groups: Iterable[Iterable[str]], features: Sequence[Feature]
+) -> tuple[Names, ...]:
     """Groups as tuples.
 
     Raises:

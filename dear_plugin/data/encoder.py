@@ -22,8 +22,15 @@ from torch import Tensor
 
 from dear_plugin._threads import lazy, one_thread
 from dear_plugin.data import dummies
-from dear_plugin.data.cells import Positions, cells_in, column_of, labels_of, read_column
-from dear_plugin.data.feature import Feature, Kind, Reading, ends_of, plain_dtype, with_cells
+from dear_plugin.data.cells import (
+    Positions,
+    Reading,
+    cells_in,
+    column_of,
+    labels_of,
+    read_column,
+)
+from dear_plugin.data.feature import Feature, Kind, ends_of, plain_dtype, with_cells
 from dear_plugin.data.infer import misfit
 from dear_plugin.data.numbers import Array, Grid, in_steps, known
 from dear_plugin.data.schema import Schema
@@ -426,11 +433,7 @@ def _held(schema: Schema, dtypes: pd.Series) -> Held:
 
 
 def patch(
-    encoder: Encoder,
-    frame: pd.DataFrame,
-    x: Tensor,
-    *,
-    rows: Tensor,
+    encoder: Encoder, frame: pd.DataFrame, x: Tensor, *, rows: Tensor
 ) -> tuple[pd.DataFrame, Tensor]:
     """A copy of a frame with new rows written to it, and these rows as read back from it.
 

@@ -11,12 +11,12 @@ import datetime
 import decimal
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from enum import StrEnum
 from functools import cache, lru_cache, partial
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -746,49 +746,7 @@ def _as_numbers(levels: pd.Series) -> str:
     return ""
 
 
-# How many values an error names, and how much of each.
-MOST, MOST_LETTERS = 5, 60
-
 Mask = npt.NDArray[np.bool_]
-Reasons = Iterator[tuple[int, str]]
-
-
-class Reading(NamedTuple):
-    """One column as row values.
-
-    Attributes:
-        values: (n,) row values; undefined in unreadable cells, and in unreadable columns.
-        complaint: the error message; "" if all cells are readable.
-        reasons: makes the position of each unreadable cell, and what is wrong with it; None if the
-            whole column is unreadable.
-    """
-
-    values: Array
-    complaint: str = ""
-    reasons: Callable[[], Reasons] | None = None
-
-    @classmethod
-    def of(
-        cls, values: Array, complaint: str, column: pd.Series, bad: Array, expected: str
-    ) -> Self:
-        """The reading of a column, (n,), of which those in `bad`, (n,) bool, are unreadable."""
-        return cls(np.where(bad, 0, values), complaint, partial(_reasons, column, bad, expected))
-
-
-def _reasons(column: pd.Series, bad: Array, expected: str) -> Reasons:
-    """The position of each bad cell of a column, (n,), and what is wrong with it."""
-    where = np.flatnonzero(bad)
-    for i, cell in zip(where.tolist(), column.iloc[where].astype(object), strict=True):
-        got = "a missing value" if pd.isna(cell) is True else named([repr(cell)])[1:-1]
-        yield i, f"column {column.name!r} has {got}, expected {expected}"
-
-
-def named(texts: Iterable[str]) -> str:
-    """Up to five texts of up to sixty characters in brackets, and how many more there are."""
-    every = list(texts)
-    shown = [x if len(x) <= MOST_LETTERS else f"{x[: MOST_LETTERS - 3]}..." for x in every[:MOST]]
-    more = f", ... ({len(every) - MOST} more)" if len(every) > MOST else ""
-    return f"[{', '.join(shown)}{more}]"
 
 
 def with_cells(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
@@ -797,22 +755,6 @@ def with_cells(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
     for name, cells in columns.items():
         out[name] = cells
     return out
-
-
-def missing_of(column: pd.Series) -> Literal["", "nan", "none"]:
-    """How the missing values of a column are written."""
-    missing = column.isna()
-    if not missing.any():
-        return ""
-    none = column.dtype == object and column[missing].iloc[0] is None
-    return "none" if none else "nan"
-
-
-def is_numeric(dtype: Any) -> bool:
-    """Whether a dtype is one of numbers; booleans are none."""
-    if isinstance(dtype, np.dtype):  # much faster than pandas' own test
-        return dtype.kind in "iuf"
-    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
 
 def plain_dtype(dtype: Any) -> np.dtype[Any]:

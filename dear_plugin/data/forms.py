@@ -159,11 +159,11 @@ def form_of(numbers: Numbers, name: str, others: Sequence[str]) -> Relation | No
         weights, residual, _ = fitted(scale.others[here][:, x], scale.own[here, y])
         rounded = rounded_form(scale, y, x, np.sign(weights[1:]))
         exact = exact_form(scale, y, x, weights[1:])
-        if exact and len(exact.relation.others) == len(x):
-            if is_log:
-                logs.append(exact.relation)
-            elif len(x) <= MOST or not rounded:
-                return exact.relation
+        exact = exact if exact and len(exact.relation.others) == len(x) else None
+        if exact and is_log:
+            logs.append(exact.relation)
+        elif exact and (len(x) <= MOST or not rounded):
+            return exact.relation
         near += [fit for fit in (rounded, near_form(scale, y, x, weights, residual)) if fit]
     # Of logarithms, one without a constant fits best.
     logs.sort(key=lambda each: (each.constant != 0.0, each.error))

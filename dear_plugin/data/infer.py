@@ -72,7 +72,7 @@ def inferred(
         SchemaError: names that are no features, unreadable columns, or what does not fit them.
     """
     names = feature_names(frame, target)
-    stated = checked(stated, names)
+    stated = checked_stated(stated, names)
     if isinstance(central, bool) or not isinstance(central, Real) or not 0.0 < central <= 1.0:
         raise SchemaError(f"central must be a share above 0, at most 1, got {shown(central)}")
     columns = columns_of(frame, names, stated)
@@ -178,7 +178,7 @@ def feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
     return names
 
 
-def checked(stated: Stated, names: Sequence[str]) -> Stated:
+def checked_stated(stated: Stated, names: Sequence[str]) -> Stated:
     """What is stated, with every argument, names as tuples.
 
     Raises:

@@ -36,9 +36,9 @@ def words(name: str) -> str:
 
 
 def may_be_said(name: str, *, immutable: bool) -> bool:
-    """Whether an applicant may be told that a feature counts: no attribute of a person.
+    """Whether texts may say to an applicant that a feature counts: no personal attribute.
 
     Of what is immutable, those that have the name of a past event or of a mark.
     """
-    told = [*NAMES][-2:] if immutable else [""]
-    return not says(name, SENSITIVE) and any(not why or says(name, why) for why in told)
+    said = [*NAMES][-2:] if immutable else [""]
+    return not says(name, SENSITIVE) and any(not why or says(name, why) for why in said)

@@ -479,7 +479,7 @@ def in_words(relations: Iterable[Relation | Lookup]) -> Iterator[tuple[str, str]
         yield "in every row" if each.is_order else exact, each.text
 
 
-def checked(
+def checked_relations(
     relations: Iterable[Relation | Lookup], features: Sequence[Feature]
 ) -> tuple[Relation | Lookup, ...]:
     """Relations as a tuple.

@@ -19,9 +19,7 @@ from torch import Tensor
 
 from dear_plugin._threads import lazy, one_thread
 from dear_plugin._validation import completed
-from dear_plugin.data import (
-    dummies,
-)
+from dear_plugin.data import dummies
 from dear_plugin.data.causes import (
     CausalOrder,
     Causes,
@@ -39,7 +37,7 @@ from dear_plugin.data.relations import (
     Relation,
     Rule,
     check_rules,
-    checked,
+    checked_relations,
     from_dict,
 )
 from dear_plugin.errors import DearError, SchemaError, shown, unknown
@@ -51,7 +49,7 @@ def _consistent(_: type, given: dict[str, Any]) -> None:
     """Check that features, relations, rules and causes are consistent, and complete them."""
     features, target = given["features"], given["target"]
     names, owners = [feature.name for feature in features], owners_of(features)
-    given["relations"] = checked(given["relations"], features)
+    given["relations"] = checked_relations(given["relations"], features)
     check_rules(given["rules"], names)
     if twice := {n for n in names if names.count(n) > 1}:
         raise SchemaError(f"duplicate feature names: {sorted(twice)}; rename them")

@@ -15,10 +15,4 @@ from dear_plugin.datasets.credit import load_give_me_some_credit
 from dear_plugin.datasets.dataset import Dataset
 from dear_plugin.datasets.loan import load_loan
 
-__all__ = [
-    "Dataset",
-    "load_adult",
-    "load_compas",
-    "load_give_me_some_credit",
-    "load_loan",
-]
+__all__ = ["Dataset", "load_adult", "load_compas", "load_give_me_some_credit", "load_loan"]

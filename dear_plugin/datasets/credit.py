@@ -9,13 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.datasets.dataset import Dataset, Missing, require_missing
-from dear_plugin.datasets.fetch import (
-    Source,
-    locate,
-    reading,
-    require_columns,
-    require_numbers,
-)
+from dear_plugin.datasets.fetch import Source, locate, reading, require_columns, require_numbers
 
 SOURCE = Source(
     names=("cs-training.csv.zip", "cs-training.csv"),

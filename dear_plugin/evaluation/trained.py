@@ -23,8 +23,7 @@ from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.numbers import amounts_of
 from dear_plugin.decoders import Decoders
-from dear_plugin.models.checks import warn_of_labels
-from dear_plugin.models.classifier import Classifier, cutoffs
+from dear_plugin.models.classifier import Classifier, cutoffs, warn_of_labels
 from dear_plugin.problem.goals import Goal
 
 # The numbers of training rows that are scored for the unit of the margin, and for plausibility.

@@ -19,7 +19,7 @@ from dear_plugin.data.forms import Numbers, relation_of, relations_of
 from dear_plugin.data.names import NAMES, SENSITIVE, says
 from dear_plugin.data.numbers import Array, gross, on_grid, ordinary_values
 from dear_plugin.data.relations import Lookup, Relation, in_words
-from dear_plugin.errors import argument
+from dear_plugin.errors import MOST_NAMED, argument
 from dear_plugin.look import columns as seen
 from dear_plugin.look import orders, sums
 
@@ -28,8 +28,6 @@ from dear_plugin.look import orders, sums
 MANY_LEVELS, SOME_LEVELS, ROWS_A_LEVEL = 100, 12, 5
 # Text is suspected to be numbers or dates if at least this share of its levels has digits.
 PARSED = 0.9
-# The most rows that a message names.
-MOST_NAMED = 5
 INFO = logging.INFO
 
 logger = logging.getLogger("dear_plugin.look")
@@ -69,14 +67,14 @@ class Guesses(dict[str, Any]):
     def __init__(self, evidence: Iterable[Guess]) -> None:
         super().__init__()
         self.evidence = tuple(evidence)
-        for each in self.evidence:
-            known = arguments().get(each.argument)
-            if each.argument == "definitions":
-                self.setdefault(each.argument, {}).setdefault(each.name, []).append(each.value)
-            elif each.argument and (known is None or known.is_list):
-                self.setdefault(each.argument, []).append(each.value or each.name)
-            elif each.argument:
-                self.setdefault(each.argument, {})[each.name] = each.value
+        for each in (each for each in self.evidence if each.argument):
+            what, known = each.argument, arguments().get(each.argument)
+            if what == "definitions":
+                self.setdefault(what, {}).setdefault(each.name, []).append(each.value)
+            elif known is None or known.is_list:
+                self.setdefault(what, []).append(each.value or each.name)
+            else:
+                self.setdefault(what, {})[each.name] = each.value
         for name, lists in self.get("definitions", {}).items():
             self["definitions"][name] = lists if len(lists) > 1 else lists[0]
 
@@ -119,7 +117,7 @@ def look(frame: pd.DataFrame, target: str | None = None, **stated: Any) -> Guess
         {}
     """
     names = infer.feature_names(frame, target)
-    known = infer.checked(stated, names)
+    known = infer.checked_stated(stated, names)
     return guesses(frame, infer.columns_of(frame, names, known), known)
 
 

@@ -6,7 +6,7 @@ Rows whose first answer fails as it is written are searched again, farther.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from threading import Lock
 from typing import Any, TypeAlias
@@ -29,6 +29,7 @@ from dear_plugin.results.proposal import (
     SEVERAL,
     Proposal,
     Question,
+    Scored,
     identity_proposal,
     joined,
     merged,
@@ -52,20 +53,6 @@ ROWS_WRITTEN = 1024
 ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 25, 128
 # A search of the rows of a case: the first k answers of each, one proposal per rank.
 Run: TypeAlias = Callable[[int], Sequence[Proposal]]
-
-
-@dataclass(frozen=True)
-class Scored:
-    """A proposal as the frame holds it, of n rows; for attributes see `Recourses`."""
-
-    proposal: Proposal
-    counterfactuals: pd.DataFrame
-    scores: Tensor
-    success: Tensor
-
-    def acts(self, x: Tensor) -> Tensor:
-        """(n,) bool: whether what is acted on differs from the factuals, (n, p)."""
-        return ((self.proposal.rows != x) & self.proposal.direct).any(1)
 
 
 class Answering:
@@ -95,13 +82,12 @@ class Answering:
     def recourses(self, k: int = 1) -> Recourses:
         """Up to k answers of every row."""
         _, rank, question, whole = self._row_by_row(self._searched(k), 0)
-        return completed(question, *vars(whole).values(), rank=rank, k=k, search=self)
+        return completed(question, whole, rank, k=k, search=self)
 
     def table(self, k: int) -> tuple[Tensor, pd.DataFrame]:
         """(m,) the positions of the rows of answers of ranks 1 to k - 1, and these as a table."""
         owner, rank, question, whole = self._row_by_row(self._searched(k)[1:], 1)
-        own = whole.proposal, whole.scores, whole.success
-        actions = Facts.of(question, *own, rank).actions
+        actions = Facts.of(question, whole, rank).actions
         kinds = whole.proposal.kinds
         return owner, table_of(rank, kinds, actions, whole.counterfactuals)
 
@@ -340,7 +326,7 @@ def searching(problem: SearchProblem, case: Case, *, search: Search, trained: Tr
 
 
 def _paper_solver() -> type[Solver]:
-    """The paper's solver, which is imported when it is asked for."""
+    """The paper's solver, which is imported when it is used."""
     from dear_plugin.paper.descent import Descent
 
     return Descent

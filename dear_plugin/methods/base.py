@@ -31,8 +31,12 @@ from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.errors import NotFittedError, SettingError, shown
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.answering import PAST, Answering, Run
-from dear_plugin.models.checks import check_estimator, check_repeats
-from dear_plugin.models.classifier import Classifier, Output
+from dear_plugin.models.classifier import (
+    Classifier,
+    Output,
+    check_estimator,
+    check_repeats,
+)
 from dear_plugin.problem.constraints import Constraints, admissible, held_cells
 from dear_plugin.problem.feasible import Case
 from dear_plugin.problem.goals import Label, Target, goal_of, most_likely

@@ -32,7 +32,6 @@ from dear_plugin.methods import saving
 from dear_plugin.methods.answering import (
     Answering,
     Run,
-    Scored,
     decoded,
     proposals,
     searching,
@@ -47,7 +46,7 @@ from dear_plugin.problem.feasible import Case, Limits, Reason
 from dear_plugin.problem.goals import Label, Target
 from dear_plugin.results.changes import join, number, one
 from dear_plugin.results.complete import completed
-from dear_plugin.results.proposal import Proposal, Question, identity_proposal, merged
+from dear_plugin.results.proposal import Proposal, Question, Scored, identity_proposal, merged
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import Search, SearchProblem
 from dear_plugin.search.problem import arrays, tensors
@@ -210,12 +209,8 @@ class DEAR(RecourseMethod):
             InputError: another index, or values that a feature cannot have.
         """
         question, written = outcomes(self, frame, actions, within, target)
-        return completed(
-            *(question, *vars(written).values()),
-            rank=np.zeros(len(written.success), dtype=np.int64),
-            k=1,
-            search=Answering(self, question),
-        )
+        rank = np.zeros(len(written.success), dtype=np.int64)
+        return completed(question, written, rank, k=1, search=Answering(self, question))
 
     def explore(
         self,

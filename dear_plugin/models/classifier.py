@@ -4,10 +4,13 @@ A model may predict another class than the likeliest one: scikit-learn's
 `FixedThresholdClassifier` and `TunedThresholdClassifierCV` do. A search evaluates only
 probabilities. It needs the *cutoff*, the margin at which the prediction changes. The cutoff is
 estimated from training rows, so that a counterfactual does not depend on other rows of the query.
+
+Errors and warnings are about unsuitable models: not fitted, random, or with labels as scores.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,11 +27,13 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from dear_plugin._threads import users_threads
+from dear_plugin.data.cells import cells_of
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import ModelError, shown
 from dear_plugin.models.foreign import evaluating, logits_of
 from dear_plugin.problem.goals import ClassGoal, most_likely, probabilities
 
+logger = logging.getLogger(__name__)
 Output = Literal["logits", "probabilities", "values"]
 OUTPUTS = get_args(Output)
 # The largest difference of the sum of a row's probabilities from 1: half precision rounds.
@@ -571,3 +576,104 @@ def _around(margin: Tensor, position: int) -> Ends:
 def _between(low: float, high: float) -> float:
     """The cutoff between two margins."""
     return max((low + high) / 2.0, high - BEFORE)
+
+
+def share_of(margins: Tensor, accepted: Tensor, least: float) -> tuple[Tensor, Tensor]:
+    """(m,) double, the share of r judges that accept, and (m,) how much margin is missing.
+
+    It is missing for the judge that decides whether a share is reached; 0 where none is.
+
+    Args:
+        margins: (m, r) by judge.
+        accepted: (m, r) bool.
+        least: the share to reach.
+    """
+    count = margins.shape[-1]
+    decides = min(int((1.0 - least) * count + 1e-6), count - 1) + 1
+    missing = -margins.kthvalue(decides, dim=-1).values
+    missing = missing.where(missing.isfinite(), 0.0).clamp_min(0.0)
+    return accepted.double().mean(-1), missing
+
+
+UNUSED = (
+    "Schema.infer(frame, target=...) leaves out the column of decisions; drop other unused columns"
+    " from the frame"
+)
+DECISION = (
+    "column {0!r} has the model's classes, and the model was not trained on it. If it is the"
+    " decision, Schema.infer(frame, target={0!r}) leaves it out. If it is a feature that the model"
+    " does not use, pass lambda rows: model.predict_proba(rows[model.feature_names_in_])"
+)
+AS_LABELS = (
+    "if these are labels, pass a function of probabilities, such as model.predict_proba. With"
+    " labels, the search does not see how near a row is to the decision boundary"
+)
+# The largest difference of two calls that may be rounding, as a share of the largest score.
+# Probabilities that are so near to 0 or 1 count as labels.
+UNLIKE, SURE = 1e-2, 1e-6
+# The number of rows that are scored twice.
+REPEATED = 10
+
+
+def check_estimator(classifier: Classifier, rows: Tensor) -> None:
+    """Check that an estimator is fitted, and warn of columns that it was not trained on.
+
+    Args:
+        classifier: the model.
+        rows: (n, p) training rows.
+
+    Raises:
+        ModelError: it is not fitted, or such a column has its classes, like the decision.
+    """
+    if classifier.is_module:
+        return
+    model, schema = classifier.model, classifier.encoder.schema
+    try:
+        if hasattr(model, "fit"):
+            classifier.scores(rows[:1])
+    except Exception as error:  # other errors concern a row that the model does not take
+        if type(error).__name__ == "NotFittedError":
+            kind = type(model).__name__
+            raise ModelError(f"the model, a {kind}, is not fitted: fit it first") from error
+    used = getattr(model, "feature_names_in_", schema.column_names)
+    unused = [name for name in schema.column_names if name not in used]
+    for j in schema.index(unused):
+        values = cells_of(schema.features[j], rows[:, j].unique().numpy())
+        if {*values.tolist()} == {*(classifier.classes or ())}:
+            raise ModelError(DECISION.format(schema.names[j]))
+    if unused:
+        logger.warning("the model was not trained on %s: %s", unused, UNUSED)
+
+
+def check_repeats(
+    classifier: Classifier, frame: pd.DataFrame, rows: Tensor, scores: Tensor
+) -> None:
+    """Check that a second call returns the same scores, once for each model.
+
+    Args:
+        classifier: the model.
+        frame: m rows.
+        rows: (m, p) the same rows.
+        scores: (m, c) their scores.
+
+    Raises:
+        ModelError: the scores differ by more than rounding.
+    """
+    if classifier.repeats or not len(frame):
+        return
+    again = classifier.frame_scores(frame.iloc[:REPEATED], rows[:REPEATED])
+    first, again = (classifier.in_units(each) for each in (scores[:REPEATED], again))
+    apart = float((first - again).abs().max())
+    if apart > UNLIKE * float(first.abs().max()):
+        raise ModelError(
+            f"the model's scores of the same rows differ by up to {apart:.2g} between two calls."
+            " They must be equal: fix the seed of the model in every call, or switch dropout off"
+        )
+    classifier.repeats = True
+
+
+def warn_of_labels(classifier: Classifier, scores: Tensor) -> None:
+    """Warn if all probabilities of training rows, from scores (n, c), are 0 or 1."""
+    p = classifier.in_units(scores)
+    if classifier.output == "probabilities" and bool(((p < SURE) | (p > 1.0 - SURE)).all()):
+        logger.warning("the model returned only 0 and 1 for %d rows: %s", len(scores), AS_LABELS)

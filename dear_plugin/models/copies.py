@@ -12,8 +12,8 @@ from torch import Tensor
 
 from dear_plugin._validation import whole
 from dear_plugin.errors import ModelError
-from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.goals import Goal, share_of
+from dear_plugin.models.classifier import Classifier, share_of
+from dear_plugin.problem.goals import Goal
 
 # The largest number of draws until a bootstrap sample has every class.
 DRAWS = 100

@@ -11,10 +11,7 @@ from torch import Tensor
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.schema import Feature, Schema
-from dear_plugin.errors import ConstraintError
-
-# The most features that an error names.
-MOST_NAMED = 5
+from dear_plugin.errors import MOST_NAMED, ConstraintError
 
 ActOn = Iterable[str | Sequence[str]]
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum, StrEnum
 from itertools import compress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -26,8 +27,46 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
+T = TypeVar("T", bound="DataclassInstance")
+
+
+def selected(record: T, idx: Tensor) -> T:
+    """The rows at positions (q,) of a record of n rows.
+
+    Args:
+        record: a dataclass. Its tensors, arrays, lists, frames, and what has `select` have an
+            entry for each row; its other values hold for every row.
+        idx: the positions.
+    """
+    names = [each.name for each in fields(record) if each.init]
+    return replace(record, **{name: _part(getattr(record, name), idx) for name in names})
+
+
+def _part(value: Any, idx: Tensor) -> Any:
+    """The entries of a value for the rows at positions (q,)."""
+    if isinstance(value, Tensor):  # which may be on a GPU, or with a gradient
+        return (value.detach() if value.requires_grad else value).cpu()[idx]
+    if isinstance(value, pd.DataFrame):
+        return value.iloc[idx.numpy()]
+    if isinstance(value, np.ndarray):
+        return value[idx.numpy()]
+    if isinstance(value, list):
+        return [value[i] for i in idx.tolist()]
+    return value.select(idx) if hasattr(value, "select") else value
+
+
+class OfRows:
+    """A dataclass of n rows."""
+
+    def select(self, idx: Tensor) -> Self:
+        """The same of the rows at positions (q,)."""
+        own: Any = self
+        out: Self = selected(own, idx)
+        return out
+
+
 @dataclass(frozen=True)
-class Case:
+class Case(OfRows):
     """m rows that a recourse method solves.
 
     Attributes:
@@ -70,13 +109,9 @@ class Case:
         """(q,) bool, whether scores, (q, c), of the rows at positions (q,) have the aim."""
         return self.goal.margin(scores, idx) >= self.aim[idx]
 
-    def select(self, idx: Tensor) -> Case:
-        """The case of the rows at positions (q,)."""
-        return selected(self, idx)
-
 
 @dataclass(frozen=True)
-class Admissible:
+class Admissible(OfRows):
     """The admissible counterfactuals of n rows.
 
     Attributes:
@@ -88,10 +123,6 @@ class Admissible:
     limits: Limits
     rules: Rules
     required: Array
-
-    def select(self, idx: Tensor) -> Admissible:
-        """What is admissible of the rows at positions (q,)."""
-        return selected(self, idx)
 
     def project(
         self,
@@ -198,11 +229,8 @@ class Admissible:
         return [", ".join(compress(self.rules.names, row)) for row in broken.tolist()]
 
 
-T = TypeVar("T", bound="DataclassInstance")
-
-
 @dataclass(frozen=True)
-class Limits:
+class Limits(OfRows):
     """The values that n rows may take: on the grid, within ranges and directions, allowed.
 
     Attributes:
@@ -231,10 +259,6 @@ class Limits:
     ranged: Tensor
     allowed: Tensor | None = None
     costs: Tensor | None = None
-
-    def select(self, idx: Tensor) -> Limits:
-        """The limits of the rows at positions (q,)."""
-        return selected(self, idx)
 
     def without_extremes(self, x: Tensor) -> Limits:
         """The same, in which actions do not leave the central values, nor x farther from them.
@@ -387,15 +411,6 @@ class Limits:
     def _starts_outside(self) -> Tensor:
         """(n,) bool, rows with a factual value outside the bounds of actions."""
         return ((self.floor < self.low) | (self.ceiling > self.high)).any(1)
-
-
-def selected(record: T, idx: Tensor) -> T:
-    """A record with the rows at positions (q,) of its tensors, and of what has rows itself."""
-    columns = {f.name: getattr(record, f.name) for f in fields(record)}
-    own = {k: v[idx] for k, v in columns.items() if isinstance(v, Tensor)}
-    own |= {k: v[idx.numpy()] for k, v in columns.items() if isinstance(v, np.ndarray)}
-    rest = {k: v for k, v in columns.items() if k not in own and hasattr(v, "select")}
-    return replace(record, **own, **{k: v.select(idx) for k, v in rest.items()})
 
 
 def none_where_empty(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:

@@ -37,7 +37,7 @@ __all__ = ["ClassGoal", "Goal", "RangeGoal", "Target", "goal_of"]
 # Larger integers do not fit a tensor, and are no class of any model.
 MOST_CLASSES = 2**31
 # The number of a model's classes that an error suggests.
-MOST_NAMED = 3
+SUGGESTED = 3
 
 
 # What names a class by itself; other labels need `Target.of_class`.
@@ -166,7 +166,7 @@ class Target(Named):
         """
         what = "a range" if self.is_range else "a class"
         for values in self._per_row.values():
-            per_row(values, pd.RangeIndex(n), "target", is_one, what, TargetError)
+            per_row(values, pd.RangeIndex(n), "target", is_single, what, TargetError)
         if self.is_range:
             return RangeGoal(_bound(self.low), _bound(self.high))
         labels = self.label if isinstance(self.label, tuple) else (self.label,)
@@ -214,7 +214,7 @@ def _class_one(classes: Sequence[Hashable] | None) -> Hashable:
     """Class 1, the default target of a model whose classes are unnamed, or 0 and 1."""
     if classes is None or set(classes) == {0, 1}:
         return 1
-    options = " or ".join(f"target=Target.of_class({label!r})" for label in classes[:MOST_NAMED])
+    options = " or ".join(f"target=Target.of_class({label!r})" for label in classes[:SUGGESTED])
     raise TargetError(
         f"which of the classes {list(classes)} is wanted? Only 0 and 1 (or False and True) have a"
         f" default: pass {options}"
@@ -636,7 +636,7 @@ def _is_mapping(value: Any) -> bool:
     return value is None or isinstance(value, Mapping)
 
 
-def is_one(value: Any) -> bool:
+def is_single(value: Any) -> bool:
     """Whether a value is no list or array of several."""
     return not np.ndim(value)
 
@@ -674,7 +674,7 @@ def costs_of(name: str, given: Any, n: int) -> Tensor:
         ConstraintError: neither a number above 0, nor one per row.
     """
     where = f"{argument('costs')}[{name!r}]"
-    values = per_row(given, pd.RangeIndex(n), where, is_one, "a number")
+    values = per_row(given, pd.RangeIndex(n), where, is_single, "a number")
     try:
         numbers = [COST(where, value) for value in values]
     except SettingError as error:
@@ -684,9 +684,9 @@ def costs_of(name: str, given: Any, n: int) -> Tensor:
 
 def _numbers(where: str, end: Any, n: int) -> Any:
     """An end of a range as an array, () or (n,)."""
-    values = per_row(end, pd.RangeIndex(n), where, is_one, "a number")
+    values = per_row(end, pd.RangeIndex(n), where, is_single, "a number")
     try:
-        return np.asarray(values[0] if is_one(end) else values, dtype=np.float64)
+        return np.asarray(values[0] if is_single(end) else values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ConstraintError(
             f"{where}: an end is a number, or one per row, or None where it is open; got"
@@ -729,7 +729,7 @@ NORMAL_IQR = 1.349
 REACHED = 0.6
 
 
-def spread(values: Tensor) -> Tensor:
+def robust_deviation(values: Tensor) -> Tensor:
     """The robust standard deviation of values, (m,), from their quartiles; 0 without values."""
     if not len(values):
         return values.new_zeros(())
@@ -748,7 +748,7 @@ def margin_unit(margins: Tensor, values: Tensor | None = None) -> Tensor:
         margins: (..., m) of training rows.
         values: (m,) whose spread is taken; None takes that of the margins, (m,).
     """
-    scale = spread(margins if values is None else values)
+    scale = robust_deviation(margins if values is None else values)
     accepted = margins.where(margins > 0.0, torch.nan)
     return (
         torch.fmin(scale, accepted.nanmedian(-1).values / REACHED) if accepted.numel() else scale
@@ -788,20 +788,3 @@ def score_decides(threshold: float | None, scores: Tensor) -> bool:
 def logit(p: float) -> float:
     """The log-odds of a probability."""
     return math.log(p / (1.0 - p))
-
-
-def share_of(margins: Tensor, accepted: Tensor, least: float) -> tuple[Tensor, Tensor]:
-    """(m,) double, the share of r judges that accept, and (m,) how much margin is missing.
-
-    It is missing for the judge that decides whether a share is reached; 0 where none is.
-
-    Args:
-        margins: (m, r) by judge.
-        accepted: (m, r) bool.
-        least: the share to reach.
-    """
-    count = margins.shape[-1]
-    decides = min(int((1.0 - least) * count + 1e-6), count - 1) + 1
-    missing = -margins.kthvalue(decides, dim=-1).values
-    missing = missing.where(missing.isfinite(), 0.0).clamp_min(0.0)
-    return accepted.double().mean(-1), missing

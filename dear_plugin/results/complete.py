@@ -17,7 +17,7 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.data.schema import Schema
 from dear_plugin.results.changes import KINDS as CHANGES
 from dear_plugin.results.changes import Line, Link, is_amount, same
-from dear_plugin.results.proposal import Proposal, Question
+from dear_plugin.results.proposal import Question, Scored
 from dear_plugin.results.reasons import complete, obstacles, reasons
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.statements import determined, needed_ranges, statements
@@ -34,15 +34,9 @@ class Facts(NamedTuple):
     actions: pd.DataFrame
 
     @classmethod
-    def of(
-        cls,
-        question: Question,
-        proposal: Proposal,
-        scores: Tensor,
-        success: Tensor,
-        rank: npt.NDArray[np.int64],
-    ) -> Facts:
-        """Evaluate answers; for arguments see `Recourses`. `actions` has no ranks and kinds."""
+    def of(cls, question: Question, written: Scored, rank: npt.NDArray[np.int64]) -> Facts:
+        """Evaluate answers; for arguments see `completed`. `actions` has no ranks and kinds."""
+        proposal, scores, success = written.proposal, written.scores, written.success
         worth = Worth.of(question, proposal, success, scores)
         in_the_way = obstacles(question, proposal, worth, torch.from_numpy(rank == 0))
         why = reasons(question, proposal, success)
@@ -70,33 +64,36 @@ class Facts(NamedTuple):
 
 
 def completed(
-    question: Question,
-    proposal: Proposal,
-    counterfactuals: pd.DataFrame,
-    scores: Tensor,
-    success: Tensor,
-    *,
-    rank: npt.NDArray[np.int64],
-    k: int,
-    search: Any,
+    question: Question, written: Scored, rank: npt.NDArray[np.int64], *, k: int, search: Any
 ) -> Recourses:
-    """The complete answers; for arguments see `Recourses`.
+    """The complete answers.
 
     The model is called once for the measures of all answers. It is called a few times more for the
     changes that are needed and for the amounts of letters.
+
+    Args:
+        question: the call, with a row for each of m answers.
+        written: the answers.
+        rank: see `Recourses`, also for k and search.
+        k: the requested number of answers of a row.
+        search: the search, which further ranks continue.
     """
-    x, direct = question.case.x, proposal.direct
-    worth, in_the_way, why, actions = Facts.of(question, proposal, scores, success, rank)
+    proposal, x = written.proposal, question.case.x
+    direct = proposal.direct
+    worth, in_the_way, why, actions = Facts.of(question, written, rank)
     if k > 1:
         actions.insert(0, "rank", rank)
         actions.insert(1, "kind", pd.Series(proposal.kinds, actions.index, dtype=str))
     alone = question.repaired(torch.where(direct, proposal.rows, x), direct)
     least = needed_ranges(question, proposal, worth)
-    lines = _lines(question, proposal, counterfactuals, worth, rank, rows=(alone, least))
-    known = question, proposal, worth, success, in_the_way
+    lines = _lines(question, written, worth, rank, rows=(alone, least))
+    known = question, proposal, worth, written.success, in_the_way
     lines, hindrances = statements(*known, lines=lines)
     return Recourses(
-        *(question, proposal, counterfactuals, scores, success, rank, worth),
+        question=question,
+        **vars(written),
+        rank=rank,
+        worth=worth,
         alone=alone,
         in_the_way=in_the_way,
         reasons=why,
@@ -110,8 +107,7 @@ def completed(
 
 def _lines(
     question: Question,
-    proposal: Proposal,
-    counterfactuals: pd.DataFrame,
+    written: Scored,
     worth: Worth,
     rank: npt.NDArray[np.int64],
     *,
@@ -121,16 +117,15 @@ def _lines(
 
     Args:
         question: m rows.
-        proposal: the answers.
-        counterfactuals: their frame.
+        written: the answers.
         worth: their measures.
         rank: (m,) their ranks.
         rows: (m, p) the rows after the action alone, and the values from which on indirect changes
             are needed, see `needed_ranges`.
     """
-    encoder, direct, (alone, least) = question.encoder, proposal.direct, rows
-    schema, x, new = encoder.schema, question.case.x, proposal.rows
-    frames = [schema.labelled(each) for each in (question.frame, counterfactuals)]
+    encoder, proposal, (alone, least) = question.encoder, written.proposal, rows
+    schema, x, new, direct = encoder.schema, question.case.x, proposal.rows, proposal.direct
+    frames = [schema.labelled(each) for each in (question.frame, written.counterfactuals)]
     # The features whose indirect change is an association.
     mates = torch.from_numpy(schema.causal_order.mates(direct.numpy()))
     out: list[list[Line]] = [[] for _ in range(len(x))]
@@ -145,13 +140,7 @@ def _lines(
         before, after = (column.astype(object).tolist() for column in columns)
         cells = _cells(feature, (x[at, j], before), (new[at, j], after))
         table = zip(
-            *(
-                at.tolist(),
-                frames[0].index[idx],
-                rank[idx].tolist(),
-                before,
-                after,
-            ),
+            *(at.tolist(), frames[0].index[idx], rank[idx].tolist(), before, after),
             *(cells(alone[at, j]), cells(least[at, j]), four[at, j].tolist()),
             *(codes[at, j].tolist(), worth.moved[idx, j].tolist()),
             *(exact[at, j].tolist(), mates[at, j].tolist()),

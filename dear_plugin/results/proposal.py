@@ -20,7 +20,8 @@ from dear_plugin.data.encoder import Encoder, patch
 from dear_plugin.data.numbers import Array
 from dear_plugin.errors import InputError, shown
 from dear_plugin.evaluation.trained import Trained
-from dear_plugin.problem.feasible import Case, Status
+from dear_plugin.problem.feasible import Case, OfRows, Status
+from dear_plugin.problem.feasible import selected as selected
 from dear_plugin.search.settings import CRITERIA, Search
 
 # How an alternative differs from the first answer: codes, and their names.
@@ -29,19 +30,6 @@ KINDS = ("", "another set", "pair of features", "same features")
 
 Texts: TypeAlias = Sequence[str] | npt.NDArray[Any]
 R = TypeVar("R")
-
-
-def selected(record: R, idx: Tensor) -> R:
-    """The rows at positions (q,) of a record of n rows.
-
-    Args:
-        record: a dataclass. Its tensors, arrays, lists, frames, cases and records have an entry
-            for each row; its other values hold for every row.
-        idx: the positions.
-    """
-    names = [each.name for each in fields(record) if each.init]  # type: ignore[arg-type]
-    parts = {name: _part(getattr(record, name), idx) for name in names}
-    return replace(record, **parts)  # type: ignore[type-var]
 
 
 def answers_per_row(k: Any) -> int:
@@ -78,21 +66,6 @@ def _changed(record: R, change: Callable[..., Array], *others: R) -> R:
     return replace(record, **out)  # type: ignore[type-var]
 
 
-def _part(value: Any, idx: Tensor) -> Any:
-    """The entries of a value for the rows at positions (q,)."""
-    if isinstance(value, Tensor):
-        return torch.from_numpy(_array(value)[idx.numpy()])
-    if isinstance(value, pd.DataFrame):
-        return value.iloc[idx.numpy()]
-    if isinstance(value, np.ndarray):
-        return value[idx.numpy()]
-    if isinstance(value, list):
-        return [value[i] for i in idx.tolist()]
-    if isinstance(value, Proposal | Question):
-        return selected(value, idx)
-    return value.select(idx) if isinstance(value, Case) else value
-
-
 def _filled(_: type, given: dict[str, Any]) -> None:
     """Fill in what is not given; texts become arrays."""
     m, device = len(given["rows"]), given["rows"].device
@@ -109,7 +82,7 @@ def _filled(_: type, given: dict[str, Any]) -> None:
 
 @completed(_filled)
 @dataclass(frozen=True)
-class Proposal:
+class Proposal(OfRows):
     """The counterfactuals that a method proposes for m rows, in user units.
 
     An attribute that is not given gets its default for every row.
@@ -162,7 +135,7 @@ class Proposal:
 
     def clone(self) -> Proposal:
         """A copy; its tensors allow gradients, unlike those made in inference mode."""
-        return selected(self, torch.arange(len(self.rows)))
+        return self.select(torch.arange(len(self.rows)))
 
     def costs(self, x: Tensor, encoder: Encoder, per_unit: Tensor | None) -> tuple[Tensor, Tensor]:
         """Direct cost `sum c_j |d_j|` over S and indirect cost, (m,) each, in units of cost.
@@ -188,6 +161,20 @@ class Proposal:
         rows = [cells[at : at + p] for at in range(0, len(cells), p)]
         labels = {row: " + ".join(dict.fromkeys(compress(names, row))) for row in set(rows)}
         return _texts(labels[row] for row in rows)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A proposal for n rows as the frame holds it; for attributes see `Recourses`."""
+
+    proposal: Proposal
+    counterfactuals: pd.DataFrame
+    scores: Tensor
+    success: Tensor
+
+    def acts(self, x: Tensor) -> Tensor:
+        """(n,) bool: whether what is acted on differs from the factuals, (n, p)."""
+        return ((self.proposal.rows != x) & self.proposal.direct).any(1)
 
 
 def identity_proposal(x: Tensor, accepted: Tensor) -> Proposal:

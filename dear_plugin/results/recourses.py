@@ -17,7 +17,7 @@ from torch import Tensor
 
 from dear_plugin._threads import lazy, one_thread
 from dear_plugin.data.encoder import Encoder, patch
-from dear_plugin.errors import InputError
+from dear_plugin.errors import MOST_NAMED, InputError
 from dear_plugin.results.changes import Hindrance, Line, frame, heading, note, only
 from dear_plugin.results.proposal import Proposal, Question, answers_per_row, selected
 from dear_plugin.results.worth import Worth
@@ -474,9 +474,6 @@ def table_of(
         table = table.rename(columns=clash)
     return pd.concat([table, features], axis=1)
 
-
-# The most labels that an error names.
-MOST_NAMED = 5
 
 Positions = npt.NDArray[np.int64]
 

@@ -46,7 +46,7 @@ ROWS_RESAMPLED = 1024
 OF_MEANS, OF_PEOPLE = 0.166, 0.025
 
 # What texts read, as arrays.
-TOLD = ("alone", "possible", "gain", "moved")
+WRITTEN = ("alone", "possible", "gain", "moved")
 
 Amounts: TypeAlias = Callable[..., Tensor]
 Columns: TypeAlias = dict[str, Tensor]
@@ -67,11 +67,11 @@ class Worth:
         gain: (n,) double, 1 where the action itself helps, see `by_share`.
         least: (n, p) the row with the share of the indirect change that is the reliance.
         moved: (n, p) the number of resamples in which a feature changes; 0 for what is acted on.
-        low: (n, p) the least change of a number in user units, on average of people like this,
+        low: (n, p) the least change of a number in user units, on average in similar rows,
             which 95 % of such ranges contain; 0 for categories. The change in the answer itself is
             in the range, and without resamples it is both of its ends.
         high: (n, p) likewise, the largest.
-        low_one: (n, p) the least change of one person, likewise.
+        low_one: (n, p) the least change of a single row, likewise.
         high_one: (n, p) likewise.
         measured: (n, c) double, the criteria in their order, one minus the value for reliance; NaN
             where there is no answer, or where the criterion is not evaluated.
@@ -121,7 +121,7 @@ class Worth:
         known = {name: torch.cat([each[name] for each in found]) for name in found[0]}
         known |= by_criteria(question, proposal, success, scores, known)
         count = 0 if trained.decoders is None else len(unseen(trained.decoders.decoder))
-        columns: dict[str, Any] = {n: v.numpy() if n in TOLD else v for n, v in known.items()}
+        columns: dict[str, Any] = {n: v.numpy() if n in WRITTEN else v for n, v in known.items()}
         good = success & ~proposal.failed & (proposal.status != Status.NO_ADVICE)
         worth = cls(**columns, credible=good, count=count)
         return replace(worth, credible=good & ~worth.near & ~worth.lacks.any(1))
@@ -233,7 +233,7 @@ def as_actions(
 
 
 def _ranges(x: Tensor, rows: Tensor, resampled: Tensor, amounts: Amounts) -> Columns:
-    """The ends of the changes of answers, (m, p), over r resamples of one person each.
+    """The ends of the changes of answers, (m, p), over r resamples of single rows.
 
     Args:
         x: (m, p) the factual rows.

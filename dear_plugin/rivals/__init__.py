@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dear_plugin.rivals.cchvae import CCHVAE, CCHVAEConfig
-from dear_plugin.rivals.clue import Clue
 from dear_plugin.rivals.comparison import Comparison, compare
 from dear_plugin.rivals.face import FaceConfig, FaceEpsilon, FaceKNN
 from dear_plugin.rivals.growing_spheres import GrowingSpheres, GrowingSpheresConfig
-from dear_plugin.rivals.latent import LatentConfig
+from dear_plugin.rivals.latent import CCHVAE, CCHVAEConfig, Clue, LatentConfig, Revise
 from dear_plugin.rivals.nearest import NearestAccepted
-from dear_plugin.rivals.revise import Revise
 from dear_plugin.rivals.roar import Roar, RoarConfig
 from dear_plugin.rivals.vae import Vae, VaeDesign
 from dear_plugin.rivals.vetted import Vetted

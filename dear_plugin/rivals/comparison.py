@@ -13,21 +13,20 @@ import pandas as pd
 from dear_plugin import _html
 from dear_plugin._threads import bar, lazy, one_thread
 from dear_plugin._threads import progress as showing
-from dear_plugin.errors import SettingError, near
+from dear_plugin.errors import SchemaError, SettingError, near
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.goals import Label, Target
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.rivals.comparable import check_comparable
 from dear_plugin.rivals.intervals import (
     LEAST,
     Floats,
     Truths,
     difference,
     estimate,
+    estimates,
     is_plausible,
 )
-from dear_plugin.rivals.measures import estimates
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Figure
@@ -107,7 +106,7 @@ def compare(
         >>> compare(methods, data.features.head(10), progress=False)
         Comparison(3 methods, 10 rows, reference 'DEAR')
     """
-    check_comparable(methods)
+    _check_comparable(methods)
     reference = next(iter(methods)) if reference is None else reference
     if reference not in methods:
         raise SettingError(f"reference: {near([reference], methods)}")
@@ -235,7 +234,7 @@ class Comparison:
         needed = lines[lines["needed"]]
         solved = needed[needed["success"]]
         cost = needed["cost"].where(needed["success"])
-        median = estimate(cost, np.zeros(len(cost)), median=True, seed=self.seed)
+        median = estimate(cost, median=True, seed=self.seed)
         return {
             "rows": len(needed),
             "success": needed["success"].mean(),
@@ -301,3 +300,56 @@ def _tidy(name: str, method: RecourseMethod, result: Recourses, seconds: float) 
         },
         index=actions.index,
     )
+
+
+# The largest relative difference of equal scales.
+SAME_SCALE = 0.01
+
+
+def _check_comparable(methods: Any) -> None:
+    """Raise an error unless the methods, by name, can be compared.
+
+    Raises:
+        SettingError: they are not a mapping of names to `RecourseMethod`, or an empty one.
+        NotFittedError: a method is not fitted.
+        SchemaError: the methods do not have the same features on the same scales.
+    """
+    if not isinstance(methods, Mapping) or not methods:
+        got = type(methods).__name__ if methods else "none"
+        raise SettingError(f"methods must be a mapping of names to fitted methods, got {got}")
+    for name, method in methods.items():
+        if not isinstance(method, RecourseMethod):
+            raise SettingError(
+                f"methods[{name!r}] must be a RecourseMethod, got {type(method).__name__}; wrap"
+                " explainers of DiCE with dear_dice.wrap_dice, of Alibi with"
+                " dear_alibi.wrap_alibi"
+            )
+        # An error if it is not fitted.
+        _ = method.trained
+    scales = {k: {f.name: f.unit_of_cost / f.cost for f in m.schema} for k, m in methods.items()}
+    _check_scales(scales)
+
+
+def _check_scales(scales: Mapping[str, Mapping[str, float]]) -> None:
+    """Raise an error unless all methods have the features of the first, on the same scales.
+
+    Args:
+        scales: for each method, the change of each feature that costs 1.
+    """
+    (first, expected), *others = scales.items()
+    for name, found in others:
+        names = sorted(set(expected) ^ set(found))
+        if names:
+            raise SchemaError(
+                f"the methods must have the same features: {names} are only in one of {first!r}"
+                f" and {name!r}; make both for the same columns"
+            )
+        unequal = [f for f in expected if not np.isclose(found[f], expected[f], SAME_SCALE, 0.0)]
+        if unequal:
+            pairs = ", ".join(f"{f!r}: {expected[f]:g} and {found[f]:g}" for f in unequal)
+            raise SchemaError(
+                f"the methods must scale features alike, else their costs have different units;"
+                f" got, as the change that costs 1 in {first!r} and {name!r}, {pairs}; fit both on"
+                " the same rows, with the same central= and costs= (or Constraints(costs=) for"
+                " all); wrap_alibi(explainer, schema) takes those of a schema"
+            )

@@ -1,20 +1,22 @@
-"""The base class of methods that search among the latents of a VAE."""
+"""Methods that search among the latents of a VAE: REVISE, CLUE and C-CHVAE."""
 
 from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.schema import Schema
-from dear_plugin.errors import NotFittedError, SchemaError
+from dear_plugin.errors import ModelError, NotFittedError, SchemaError
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Output
+from dear_plugin.results.proposal import Proposal
 from dear_plugin.rivals.base import Baseline, Config
 from dear_plugin.rivals.candidate_pool import CandidatePool
 from dear_plugin.rivals.vae import Vae, VaeDesign
@@ -223,3 +225,188 @@ def project_latents(pool: CandidatePool, vae: Vae, z: Tensor) -> Tensor:
     repeated = pool.select(torch.arange(m).repeat_interleave(c))
     rows, _ = straight_through(repeated, decode_latents(repeated, vae, z.flatten(0, 1)))
     return rows.view(m, c, rows.shape[1])
+
+
+# The lambdas of the search: for all rows, then for those without a success.
+WEIGHTS = (
+    (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
+    (0.001, 0.002, 0.004, 0.008, 0.016, 0.03, 0.06, 0.12),
+)
+
+
+@final
+class Revise(LatentDescent):
+    """REVISE: descent among latents; the decoder is conditioned on the immutable features.
+
+    Joshi, Koyejo, Vijitbenjaronk, Kim and Ghosh, "Towards Realistic Individual Recourse and
+    Actionable Explanations in Black-Box Decision Making Systems", arXiv 1907.09615: minimise over
+    z `loss(f(g(z)), y') + lambda ||x - g(z)||_1`, started from the row's own latents. The largest
+    lambda with a success gives the cheapest counterfactual, so several are tried at once.
+
+    Args:
+        model: a torch module.
+        schema: the features.
+        vae: a trained `Vae`, or the design of the one that `fit` trains.
+        config: the settings; without a weight, several are tried, and the cheapest success is the
+            counterfactual.
+        output: see `RecourseMethod`.
+        encode: see `RecourseMethod`.
+
+    Raises:
+        ModelError: a black box has no gradient.
+        SchemaError: the VAE was trained for another schema.
+
+    Example:
+        >>> from dear_plugin import Encoder, Schema, Training
+        >>> from dear_plugin.rivals import Revise, VaeDesign
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> model = torch.nn.Linear(Encoder(schema).d, 1)  # logits
+        >>> Revise(model, schema, vae=VaeDesign(training=Training(epochs=2))).fit(frame)
+        Revise(7 features, model Linear, fitted on 200 rows)
+    """
+
+    def _propose(self, case: Case) -> Proposal:
+        given = self.config.weight
+        weights = WEIGHTS if given is None else ((given,),)
+        objective = Objective(target_loss, [torch.tensor(each) for each in weights], given is None)
+        pool = self._descend(case, objective)
+        return pool.proposal("no row along the descent among latents reaches the target")
+
+
+def target_loss(case: Case, scores: Tensor) -> Tensor:
+    """The logistic loss of the margin of the target, (m,), past the aim."""
+    return softplus(case.aim - case.goal.margin(scores))
+
+
+@final
+class Clue(LatentDescent):
+    """CLUE for a single model instead of an ensemble: descent to certain predictions.
+
+    Antoran, Bhatt, Adel, Weller and Hernandez-Lobato, "Getting a CLUE: A Method for Explaining
+    Uncertainty Estimates", ICLR 2021: minimise over z `H(y | g(z)) + d(g(z), x)`, started from the
+    row's own latents. The target is not part of the loss. The counterfactual is a row along the
+    descent that meets it. Rows without one start again nearer to latents that the model accepts.
+
+    Args:
+        model: a torch module that classifies.
+        schema: the features.
+        vae: a trained `Vae`, or the design of the one that `fit` trains.
+        config: the settings; without a weight it is 4 / d, as in the authors' code.
+        output: see `RecourseMethod`.
+        encode: see `RecourseMethod`.
+
+    Raises:
+        ModelError: a black box, which has no gradient, or a regression, which has no entropy.
+        SchemaError: the VAE was trained for another schema.
+
+    Example:
+        >>> from dear_plugin import Encoder, Schema, Training
+        >>> from dear_plugin.rivals import Clue, VaeDesign
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> model = torch.nn.Linear(Encoder(schema).d, 1)  # logits
+        >>> Clue(model, schema, vae=VaeDesign(training=Training(epochs=2))).fit(frame)
+        Clue(7 features, model Linear, fitted on 200 rows)
+    """
+
+    follows_margin = False
+
+    def _check_model(self) -> None:
+        super()._check_model()
+        if self.classifier.output == "values":
+            raise ModelError("Clue lowers the entropy of a classifier; output='values' has none")
+
+    def _propose(self, case: Case) -> Proposal:
+        weight = 4.0 / self.encoder.d if self.config.weight is None else self.config.weight
+        pool = self._descend(case, Objective(entropy, [torch.tensor([weight])]))
+        return pool.proposal("no row along the descent of the entropy is accepted")
+
+
+def entropy(case: Case, scores: Tensor) -> Tensor:
+    """The entropy of the model's probabilities, (m,), from its scores, (m, classes)."""
+    if scores.shape[1] == 1:
+        scores = torch.cat([torch.zeros_like(scores), scores], 1)
+    log_p = scores.log_softmax(1)
+    return -(log_p.exp() * log_p).sum(1)
+
+
+LATENTS_A_TIME = 1 << 16
+
+
+@dataclass(frozen=True)
+class CCHVAEConfig:
+    """The settings of C-CHVAE.
+
+    Attributes:
+        width: the width of a shell, in l1 of the latents.
+        count: the largest number of shells.
+        draws: the number of latents per shell.
+        seed: the seed of the draws; global generators are not used.
+
+    Example:
+        >>> from dear_plugin.rivals import CCHVAEConfig
+        >>> thorough = CCHVAEConfig(draws=1_000)
+    """
+
+    width: float = 0.1
+    count: int = 200
+    draws: int = 300
+    seed: int = 0
+
+
+@final
+class CCHVAE(LatentMethod[CCHVAEConfig]):
+    """C-CHVAE, for any model: random search among latents, in shells of growing radius.
+
+    Pawelczyk, Broelemann and Kasneci, "Learning Model-Agnostic Counterfactual Explanations for
+    Tabular Data", WWW 2020. Latents are drawn from a shell around the row's own and decoded given
+    the immutable features. The counterfactual is the nearest success in the first shell that has
+    one.
+
+    All rows search the same directions, so that no result depends on the other rows of a call.
+
+    Args:
+        model: see `RecourseMethod`.
+        schema: the features.
+        vae: a trained `Vae`, or the design of the one that `fit` trains.
+        config: the settings.
+        output: see `RecourseMethod`.
+        encode: see `RecourseMethod`.
+
+    Raises:
+        SchemaError: the VAE was trained for another schema.
+
+    Example:
+        >>> from dear_plugin import Schema, Training
+        >>> from dear_plugin.rivals import CCHVAE, VaeDesign
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> model = lambda rows: rows["savings"] / 60
+        >>> CCHVAE(model, schema, vae=VaeDesign(training=Training(epochs=2))).fit(frame)
+        CCHVAE(7 features, model function, fitted on 200 rows)
+    """
+
+    follows_margin = False
+
+    default_config = CCHVAEConfig()
+
+    def _propose(self, case: Case) -> Proposal:
+        pool = CandidatePool.of(case, self.classifier)
+        rng = torch.Generator().manual_seed(self.config.seed)
+        for shell, _, unsolved in pool.attempts(range(self.config.count)):
+            steps = self._draw(shell, rng)
+            for idx, part in unsolved.parts(LATENTS_A_TIME // self.config.draws):
+                z = self.vae.encode(part.case.x)[:, None] + steps
+                unsolved.update(project_latents(part, self.vae, z), idx)
+        return pool.proposal("no row decoded from the latents within reach is accepted")
+
+    def _draw(self, shell: int, rng: torch.Generator) -> Tensor:
+        """Steps from the centre into a shell, (c, k)."""
+        size = (self.config.draws, self.vae.k)
+        direction = torch.randn(size, generator=rng)
+        length = (shell + torch.rand(size[0], 1, generator=rng)) * self.config.width
+        return length * direction / direction.abs().sum(1, keepdim=True)

@@ -1,12 +1,6 @@
-"""Measures of recourses; each states the rows that it averages over.
-
-Sources: Pawelczyk et al. 2021, "CARLA" (success rate, constraint violation, yNN);
-the paper's section on evaluation measures (direct and indirect cost).
-"""
+"""yNN: whether counterfactuals lie among rows that the model labels alike (CARLA, 2021)."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -16,46 +10,6 @@ from torch import Tensor
 from dear_plugin.evaluation.trained import NEIGHBOURS, Neighbours
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.results.recourses import Recourses
-
-
-def success_rate(recourses: Recourses) -> float:
-    """The share of all rows whose counterfactual has the target decision of the model."""
-    return float(recourses.actions["success"].mean())
-
-
-def zero_actions(recourses: Recourses) -> float:
-    """The share of successes whose action has size zero; NaN without success.
-
-    The decoder's reconstruction of these rows alone is accepted (`Search(solver="paper")`).
-    """
-    done = recourses.actions["success"].to_numpy(dtype=bool)
-    return float(recourses.actions["acted_on"].eq("")[done].mean()) if done.any() else float("nan")
-
-
-def violations(recourses: Recourses, held: Iterable[str]) -> tuple[float, float]:
-    """The share of rows with changes to features that should not change, and the mean count.
-
-    Both are over successful rows.
-
-    Args:
-        recourses: the result.
-        held: the features that should not change.
-    """
-    names = list(held)
-    done = recourses.actions["success"].to_numpy()
-    if not names or not done.any():
-        return 0.0, 0.0
-    before, after = recourses.factuals[names], recourses.counterfactuals[names]
-    changed = (before.astype(object) != after.astype(object)).to_numpy()[done]
-    return float(changed.any(1).mean()), float(changed.sum(1).mean())
-
-
-def ynn(
-    recourses: Recourses, everyone: Tensor, classifier: Classifier, k: int = NEIGHBOURS
-) -> float:
-    """`1 - mean |label(x_cf) - label(neighbour)|` over successful rows; see `neighbours`."""
-    shares = neighbours(recourses, everyone, classifier, k)
-    return float(np.nanmean(shares)) if np.isfinite(shares).any() else float("nan")
 
 
 def neighbours(

@@ -17,9 +17,10 @@ from torch import Tensor
 from dear_plugin.data.numbers import or_nan
 from dear_plugin.decoders import Decoder
 from dear_plugin.evaluation.trained import Trained
+from dear_plugin.models.classifier import share_of
 from dear_plugin.models.copies import agreement
 from dear_plugin.problem.feasible import Case
-from dear_plugin.problem.goals import Goal, share_of
+from dear_plugin.problem.goals import Goal
 from dear_plugin.search.problem import Asking, SearchProblem, answered, margins_of, together
 from dear_plugin.search.settings import CRITERIA, Search
 

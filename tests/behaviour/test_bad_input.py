@@ -11,11 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dear_plugin import DEAR, Constraints, Schema, Search, Target
-from dear_plugin.errors import (
-    DearError,
-    InputError,
-    SchemaError,
-)
+from dear_plugin.errors import DearError, InputError, SchemaError
 
 
 @pytest.fixture(params=["fit", "generate"])

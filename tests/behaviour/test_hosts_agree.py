@@ -47,8 +47,7 @@ def experiment(request):
 
 
 @pytest.fixture(
-    scope="module",
-    params=[pytest.param("default", marks=pytest.mark.ci), *list(HOWS)[1:]],
+    scope="module", params=[pytest.param("default", marks=pytest.mark.ci), *list(HOWS)[1:]]
 )
 def how(request):
     return request.param

@@ -87,9 +87,7 @@ MODELS: Mapping[str, Callable[[Any], Judge]] = {
         Scores(study.net, "(n, 2)"), lambda out: out.argmax(1) == 1
     ),
     "probabilities": lambda study: module(
-        nn.Sequential(study.net, nn.Sigmoid()),
-        lambda out: out[:, 0] > 0.5,
-        output="probabilities",
+        nn.Sequential(study.net, nn.Sigmoid()), lambda out: out[:, 0] > 0.5, output="probabilities"
     ),
     "dropout and batch norm": lambda study: module(noisy(study)),
     "three classes": lambda study: module(

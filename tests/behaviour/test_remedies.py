@@ -111,10 +111,7 @@ def test_text_becomes_the_numbers_that_it_writes(name, caplog):
     assert converted(text, numeric=["c"])[0] == READ[name]
     frame = pd.DataFrame({"c": text, "x": NUMBERS})
     Schema.infer(frame)
-    exec(
-        re.search(r"frame\['c'\] = .*\)", caplog.text).group(0),
-        {"pd": pd, "frame": frame},
-    )
+    exec(re.search(r"frame\['c'\] = .*\)", caplog.text).group(0), {"pd": pd, "frame": frame})
     assert frame["c"][0] == READ[name]
     schema, frame = Schema.infer(frame), pd.DataFrame({"c": text, "x": NUMBERS})
     with pytest.raises(InputError) as caught:

@@ -376,9 +376,7 @@ def payments():
     return frame, model, frame[(model(frame) < 0.5) & (count < 55)].head(40)
 
 
-def test_an_action_that_does_not_help_is_not_credible_without_tiers_and_has_a_reason(
-    payments,
-):
+def test_an_action_that_does_not_help_is_not_credible_without_tiers_and_has_a_reason(payments):
     frame, model, rows = payments
     result = fitted(model, frame, act_on=["amount"]).generate(rows)
     assert result.actions["success"].any()

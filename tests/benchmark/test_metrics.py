@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Encoder, Schema
+from dear_plugin.benchmark.fits import ReferenceRows
 from dear_plugin.benchmark.metrics import (
     alone,
     decision,
@@ -18,7 +19,6 @@ from dear_plugin.benchmark.metrics import (
     replicated,
     still_accepted,
 )
-from dear_plugin.benchmark.reference import ReferenceRows
 from tests.still import Still
 
 ROWS = 2000

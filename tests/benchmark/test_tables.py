@@ -5,21 +5,17 @@ import pandas as pd
 import pytest
 
 from dear_plugin.benchmark import contest_tables, credible_tables, hosts_tables, reproduce_tables
-from dear_plugin.benchmark.contest_tables import DEFAULT, PLAUSIBLE
+from dear_plugin.benchmark.credible_tables import requirements
 from dear_plugin.benchmark.reproduce_tables import CELLS, PAPER, PRESET
-from dear_plugin.benchmark.requirements_tables import requirements
 from dear_plugin.benchmark.trees import summary as of_trees
 
 
 def answers_of(method, costs, **columns):
-    """Answers of one method of the contest on the rows 0, 1, ... of split 0."""
+    """Answers of one method of the contest on the rows 0, 1, ..."""
     known = {
         "cell": "loan lr",
-        "dial": DEFAULT,
         "method": method,
-        "split": 0,
         "row": range(len(costs)),
-        "order": 0,
         "success": True,
         "meets": True,
         "cost": costs,
@@ -53,24 +49,23 @@ class TestContest:
     def cells(self):
         parts = []
         for cell, cost in (("a", 1.0), ("b", 5.0), ("c", 9.0)):
-            for dial in (PLAUSIBLE, DEFAULT):
-                own = answers_of("DEAR", [cost] * 10)
-                other = answers_of("Wachter", [3.0] * 10, direct_cost=3.0)
-                parts += [each.assign(cell=cell, dial=dial) for each in (own, other)]
+            own = answers_of("DEAR", [cost] * 10)
+            other = answers_of("Wachter", [3.0] * 10, direct_cost=3.0)
+            parts += [each.assign(cell=cell) for each in (own, other)]
         return pd.concat(parts)
 
     def test_the_summary_counts_cells_by_cost_and_by_effort(self, cells):
         (line,) = contest_tables.summary(cells)
         assert line["cells"] == 3
-        assert line[f"DEAR, cost, {DEFAULT}"] == "1 / 0 / 2"
-        assert line[f"DEAR, effort, {DEFAULT}"] == "2 / 0 / 1"
+        assert line["DEAR, cost"] == "1 / 0 / 2"
+        assert line["DEAR, effort"] == "2 / 0 / 1"
 
 
 class TestCredible:
     @pytest.fixture
     def rows(self):
         names = [*credible_tables.SHARES.values(), "outlier", "outlier_before", "unseen"]
-        rows = pd.DataFrame({"row": range(4), "split": 0, "cell": "c", "success": True})
+        rows = pd.DataFrame({"row": range(4), "cell": "c", "success": True})
         rows = rows.assign(**dict.fromkeys([*names, "cost", "indirect_cost", "reliance"], 0.0))
         rows["promised_confidence"], rows["replicated_indirect"] = 1.0, [0.0, 1.0, None, None]
         return rows.assign(line="default")
@@ -140,11 +135,11 @@ class TestHosts:
         assert found[["value", "low", "high", "rows"]].tolist() == [0.5, 0.5, 0.5, 2]
 
 
-def rows_of(cell, ynn, *, line=PRESET, seed=0, success=(1, 1, 1, 1), zero=(0, 0, 0, 0)):
+def rows_of(cell, ynn, *, line=PRESET, success=(1, 1, 1, 1), zero=(0, 0, 0, 0)):
     """Four rows of a line of `reproduce`."""
     done = np.array(success, dtype=bool)
     known = {"success": done, "zero": np.array(zero, dtype=bool), "violations": 0, "line": line}
-    known |= {"cost": [0.1, 0.2, 0.3, 0.4], "ynn": np.where(done, ynn, np.nan), "seed": seed}
+    known |= {"cost": [0.1, 0.2, 0.3, 0.4], "ynn": np.where(done, ynn, np.nan)}
     dataset, kind = cell
     return pd.DataFrame(known).assign(dataset=dataset, classifier=kind, autoencoders="trained")
 

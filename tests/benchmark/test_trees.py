@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dear_plugin import DEAR, Schema, Search
-from dear_plugin.benchmark import models
+from dear_plugin.benchmark.splits import forest
 from dear_plugin.benchmark.trees import compared
 from dear_plugin.datasets import load_loan
 
@@ -17,7 +17,7 @@ def credit():
     """A DEAR of two features on boosted trees, and six rejected rows."""
     data = load_loan(1500)
     frame = data.frame.drop(columns=data.target)
-    model = models.forest("HistGradientBoosting", frame, data.frame[data.target], 0)
+    model = forest("HistGradientBoosting", frame, data.frame[data.target], 0)
     schema = Schema.infer(frame, immutable=data.immutable)
     dear = DEAR(model, schema, act_on=FEATURES).fit(frame)
     return dear, frame[model.predict(frame) == 0].iloc[:6]

@@ -235,10 +235,7 @@ class TestStated:
             ({"orders": ["ab"]}, "orders must be pairs"),
             ({"orders": [("prop",)]}, "orders must be pairs"),
             ({"orders": [("prop", "unknown")]}, "unknown"),
-            (
-                {"orders": [("total", "prop")]},
-                "total <= prop does not hold in .* of 2000",
-            ),
+            ({"orders": [("total", "prop")]}, "total <= prop does not hold in .* of 2000"),
             ({"orders": 3}, "orders must be a list, got 3"),
             ({"orders": [3]}, "orders must be pairs"),
             ({"definitions": {"total": 3}}, "definitions must be"),

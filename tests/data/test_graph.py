@@ -1,7 +1,5 @@
 """Graph: how causes are stated, what is no graph of causes, and where a schema keeps it."""
 
-import copy
-import dataclasses
 import logging
 
 import networkx as nx
@@ -117,21 +115,6 @@ class TestChecks:
 
 
 class TestKept:
-    @pytest.mark.parametrize(
-        "copied",
-        [
-            lambda s: s.replace("wage", precision=1),
-            copy.deepcopy,
-            lambda s: dataclasses.replace(s, rules=(len,)),
-            lambda s: Schema.from_dict(s.to_dict()),
-        ],
-    )
-    @pytest.mark.parametrize("order", [{"causes": CAUSES}, {"tiers": [["age"], ["school"]]}])
-    def test_every_copy_keeps_the_order(self, copied, order):
-        own = schema(**{"causes": None, **order})
-        assert own.causes or own.tiers
-        assert (copied(own).causes, copied(own).tiers) == (own.causes, own.tiers)
-
     def test_the_line_has_the_causes_of_each_feature(self):
         text = repr(schema(exactly_one=[], causes={"wage": ["age", "school"], "school": ["age"]}))
         assert "causes of: school (age), wage (age, school)" in text

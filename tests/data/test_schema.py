@@ -279,6 +279,7 @@ SAVED = {
     "missing and special levels": lambda _: Schema.infer(GAPS, special={"x": [3], "y": ["a"]}),
     "a relation and steps": lambda _: Schema.infer(AREAS, steps={"radius": 2.5}),
     "tiers": lambda _: Schema.infer(AREAS, tiers=[["radius"], ["area"]]),
+    "causes": lambda _: Schema.infer(AREAS, causes={"area": ["radius"]}),
     "a label and a unit": lambda plain: plain.replace("debt", label="the debt", unit="euros"),
 }
 

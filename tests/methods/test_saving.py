@@ -15,11 +15,7 @@ from dear_plugin import DEAR, Schema, Search
 from dear_plugin.datasets import load_loan
 from dear_plugin.decoders import Decoder, Transport, decoder_class
 from dear_plugin.decoders.collection import InOrder
-from dear_plugin.errors import (
-    FileFormatError,
-    ModelError,
-    SettingError,
-)
+from dear_plugin.errors import FileFormatError, ModelError, SettingError
 from dear_plugin.methods import saving
 from dear_plugin.methods.saving import FILE, FORMAT
 from dear_plugin.paper import Autoencoder, Design, Training

@@ -228,10 +228,7 @@ class TestErrors:
             (None, r"expected \(low, high\), got None"),
             (5, r"expected \(low, high\), got 5"),
             ((np.array([1, 2]), 50), "a number for all rows, or a list of 4"),
-            (
-                (np.array([1, 2]), np.array([1, 2, 3])),
-                "a number for all rows, or a list of 4",
-            ),
+            ((np.array([1, 2]), np.array([1, 2, 3])), "a number for all rows, or a list of 4"),
             (("a", "b"), "an end is a number, .*got 'a'"),
             ((pd.NA, 3), "an end is a number, .*got <NA>"),
             ((0, [1, 2, "x", 4]), "an end is a number, .*got 4 values"),

@@ -10,22 +10,16 @@ from dear_plugin.rivals.intervals import LEAST, difference, estimate, is_plausib
 
 def test_it_has_the_width_of_the_normal_interval():
     values = np.random.default_rng(0).normal(3.0, 2.0, 2000)
-    found = estimate(values, np.zeros(2000))
+    found = estimate(values)
     half = 1.96 * values.std() / math.sqrt(2000)
     assert found.value == pytest.approx(values.mean())
     assert found.high - found.low == pytest.approx(2.0 * half, rel=0.1)
 
 
-def test_splits_that_differ_do_not_widen_it():
-    splits = np.repeat([0, 1], 50)
-    found = estimate(splits, splits)
-    assert found.low == found.high == 0.5
-
-
 def test_nan_is_left_out():
-    found = estimate([1.0, np.nan, 3.0], [0, 0, 0], median=True)
+    found = estimate([1.0, np.nan, 3.0], median=True)
     assert found.value == 2.0
-    assert str(estimate([np.nan], [0])) == ""
+    assert str(estimate([np.nan])) == ""
 
 
 def test_an_answer_needs_the_default_plausibility_or_that_of_its_factual():

@@ -11,16 +11,8 @@ from torch import nn
 from dear_plugin import Schema
 from dear_plugin.errors import ModelError
 from dear_plugin.paper import Training
-from dear_plugin.rivals import (
-    CCHVAE,
-    CCHVAEConfig,
-    Clue,
-    LatentConfig,
-    Revise,
-    Vae,
-    VaeDesign,
-)
-from dear_plugin.rivals.clue import entropy
+from dear_plugin.rivals import CCHVAE, CCHVAEConfig, Clue, LatentConfig, Revise, Vae, VaeDesign
+from dear_plugin.rivals.latent import entropy
 
 DESIGN = VaeDesign(layers=(16, 16, 2), training=Training(epochs=40, batch=128, rate=2e-2))
 

@@ -67,7 +67,7 @@ class Capped(torch.nn.Module):
     ids=["Adult", "Adult, capped scores", "Give Me Some Credit"],
 )
 def test_modules_on_real_data(monkeypatch, tmp_path, data, kind, wrapped, count, before):
-    split = data_split(tmp_path, data, 0)
+    split = data_split(tmp_path, data)
     case = scored_model(split, kind)
     dear = DEAR(wrapped(case.model), split.schema).fit(split.parts[0])
     rows = case.refused.iloc[:count]

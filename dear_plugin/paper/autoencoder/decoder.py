@@ -62,10 +62,7 @@ class Autoencoder(Decoder):
     pair_features: ClassVar[int] = 5
 
     def __init__(
-        self,
-        design: Design | None = None,
-        training: Training | None = None,
-        seed: int = 0,
+        self, design: Design | None = None, training: Training | None = None, seed: int = 0
     ) -> None:
         self.design = design or Design()
         self.training = training or Training()
@@ -96,11 +93,7 @@ class Autoencoder(Decoder):
             reconstruct="paper",
         )
         training = Training(
-            epochs=MOST_STEPS,
-            rate=RATE,
-            patience=PATIENCE,
-            most_steps=MOST_STEPS,
-            anneal=False,
+            epochs=MOST_STEPS, rate=RATE, patience=PATIENCE, most_steps=MOST_STEPS, anneal=False
         )
         return cls(design, training, seed)
 

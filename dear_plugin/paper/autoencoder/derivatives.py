@@ -89,11 +89,7 @@ def derivatives(out: Tensor, at: Tensor, directions: Iterable[Tensor]) -> list[T
         return [torch.zeros_like(out) for _ in directions]
     return [
         torch.autograd.grad(
-            pulled,
-            weight,
-            direction.expand(at.shape),
-            create_graph=True,
-            materialize_grads=True,
+            pulled, weight, direction.expand(at.shape), create_graph=True, materialize_grads=True
         )[0]
         for direction in directions
     ]

@@ -19,11 +19,7 @@ class Tanh(nn.Module):
         return 2.0 * torch.sigmoid(2.0 * x) - 1.0
 
 
-ACTIVATIONS: dict[str, type[nn.Module]] = {
-    "tanh": Tanh,
-    "relu": nn.ReLU,
-    "softplus": nn.Softplus,
-}
+ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": Tanh, "relu": nn.ReLU, "softplus": nn.Softplus}
 PAPER_LAYERS = {"adult": (16, 32, 10), "compas": (8, 10, 5), "gmc": (8, 10, 5)}
 
 
