@@ -14,6 +14,7 @@ from dear_plugin.benchmark.credible import CREDIBLE
 from dear_plugin.benchmark.departures import DEPARTURES
 from dear_plugin.benchmark.effects import EFFECTS
 from dear_plugin.benchmark.hosts import HOSTS
+from dear_plugin.benchmark.orders import ORDERS_SPEC
 from dear_plugin.benchmark.reproduce import REPRODUCE
 from dear_plugin.benchmark.runner import Spec, log, run
 from dear_plugin.benchmark.speed import SPEED
@@ -31,6 +32,7 @@ SPECS = (
     DEPARTURES,
     EFFECTS,
     HOSTS,
+    ORDERS_SPEC,
     REPRODUCE,
     SPEED,
     TREES,
