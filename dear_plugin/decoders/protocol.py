@@ -250,7 +250,7 @@ class Sample:
     Attributes:
         rows: (n, p) float64 in user units, on the CPU.
         encoder: the encoder of the rows.
-        whole: the sample that these are some rows of, which shares what it was asked for.
+        whole: the sample that these are some rows of, which shares what it has computed.
 
     Example:
         >>> import torch

@@ -51,7 +51,7 @@ class Reached:
         return type(self)(*[column[at] for column in vars(self).values()])
 
 
-# Training rows by whose margins targets are told apart.
+# Training rows whose margins distinguish targets.
 TARGET_PROBES = 8
 R = TypeVar("R", bound=Reached)
 # Of m counterfactuals: (m,) the measured values, from 0 to 1; (m,) or a number, how much more

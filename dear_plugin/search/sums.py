@@ -294,7 +294,7 @@ class Stages:
         self._size = np.ones(len(table.aim), dtype=np.int64)
         self._sums: dict[int, list[Sums]] = {}
         # Rows and sets that were tried, also where no sum was admissible.
-        self._asked = table.row, table.row
+        self._evaluated = table.row, table.row
 
     def __len__(self) -> int:
         """The number of stages: of each size from 2 on there are three."""
@@ -373,14 +373,14 @@ class Stages:
         (members, which), values = sums.members(table), sums.values(table)
         sets = table.sets_of(members, size)[which]
         self._fit(members, size)
-        row, every = self._asked
-        asked = np.concatenate([row, table.row[sums.first]]), np.concatenate([every, sets])
-        self._asked = asked
+        row, every = self._evaluated
+        evaluated = np.concatenate([row, table.row[sums.first]]), np.concatenate([every, sets])
+        self._evaluated = evaluated
         return self.solver.larger(table.row[sums.first], sets, values)
 
     def _others(self, size: int, rows: Array) -> list[Actions]:
         """Others on the sets of a size that rows with nothing accepted have tried."""
-        table, (row, sets) = self.table, self._asked
+        table, (row, sets) = self.table, self._evaluated
         some = (table.size[sets] == size) & (rows & ~table.has(table.hits))[row]
         return self._others_on(row[some], sets[some]) if some.any() else []
 

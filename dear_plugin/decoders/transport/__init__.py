@@ -22,5 +22,5 @@ Its nine steps, each with its file and function:
    ones, by the maximal coupling for categories: `tables.Tables.move`; or adds the change of the
    location: `smooth.Lines.move`.
 9. A resample repeats 4 to 6 with the weights of a bootstrap sample, `decoder.Estimate.drawn`, and
-   takes another place among equal values, so that it is of one person.
+   takes another place among equal values, so that it is of one row.
 """

@@ -367,8 +367,8 @@ class LeastSquares:
                     :, some
                 ]
                 if honest:
-                    asked = better[-1] | ~tests[some]
-                    self._allowed[some], better = asked.T, better & asked
+                    wanted = better[-1] | ~tests[some]
+                    self._allowed[some], better = wanted.T, better & wanted
                 asking = better.flatten(0, 1).any(0).nonzero()[:1, 0].tolist()
                 for i in asking:
                     is_better = better[..., i : i + 1]
