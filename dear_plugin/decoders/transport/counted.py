@@ -39,6 +39,7 @@ from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot, pad
@@ -165,7 +166,7 @@ def _found(tails: Tensor, tested: int) -> Tensor:
     return (tails < error[:, None, None]).any(0)
 
 
-ROUNDS = 4
+ROUNDS = 3
 
 # The weights of the sample itself: one block.
 WHOLE = torch.ones(1, 1, dtype=torch.float64)
@@ -411,8 +412,7 @@ def shrunk(
         else:
             weight = weights[i]
         found.append(weight)
-        raw = torch.where(if_equal > LEAST, own / if_equal.clamp_min(LEAST), ratio)
-        ratio = ratio + weight * (raw - ratio)
+        ratio = ratio.lerp(torch.where(if_equal > LEAST, own / if_equal, ratio), weight)
     return Shrunk(ratio, found, tails)
 
 
@@ -432,7 +432,7 @@ def pearson(seen: Tensor, if_equal: Tensor) -> tuple[Tensor, Tensor, Tensor, Ten
     share = if_equal.sum(-1, keepdim=True) / total
     enough = if_equal >= LEAST_EXPECTED
     unit = torch.where(enough, (1.0 - n / total) * (1.0 - share), 0.0)
-    inverse = torch.where(enough, 1.0 / if_equal.clamp_min(LEAST), 0.0)
+    inverse = torch.where(enough, 1.0 / if_equal, 0.0)
     statistic = ((seen - if_equal).square() * inverse).sum((0, -1))
     growth = (n * unit).sum((0, -1)).clamp_min(LEAST)
     return statistic, unit.sum((0, -1)), inverse.sum((0, -1)), growth
@@ -460,10 +460,9 @@ def _tail(statistic: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
     """The probability of a larger statistic, by the gamma distribution of equal moments."""
     from scipy.special import gammaincc
 
-    mean, variance = mean.clamp_min(1e-9), variance.clamp_min(1e-9)
-    shape, scale = mean.square() / variance, variance / mean
-    tail = gammaincc(shape.numpy(), (statistic.clamp_min(0.0) / scale).numpy())
-    return torch.where(mean > 1e-6, torch.as_tensor(tail), 1.0)
+    m, v = (np.maximum(each.numpy(), 1e-9) for each in (mean, variance))
+    tail = gammaincc(m * m / v, np.maximum(statistic.numpy(), 0.0) / (v / m))
+    return torch.from_numpy(np.where(m > 1e-6, tail, 1.0))
 
 
 LEAST = 1e-12
@@ -493,9 +492,10 @@ def trend(counts: Counts, batch: Stack, seen: Tensor, wanted: Tensor) -> tuple[T
         return slope * value, base
     kept, total = torch.ones(()), (seen * value).sum(2)
     powers, ridge = torch.stack([value**k for k in range(3)], 1), RIDGE * torch.eye(freedom)
+    ratio = _tilted(slope * value, place)
     for step in range(STEPS):
         weighted = (powers * base[:, None]).flatten(1, 2)
-        shares = torch.bmm(weighted, _tilted(slope * value, place).mT).unflatten(1, (3, -1))
+        shares = torch.bmm(weighted, ratio.mT).unflatten(1, (3, -1))
         _, mean, spread = (shares / shares[:, :1].clamp_min(LEAST)).unbind(1)
         size = rows * (spread - mean.square()).clamp_min(0.0)
         # Places are about their means in cells: their bases move with the slope.
@@ -512,7 +512,8 @@ def trend(counts: Counts, batch: Stack, seen: Tensor, wanted: Tensor) -> tuple[T
         further = FURTHER * more[..., None] * (kept > 0.0)
         further = (slope + further).clamp(-MOST_SLOPE, MOST_SLOPE)
         base, slope = base * (torch.bmm(middle, slope - further) * value).exp(), further
-        base = _rescaled(rows, wanted, base, _tilted(slope * value, place))
+        ratio = _tilted(slope * value, place)
+        base = _rescaled(rows, wanted, base, ratio)
     return kept * slope * value, base
 
 

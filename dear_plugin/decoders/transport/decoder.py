@@ -300,8 +300,9 @@ class Estimate:
             counts = Counts(self._set, group, by, self.axis)
             found = known if by is None and known else fit_ratios(counts, each)
             for j in each:
-                parts = (e.float() for e in found[j][:3])
-                base[j], ratio[j], tilt[j] = (e.repeat_interleave(times, 0) for e in parts)
+                base[j], ratio[j], tilt[j] = (
+                    e if times == 1 else e.repeat_interleave(times, 0) for e in found[j][:3]
+                )
         may_move = may_move.repeat_interleave(self._count, 0)[..., None, None]
         own = features.tolist()
         levels = [sample.shared(Values.of, j).levels.numpy() for j in own]
@@ -406,7 +407,7 @@ def _in_slots(parts: Sequence[Tensor]) -> Array:
     """(r, q, slots) factors of features, (r, q, t) each, with an empty slot before each."""
     if not parts:
         return np.empty((1, 1, 0), np.float32)
-    return torch.cat([pad(each.float(), (1, 0)) for each in parts], 2).numpy()
+    return torch.cat([pad(each, (1, 0)) for each in parts], 2).float().numpy()
 
 
 def _by_group(
