@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from dear_plugin import DEAR, Schema
@@ -51,35 +53,17 @@ class Table:
     act_on: list[str] | None
 
 
-class Model:
+def fitted(frame, label, kind, seed):
     """A classifier of scikit-learn on numbers and codes of categories."""
-
-    def __init__(self, frame, label, kind, seed):
-        self.levels = {
-            n: sorted(frame[n].unique()) for n in frame if not is_numeric_dtype(frame[n])
-        }
-        self.scaler = StandardScaler().fit(self._codes(frame))
-        self.inner = {
-            "line": LogisticRegression(max_iter=500),
-            "tree": DecisionTreeClassifier(max_depth=6, random_state=seed),
-            "forest": RandomForestClassifier(15, max_depth=7, random_state=seed, n_jobs=1),
-        }[kind].fit(self.scaler.transform(self._codes(frame)), label)
-
-    def _codes(self, frame):
-        parts = [
-            pd.DataFrame({f"{n}={level}": frame[n] == level for level in self.levels[n]})
-            if n in self.levels
-            else frame[[n]]
-            for n in frame
-        ]
-        return pd.concat(parts, axis=1).astype(float).to_numpy()
-
-    def predict_proba(self, frame):
-        return self.inner.predict_proba(self.scaler.transform(self._codes(frame)))
-
-    def accepts(self, frame):
-        """(n,) bool: the decision of scikit-learn's `predict`."""
-        return self.predict_proba(frame)[:, 1] > 0.5
+    words = [name for name in frame if not is_numeric_dtype(frame[name])]
+    codes = OneHotEncoder(sparse_output=False), words
+    model = {
+        "line": LogisticRegression(max_iter=500),
+        "tree": DecisionTreeClassifier(max_depth=6, random_state=seed),
+        "forest": RandomForestClassifier(15, max_depth=7, random_state=seed, n_jobs=1),
+    }[kind]
+    columns = make_column_transformer(codes, remainder="passthrough")
+    return make_pipeline(columns, StandardScaler(), model).fit(frame, label)
 
 
 def random_table(seed):
@@ -116,8 +100,8 @@ def random_table(seed):
     if "job" in frame:
         score = score + (frame["job"] == "nurse")
     label = (score > np.quantile(score, 0.5)).astype(int)
-    model = Model(frame, label, rng.choice(["line", "tree", "forest"]), seed)
-    refused = frame[~model.accepts(frame)]
+    model = fitted(frame, label, rng.choice(["line", "tree", "forest"]), seed)
+    refused = frame[model.predict(frame) == 0]
     mutable = [name for name in frame if name != "age"]
     some = [str(name) for name in rng.permutation(mutable)[: int(rng.integers(1, 4))]]
     schema = {"immutable": ["age"]}
@@ -196,7 +180,7 @@ class Reader:
             row["visits_sq"] = row["visits"] ** 2
         if len(changes) > 1 and "owed_in_all" in row and {"debt", "fees"} & {*told}:
             row["owed_in_all"] = row["debt"] + row["fees"]
-        return bool(self.table.model.accepts(row)[0])
+        return bool(self.table.model.predict(row)[0])
 
     def inside(self, text):
         """What must follow by a text: numbers at several places between their ends."""
