@@ -18,7 +18,7 @@ from dear_plugin.page.choices import ACT, EVERYONE, FOLLOWS, STAYS, Choices, rea
 from dear_plugin.page.harm import better, not_worse
 from dear_plugin.problem.constraints import Constraints, admissible
 from dear_plugin.problem.feasible import Limits
-from dear_plugin.problem.goals import Target
+from dear_plugin.problem.goals import Target, each
 from dear_plugin.results.changes import is_stated
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.tell.letter import LetterTemplate, in_the_way
@@ -107,7 +107,7 @@ class Session:
         for at, label in enumerate(map(str, rows.index)):
             again = label in (*self.labels, EVERYONE)
             self.labels[f"{label} (row {at + 1})" if again else label] = at
-        within = _for_all(within or Constraints())
+        within = _for_all(within or Constraints(), len(rows))
         self.ranges, self.levels = _ends(within, dear.schema)
         self.costs = within.costs
         self.limits(rows.head(1), within)  # so that its errors are raised here
@@ -148,6 +148,8 @@ class Session:
 
     def answered(self, choices: Choices) -> Answer:
         """The answer to choices, as far as it is shown; what is known of the question is kept."""
+        if self.answer.ways and replace(self.answer.choices, way=choices.way) == choices:
+            return replace(self.answer, choices=choices)
         out, target, every = Answer(choices), self.target, choices.applicant == EVERYONE
         row, within, question = self.row(choices), self._within(choices), choices.question
         if isinstance(target, Target) and not every:
@@ -189,21 +191,19 @@ class Session:
 
     def _within(self, choices: Choices) -> Constraints:
         """The constraints of the applicant, or of all of them."""
-        states = choices.states.items()
+        states, known = choices.states.items(), self.features
         acts, frozen = ([name for name, own in states if own == each] for each in (ACT, STAYS))
-        chosen = self.ranges | self.levels
-        chosen |= {name: reach for name, reach in choices.reach.items() if name in acts}
-        levels = {*self.levels, *(n for n in acts if "ranges" not in self.features[n].limited_by)}
-        rows, ranges, categories = self.row(choices), [], []
-        for at in range(len(rows)):
-            own = {n: (self.features[n], self.better[n], rows[n].iloc[at]) for n in acts}
-            reach = chosen | {n: not_worse(*own[n], chosen.get(n)) for n in acts}
-            known = {name: each for name, each in reach.items() if each is not None}
-            ranges.append({name: known[name] for name in known if name not in levels})
-            categories.append({name: known[name] for name in known if name in levels})
+        reach = {name: self.reach(choices, name) for name in acts}
+        ranges, levels = [], []
+        for row in self.row(choices).to_dict("records"):
+            own = {n: not_worse(known[n], self.better[n], row[n], reach[n]) for n in acts}
+            some = {n: each for n, each in own.items() if each is not None}
+            ranked = {n: some[n] for n in some if "ranges" in known[n].limited_by}
+            ranges.append(self.ranges | ranked)
+            levels.append(self.levels | {n: some[n] for n in some if n not in ranked})
         # Those of one row hold for all copies of it.
-        limits = (ranges, categories) if len(rows) > 1 else (ranges[0], categories[0])
-        return Constraints(frozen, acts, limits[0], limits[1], self.costs)
+        by_row: list[Any] = [each if len(each) > 1 else each[0] for each in (ranges, levels)]
+        return Constraints(frozen, acts, by_row[0], by_row[1], self.costs)
 
     def _without(self, excluded: Sequence[Sequence[Any]]) -> Any:
         """The DEAR without some kinds of advice, which is kept until others are excluded."""
@@ -234,13 +234,11 @@ def _found(way: Recourses) -> bool:
     return bool(way.actions["success"].all() and way.actions["acted_on"].ne("").all())
 
 
-def _for_all(within: Constraints) -> Constraints:
-    """Constraints, which are the same for all rows."""
-    every = vars(within)
-    kinds = {name: Sequence if name in ("frozen", "act_on") else Mapping for name in every}
-    for name, given in every.items():
-        fits = isinstance(given, kinds[name]) and all(isinstance(each, str) for each in given)
-        if given is not None and not fits:
+def _for_all(within: Constraints, n: int) -> Constraints:
+    """Constraints, which are the same for all n rows."""
+    for name, given in vars(within).items():
+        one = str if name in ("frozen", "act_on") else Mapping
+        if any(rows != slice(None) for rows, _ in each(given, n, name, one)):
             raise ConstraintError(
                 f"explore takes constraints for all rows, not by row: got {shown(given)}"
             )
@@ -285,16 +283,16 @@ def curve(
     own, values = schema.labelled(row)[feature].iloc[0], curve_values(schema.features[j])
     if not pd.isna(own) and own not in values:
         values = sorted([*values, own])
-    frame = pd.concat([row] * len(values), ignore_index=True)
-    table = pd.DataFrame({**actions, feature: values}, index=frame.index)
+    n, every = len(values), [*values, *values]
+    frame = row.iloc[np.zeros(len(every), dtype=int)].reset_index(drop=True)
+    table = pd.DataFrame({**actions, feature: every}, index=frame.index)
     still = [name for name in schema.names if name not in table]
-    alone = replace(within, frozen=still)
-    out = pd.DataFrame({"value": values})
-    for name, limits in (("with_what_follows", within), ("all_else_frozen", alone)):
-        question, found = outcomes(dear, frame, table, limits, target)
-        known = found.acts(question.case.x).numpy() | np.array([v == own for v in values])
-        out[name] = np.where(known, question.score(found.scores), np.nan)
-    return out
+    # One call of the model for both lines.
+    both = replace(within, frozen=[[*within.frozen]] * n + [still] * n)
+    question, found = outcomes(dear, frame, table, both, target)
+    known = found.acts(question.case.x).numpy() | np.array([value == own for value in every])
+    follows, alone = np.where(known, question.score(found.scores), np.nan).reshape(2, n)
+    return pd.DataFrame({"value": values, "with_what_follows": follows, "all_else_frozen": alone})
 
 
 def curve_values(feature: Feature) -> list[Any]:

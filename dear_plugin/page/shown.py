@@ -137,9 +137,8 @@ def _levels(feature: Feature, reach: Any, kept: Any, *_: float) -> Values:
 
 def _ends(feature: Feature, reach: Any, kept: Any, low: float, high: float) -> Values:
     """How far a feature is within reach, between the ends that are left to an action."""
-    least, most = (None if end is None else feature.place(end) for end in kept or (None, None))
-    low = max(low, feature.ends[0], low if least is None else least)
-    high = min(high, feature.ends[1], high if most is None else most)
+    (first, last), (least, most) = feature.ends, kept or feature.ends
+    low, high = max(low, first, least), min(high, last, most)
     if low >= high:
         return {"none": AT_END}
     few = [value for value in feature.few if low <= feature.place(value) <= high]
