@@ -16,7 +16,7 @@ EVERYONE = ""
 ACT, FOLLOWS, STAYS = "I may act on it", "it may follow", "it stays"
 # What JSON holds for each field, in words.
 TYPES = {str: "a text", dict: "an object by features", list: "a list", int: "a whole number"}
-REMEDY = "mend the file, or save the case on this page again"
+REMEDY = "correct the file, or save the case on this page again"
 # A field, what it holds, whether that is right, and what is expected.
 Check = tuple[str, Any, bool, str]
 

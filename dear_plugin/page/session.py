@@ -31,11 +31,17 @@ POINTS, KEPT = 33, 16
 
 @dataclass(frozen=True)
 class Way:
-    """A way, or a failure; its letter; and why it is no advice, "" where it can be told."""
+    """A way, or a failure; why it is no advice, "" where it is; the sentences of its letter."""
 
     result: Recourses
-    letter: str
     why: str
+    template: LetterTemplate
+
+    @property
+    def letter(self) -> str:
+        """The letter of its applicant."""
+        label = self.result.factuals.index[0]
+        return self.result.letter(label, template=self.template, case=label)
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class Answer:
 
     Attributes:
         choices: the question.
-        ways: those that a letter can tell first; the first may have failed.
+        ways: those that are advice first; the first may have failed.
         curve: of `feature`, see `curve`.
         feature: of the curve.
         tried: the outcome of the values by hand; None where none are tried.
@@ -67,8 +73,9 @@ class Answer:
 
     @property
     def letter(self) -> str:
-        """That of the chosen way."""
-        return self.ways[min(self.choices.way, len(self.ways) - 1)].letter if self.ways else ""
+        """That of the chosen way, if it is advice; where none is, the letter says so."""
+        way = min(self.choices.way, len(self.ways) - 1)
+        return "" if not self.ways or (way and self.ways[way].why) else self.ways[way].letter
 
 
 class Session:
@@ -87,7 +94,7 @@ class Session:
         states: what may become of each of them.
         ranges: the reach to start from, of numbers and levels with an order.
         levels: of other categories.
-        better: in which direction a feature may change, as the other leaves people worse off.
+        better: in which direction a feature may change, as the other leaves applicants worse off.
         costs: of the constraints.
         answer: the last one.
 
@@ -174,14 +181,10 @@ class Session:
         return out
 
     def _ways(self, found: Recourses) -> Sequence[Way]:
-        """Those that a letter can tell first; of several only those that change something."""
+        """Those that are advice first; of several only those that change something."""
         first, *others = (found.select(torch.tensor([rank])) for rank in range(len(found)))
-        ways = [_way(way, self.template) for way in (first, *filter(_found, others))]
-        ways.sort(key=lambda way: bool(way.why))
-        # Where none can be told, the letter says so.
-        if ways[0].why:
-            ways[0] = replace(ways[0], letter=_letter(ways[0].result, self.template))
-        return ways
+        ways = (_way(way, self.template) for way in (first, *filter(_found, others)))
+        return sorted(ways, key=lambda way: bool(way.why))
 
     def _first(self, answer: Answer) -> str:
         """The feature that the first way acts on."""
@@ -215,18 +218,13 @@ class Session:
 
 
 def _way(result: Recourses, template: LetterTemplate) -> Way:
-    """A way with its letter, or why there is none: the only place that asks what may be told."""
+    """A way, and why it is no advice: the only place that decides what is."""
     done, acted = result.actions[["success", "acted_on"]].iloc[0]
     if (done and not acted) or is_stated(result.lines[0]):
-        return Way(result, _letter(result, template), "")
-    if result.question.unreadable[0]:
-        return Way(result, "", result.describe_row(0))
-    return Way(result, "", in_the_way(result.hindrances[0], template))
-
-
-def _letter(result: Recourses, template: LetterTemplate) -> str:
-    label = result.factuals.index[0]
-    return result.letter(label, template=template, case=label)
+        return Way(result, "", template)
+    unread = result.question.unreadable[0]
+    why = result.describe_row(0) if unread else in_the_way(result.hindrances[0], template)
+    return Way(result, why, template)
 
 
 def _found(way: Recourses) -> bool:

@@ -257,7 +257,11 @@ class TestAllApplicants:
         person = visit.choices.applicant
         kind = next(k for k in visit.ask(applicant=EVERYONE)["kinds"] if "savings" in k["words"])
         out = visit.ask(excluded=[kind["kind"]])
-        assert out["kinds"][-1] == {**kind, "text": "Nobody is told this.", "told": False}
+        assert out["kinds"][-1] == {
+            **kind,
+            "text": "No applicant gets this advice.",
+            "ticked": False,
+        }
         advice = visit.session.answer.advice
         assert not ((advice["feature"] == "savings") & (advice["change"] == "up")).any()
         ways = visit.ask(applicant=person)["ways"]
@@ -279,11 +283,11 @@ class TestAllApplicants:
     def test_levels_groups_and_special_values_can_be_excluded(self, mixed, fitted):
         visit = Visit(fitted, mixed.refused(40))
         visit.ask(applicant=EVERYONE)
-        while kinds := [kind for kind in visit.shown["kinds"] if kind["told"]]:
+        while kinds := [kind for kind in visit.shown["kinds"] if kind["ticked"]]:
             gone = kinds[0]["kind"]
             visit.ask(excluded=[*visit.choices.excluded, gone])
             assert not visit.shown["error"]
-            assert gone not in [kind["kind"] for kind in visit.shown["kinds"] if kind["told"]]
+            assert gone not in [kind["kind"] for kind in visit.shown["kinds"] if kind["ticked"]]
 
 
 WRONG = {
@@ -307,7 +311,7 @@ WRONG = {
     "reach beyond its limits": (
         lambda case: case["reach"].update(savings=[-5, None]), "number from .* got 2 values",
     ),
-    "reach of three": (lambda case: case["reach"].update(savings=[1, 2, 3]), "got 3 values; mend"),
+    "reach of three": (lambda case: case["reach"].update(savings=[1, 2, 3]), "got 3 values; corr"),
     "reach, unknown": (lambda case: case["reach"].update(wealth=[1, 2]), "reach: expected feat"),
     "hand": (lambda case: case["hand"].update(savings="x"), "hand\\['savings'\\]: expected a num"),
     "excluded": (lambda case: case["excluded"].append("savings"), "excluded: expected \\[feature"),
@@ -387,7 +391,7 @@ class TestKindsOfModelsAndFeatures:
             k["kind"] for k in visit.ask(applicant=EVERYONE)["kinds"] if k["kind"][0] == "job"
         )
         out = visit.ask(excluded=[kind])
-        assert kind not in [each["kind"] for each in out["kinds"] if each["told"]]
+        assert kind not in [each["kind"] for each in out["kinds"] if each["ticked"]]
 
     def test_missing_values_and_codes(self, mixed):
         frame = mixed.frame.copy()
