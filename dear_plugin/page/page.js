@@ -141,7 +141,7 @@ export function render({model, el}) {
   const known = words => words ? html`<p class="small ${secret(words)}">${words}</p>` : "";
   const result = (each, chance, id) => html`${[...new Set(each.lines.map(own => own.words))].map((words, at) =>
     group(each.lines.filter(own => own.words === words), `${id}-more-${at}`))}${moved(each, chance)}
-    ${each.why && each.known ? more(`${id}-known`, "How sure this is", known(each.known)) : known(each.known)}`;
+    ${each.why && each.known ? html`<div class="${secret(each.known)}">${more(`${id}-known`, "How sure this is", known(each.known))}</div>` : known(each.known)}`;
   const way = (each, at, {chance, choices: {way}}) => {
     const chosen = at === way && !each.why;
     return html`<section class="card ${on(chosen, "chosen")}"><h3>Way ${at + 1}</h3>

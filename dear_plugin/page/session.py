@@ -12,6 +12,7 @@ import torch
 
 from dear_plugin._threads import one_thread
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.schema import Schema
 from dear_plugin.errors import ConstraintError, InputError, shown
 from dear_plugin.methods.dear import DEAR, outcomes
 from dear_plugin.page.choices import ACT, EVERYONE, FOLLOWS, STAYS, Choices, read
@@ -114,8 +115,8 @@ class Session:
         for at, label in enumerate(map(str, rows.index)):
             again = label in (*self.labels, EVERYONE)
             self.labels[f"{label} (row {at + 1})" if again else label] = at
-        within = _for_all(within or Constraints(), len(rows))
-        self.ranges, self.levels = _ends(within, dear.schema)
+        within = within or Constraints()
+        self.ranges, self.levels = _start(within, dear.schema, len(rows))
         self.costs = within.costs
         self.limits(rows.head(1), within)  # so that its errors are raised here
         acts = {name for names in dear.sets.names for name in names}
@@ -232,24 +233,23 @@ def _found(way: Recourses) -> bool:
     return bool(way.actions["success"].all() and way.actions["acted_on"].ne("").all())
 
 
-def _for_all(within: Constraints, n: int) -> Constraints:
-    """Constraints, which are the same for all n rows."""
+def _start(within: Any, schema: Schema, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Ranges of numbers and of levels with an order, and the levels of other categories.
+
+    Raises:
+        ConstraintError: constraints that are not the same for all n rows.
+    """
     for name, given in vars(within).items():
         one = str if name in ("frozen", "act_on") else Mapping
         if any(rows != slice(None) for rows, _ in each(given, n, name, one)):
             raise ConstraintError(
                 f"explore takes constraints for all rows, not by row: got {shown(given)}"
             )
-    return within
-
-
-def _ends(within: Any, schema: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Ranges of numbers and of levels with an order, and the levels of other categories."""
     ranges, levels = dict(within.ranges or {}), dict(within.categories or {})
-    known: dict[str, Feature] = {feature.name: feature for feature in schema}
-    for name in [n for n in levels if n in known and "ranges" in known[n].limited_by]:
-        ranked = sorted(levels.pop(name), key=known[name].place)
-        ranges[name] = (ranked[0], ranked[-1])
+    for feature in schema:
+        if feature.name in levels and "ranges" in feature.limited_by:
+            ranked = sorted(levels.pop(feature.name), key=feature.place)
+            ranges[feature.name] = (ranked[0], ranked[-1])
     return ranges, levels
 
 

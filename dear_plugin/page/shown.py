@@ -172,15 +172,11 @@ def _input(feature: Feature, few: Sequence[Any]) -> Values:
 
 def _result(result: Recourses) -> Values:
     """A result of one row: what is done, what follows, the score, and what is known of it."""
+    changed = (line for line in result.lines[0] if line.old != line.new)
     lines = [
-        {
-            "kind": line.kind,
-            "words": LINES.get(line.link or line.kind, ALONG),
-            "title": line.of.title,
-            "text": in_short(line, grouped=True),
-        }
-        for line in result.lines[0]
-        if line.old != line.new
+        {"kind": line.kind, "words": LINES.get(line.link or line.kind, ALONG)}
+        | {"title": line.of.title, "text": in_short(line, grouped=True)}
+        for line in changed
     ]
     scores = result.actions[["score_before", "score_after"]].iloc[0].tolist()
     known = evidence(result, 0)
@@ -222,10 +218,7 @@ def _curve(session: Session, answer: Answer) -> Values:
         **_input(feature, feature.few),
         "values": known["value"].tolist(),
         "texts": [text_of(feature, value) for value in known["value"]],
-        "lines": [
-            [None if pd.isna(score) else score for score in known[each]]
-            for each in ("with_what_follows", "all_else_frozen")
-        ],
+        "lines": [[None if pd.isna(v) else v for v in known[each]] for each in known.columns[1:]],
         "wanted": _wanted(answer.ways[0].result),
         "reach": session.reach(choices, name),
     }

@@ -588,6 +588,10 @@ class TestWhatFollows:
         lines = card.locator(".indirect .what")
         assert lines.count() == 2 + int(more.inner_text().split()[0]) > 4
         assert [each.is_visible() for each in lines.all()].count(True) == 2
+        page.emulate_media(media="print")
+        assert all(each.is_visible() for each in lines.all())
+        page.emulate_media(media="screen")
+        assert [each.is_visible() for each in lines.all()].count(True) == 2
         more.click()
         assert all(each.is_visible() for each in lines.all())
         rest = page.get_by_text(re.compile(r"^\d that may only follow, or stay$"))
