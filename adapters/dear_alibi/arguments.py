@@ -63,7 +63,7 @@ def targets_of(Y_t: Any, classes: Array, count: int, index: pd.Index) -> Array:
 
 def ranges_of(declared: Schema, ranges: Ranges | None) -> dict[str, tuple[float, float]]:
     """Alibi's ranges, `{feature: (low, high)}`, fractions of training widths, validated."""
-    given = _of(declared, ranges or {})
+    given = _of(declared, ranges or {}, "ranges")
     if wrong := [f.name for f, _ in given if f.name not in declared.numbers]:
         raise errors.ConstraintError(
             f"ranges: {wrong[0]!r} has categories; use C or immutable_features"
@@ -91,28 +91,22 @@ def constraints_of(
         index: (n,) that of the rows as they were given.
     """
     if isinstance(C, str | Mapping):
-        raise errors.ConstraintError("C must be a list of dicts")
+        raise errors.ConstraintError(f"C must be a list of dicts, got {errors.shown(C)}")
     given: Any = {} if C is None or not len(C) else C
     given = next(iter(given)) if len(given) == 1 else given
     every = per_row(
         given, index, "C", lambda c: isinstance(c, Mapping), "a dict of features in a list"
     )
-    rows = [{f.name: _condition(f, v) for f, v in _of(declared, c)} for c in every]
+    rows = [{f.name: _condition(f, v) for f, v in _of(declared, c, "C")} for c in every]
     # Fractions of -1, 0 and 1 are directions, which the schema has, and no limits.
     limited = {name for name, ends in ranges.items() if not {*ends} <= {-1.0, 0.0, 1.0}}
     bounded = {*limited, *(name for c in rows for name in c)}
-    fixed: Any = [[name for name in c if not c[name]] for c in rows]
-    levels: Any = [{n: c[n] for n in c if n not in schema.numbers and c[n]} or None for c in rows]
-    one = len(rows) == 1
-    return Constraints(
-        frozen=fixed[0] if one else fixed,
-        ranges={
-            name: _interval(feature, frame[name].to_numpy(float), ranges, rows)
-            for name, feature in schema.numbers.items()
-            if name in bounded
-        },
-        categories=None if not any(levels) else levels[0] if one else levels,
-    )
+    fixed = [[name for name in c if not c[name]] for c in rows]
+    levels = [{n: c[n] for n in c if n not in schema.numbers and c[n]} or None for c in rows]
+    numbers = {name: f for name, f in schema.numbers.items() if name in bounded}
+    ends = {n: _interval(f, frame[n].to_numpy(float), ranges, rows) for n, f in numbers.items()}
+    by_row: list[Any] = [each if len(rows) > 1 else each[0] for each in (fixed, levels)]
+    return Constraints(frozen=by_row[0], ranges=ends, categories=by_row[1])
 
 
 def _interval(
@@ -125,18 +119,19 @@ def _interval(
     return x + least, x + np.minimum(changes[:, 1], high * feature.width)
 
 
-def _of(declared: Schema, given: Any) -> list[tuple[Feature, Any]]:
+def _of(declared: Schema, given: Any, where: str) -> list[tuple[Feature, Any]]:
     """The features that a dict names, with its values."""
     if not isinstance(given, Mapping):
-        raise errors.ConstraintError(f"expected a dict of features, got {errors.shown(given)}")
-    return [(declared.features[j], given[declared.names[j]]) for j in declared.index(given)]
+        raise errors.ConstraintError(
+            f"{where}: expected a dict of features, got {errors.shown(given)}"
+        )
+    at = declared.index(given, where, errors.ConstraintError)
+    return [(declared.features[j], given[declared.names[j]]) for j in at]
 
 
 def _condition(feature: Feature, value: Any) -> Sequence[Any]:
-    return _pair(feature, value, "C", math.inf) if feature.has_order else _labels(value)
-
-
-def _labels(value: Any) -> Sequence[Any]:
+    if feature.has_order:
+        return _pair(feature, value, "C", math.inf)
     return [value] if isinstance(value, str) else [str(v) for v in value]
 
 

@@ -167,24 +167,16 @@ def _complaint(values: Array, feature: Feature, passed: bool) -> str:
     Codes that are not in the category map may be those of a column that is `passed`.
     """
     numbers = pd.to_numeric(pd.Series(values), errors="coerce").astype(float)
-    check = _finite if feature.has_order else _coded
-    valid, expected, hint = check(numbers, feature, passed)
+    if feature.has_order:
+        valid, expected, hint = np.isfinite(numbers), "finite numbers", ": drop or impute them"
+    else:
+        count = len(feature.choices)
+        valid = numbers % 1 == 0 if passed else numbers.isin(range(count))
+        expected = f"codes 0 ... {count - 1} of its categories"
+        hint = "; of immutable_features new codes are passed to the predictor"
     at = np.flatnonzero(~valid)[:3].tolist()
     got = f"got {values[at].tolist()} in rows {at}{hint}"
     return f"column {feature.name!r} must hold {expected}; {got}" if at else ""
-
-
-def _finite(numbers: pd.Series, *_: Any) -> tuple[pd.Series, str, str]:
-    """(n,) bool, which cells of a number are valid; what is expected, and what to do."""
-    return np.isfinite(numbers), "finite numbers", ": drop or impute them"
-
-
-def _coded(numbers: pd.Series, feature: Feature, passed: bool) -> tuple[pd.Series, str, str]:
-    """Likewise of codes."""
-    count = len(feature.choices)
-    valid = numbers % 1 == 0 if passed else numbers.isin(range(count))
-    hint = "; of immutable_features new codes are passed to the predictor"
-    return valid, f"codes 0 ... {count - 1} of its categories", hint
 
 
 def _codes(column: pd.Series, feature: Feature) -> Array:

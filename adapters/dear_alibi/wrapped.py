@@ -109,8 +109,7 @@ def _schema(params: Mapping[str, Any], table: Table) -> Schema:
     # By Alibi's convention the numeric columns come first.
     ends[:, : len(stats)] = [[pair[end] for pair in stats] for end in ("min", "max")]
     features = zip(table.declared, *decode(ends), strict=True)
-    made = {True: _number, False: _category}
-    return Schema(tuple(made[f.has_order](f, f.name in fixed, *ends) for f, *ends in features))
+    return Schema(tuple(_feature(f, f.name in fixed, *ends) for f, *ends in features))
 
 
 def _with_costs(own: Schema, stated: Schema) -> Schema:
@@ -122,11 +121,9 @@ def _with_costs(own: Schema, stated: Schema) -> Schema:
     return bare.with_columns(own.features)
 
 
-def _category(declared: Feature, fixed: bool, *_: Any) -> Feature:
-    return dataclasses.replace(declared, immutable=fixed or len(declared.choices) == 1)
-
-
-def _number(declared: Feature, fixed: bool, low: Any, high: Any) -> Feature:
+def _feature(declared: Feature, fixed: bool, low: Any, high: Any) -> Feature:
+    if not declared.has_order:
+        return dataclasses.replace(declared, immutable=fixed or len(declared.choices) == 1)
     integer = isinstance(low, int)
     return dataclasses.replace(
         declared,

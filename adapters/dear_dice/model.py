@@ -128,9 +128,7 @@ class OheMinMax:
             for level, column in enumerate(feature.members)
         }
         order = [*continuous, *(name for name in names if name not in continuous)]
-        each = (columns[name] for name in order)
-        made = {True: _number, False: _category}
-        sources = [s for f, start in each for s in made[f.has_order](f, start)]
+        sources = [source for name in order for source in _sources(*columns[name])]
         column, factor, offset = zip(*sources, strict=True)
         self.column, self.factor, self.offset = map(torch.tensor, (column, factor, offset))
 
@@ -140,13 +138,10 @@ class OheMinMax:
         return x[..., column] * factor.to(x.dtype) + offset.to(x.dtype)
 
 
-def _number(feature: Feature, start: int) -> list[Source]:
-    """Of DiCE's column of a number."""
-    return [(start, float(feature.bounds[0] < feature.bounds[1]), 0.0)]
-
-
-def _category(feature: Feature, start: int) -> list[Source]:
-    """Of each of DiCE's columns of a category; of one or two levels the engine has one."""
+def _sources(feature: Feature, start: int) -> list[Source]:
+    """Of each of DiCE's columns of a feature; of one or two levels the engine has one column."""
+    if feature.has_order:
+        return [(start, float(feature.bounds[0] < feature.bounds[1]), 0.0)]
     if feature.columns > 1:
         return [(start + level, 1.0, 0.0) for level in range(feature.columns)]
     return [(start, -1.0, 1.0), (start, 1.0, 0.0)][: len(feature.choices)]

@@ -64,8 +64,7 @@ def register(**options: Any) -> AbstractContextManager[object]:
     known = [*inspect.signature(DiceDEAR).parameters][2:-1] + OF_FEATURES
     errors.check_arguments(options, known)
     before, ending = dice.decide, ExitStack()
-    original = before.original if isinstance(before, _Decide) else before
-    dice.decide = _Decide(original, options)
+    dice.decide = _Decide(getattr(before, "original", before), options)
     ending.callback(setattr, dice, "decide", before)
     return ending
 

@@ -23,9 +23,8 @@ KEY = "dear_examples"
 FEWEST_ROWS = 10
 # How the reason of an answer that is not credible begins.
 LACKING = "no credible action was found; the nearest has "
-# What a picture calls the kinds of changes, and the columns of what it tells of each.
+# What a picture calls the kinds of changes.
 KINDS = {"direct": "action", "forced": "implied by a rule", "indirect": "what follows"}
-TOLD = ("what", "feature", "old", "new", "how sure")
 
 
 class Examples(CounterfactualExamples):
@@ -96,19 +95,20 @@ class Examples(CounterfactualExamples):
         Whether it is the action, implied by a rule or what follows, its values, and how sure that
         is. The index is the row of `final_cfs_df`.
         """
-        told: list[tuple[Any, ...]] = []
+        out: list[tuple[Any, ...]] = []
         for at, action in self.actions.iterrows():
             lines = self.changes[self.changes["at"] == at].itertuples()
             whole = _sure(action)
-            told += [(at, *_told(line, whole)) for line in lines] or [(at, "", "", "", "", whole)]
-        return pd.DataFrame(told, columns=["counterfactual", *TOLD]).set_index("counterfactual")
+            out += [(at, *_change(line, whole)) for line in lines] or [(at, "", "", "", "", whole)]
+        columns = ["counterfactual", "what", "feature", "old", "new", "how sure"]
+        return pd.DataFrame(out, columns=columns).set_index("counterfactual")
 
     def _visualize_internal(self, *args: Any, **kwargs: Any) -> None:
         """As in DiCE; below it what each counterfactual acts on, or why there is none."""
         super()._visualize_internal(*args, **kwargs)
-        told = self.told if len(self.actions) else pd.DataFrame({"reason": [self.reason]})
+        table = self.told if len(self.actions) else pd.DataFrame({"reason": [self.reason]})
         with pd.option_context("display.max_colwidth", None):
-            self._dump_output(told, is_notebook_console=kwargs.get("is_notebook_console", False))
+            self._dump_output(table, is_notebook_console=kwargs.get("is_notebook_console", False))
 
 
 class Explanations(CounterfactualExplanations):
@@ -264,8 +264,8 @@ def _acted(found: Recourses, names: list[str]) -> pd.DataFrame:
     return pd.DataFrame(acted, columns=names)
 
 
-def _told(line: Any, whole: str) -> tuple[Any, ...]:
-    """What is told of a line of changes, and how sure the whole counterfactual is."""
+def _change(line: Any, whole: str) -> tuple[Any, ...]:
+    """A line of changes with how sure it is, or, of the action, the whole counterfactual."""
     often = f"in {line.agree} of {line.redraws} resamples" if line.link and line.redraws else ""
     sure = whole if line.kind == "direct" else ", ".join(filter(None, [line.link, often]))
     return KINDS[line.kind], line.feature, line.old, line.new, sure

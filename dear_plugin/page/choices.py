@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, get_origin, get_type_hints
 
 from dear_plugin.data.feature import Feature
 from dear_plugin.errors import InputError, shown
@@ -14,22 +14,9 @@ from dear_plugin.errors import InputError, shown
 EVERYONE = ""
 # What may become of a feature.
 ACT, FOLLOWS, STAYS = "I may act on it", "it may follow", "it stays"
-# What JSON holds for each field.
-TYPES: dict[str, tuple[type, str]] = {
-    "applicant": (str, "a text"),
-    "states": (dict, "an object with a state of each feature"),
-    "reach": (dict, "an object by features"),
-    "excluded": (list, "a list of kinds of advice"),
-    "feature": (str, "a text"),
-    "hand": (dict, "an object by features"),
-    "way": (int, "a whole number"),
-}
-# What limits a feature, by the argument of `Constraints`.
-REACHES = {
-    "ranges": "[least, greatest], each {}, or null for an open end",
-    "categories": "a list of levels, each {}",
-}
-REMEDY = "mend the file, or save the case on this page again"
+# What JSON holds for each field, in words.
+TYPES = {str: "a text", dict: "an object by features", list: "a list", int: "a whole number"}
+REMEDY = "correct the file, or save the case on this page again"
 # A field, what it holds, whether that is right, and what is expected.
 Check = tuple[str, Any, bool, str]
 
@@ -50,11 +37,11 @@ class Choices:
     """
 
     applicant: str
-    states: Mapping[str, str]
-    reach: Mapping[str, Any] = field(default_factory=dict)
-    excluded: Sequence[Sequence[Any]] = ()
+    states: dict[str, str]
+    reach: dict[str, Any] = field(default_factory=dict)
+    excluded: list[Any] = field(default_factory=list)
     feature: str = ""
-    hand: Mapping[str, Any] = field(default_factory=dict)
+    hand: dict[str, Any] = field(default_factory=dict)
     way: int = 0
 
     def to_json(self) -> str:
@@ -86,9 +73,11 @@ def read(
     except ValueError as error:
         raise InputError(f"this case is not JSON ({error}): {REMEDY}") from None
     keys = sorted(given) if isinstance(given, dict) else given
-    _refuse([("this case", keys, keys == sorted(TYPES), f"an object with {', '.join(TYPES)}")])
+    hints = get_type_hints(Choices)
+    kinds = {name: get_origin(hint) or hint for name, hint in hints.items()}
+    _refuse([("this case", keys, keys == sorted(kinds), f"an object with {', '.join(kinds)}")])
     choices = Choices(**given)
-    _refuse(_types(choices))
+    _refuse((n, given[n], type(given[n]) is kind, TYPES[kind]) for n, kind in kinds.items())
     _refuse(_parts(choices, list(applicants), states, features))
     return choices
 
@@ -98,12 +87,6 @@ def _refuse(checks: Any) -> None:
     for where, value, valid, expected in checks:
         if not valid:
             raise InputError(f"{where}: expected {expected}, got {shown(value)}; {REMEDY}")
-
-
-def _types(choices: Choices) -> Iterator[Check]:
-    for each in fields(choices):
-        value, (kind, words) = getattr(choices, each.name), TYPES[each.name]
-        yield each.name, value, type(value) is kind, words
 
 
 def _parts(
@@ -125,13 +108,12 @@ def _parts(
     for name, ends in choices.reach.items():
         yield f"reach[{name!r}]", ends, *_reach(features[name], ends)
     for name, value in choices.hand.items():
-        valid, words = _value(features[name], value)
-        yield f"hand[{name!r}]", value, valid, words
+        yield f"hand[{name!r}]", value, *_value(features[name], value)
     for kind in choices.excluded:
-        valid = isinstance(kind, list) and len(kind) == 3 and kind[0] in names
-        yield "excluded", kind, valid, "[feature, change, new level or null]"
-        known = [None, *features[kind[0]].choices]
-        yield "excluded", kind, isinstance(kind[1], str) and kind[2] in known, f"one of {known}"
+        valid = isinstance(kind, list) and len(kind) == 3 and isinstance(kind[1], str)
+        known = [None, *features[kind[0]].choices] if valid and kind[0] in names else []
+        words = f"[feature, change, new level or null], of {names} and their levels"
+        yield "excluded", kind, valid and kind[2] in known, words
     yield "feature", choices.feature, choices.feature in ("", *names), f"one of {names}, or ''"
     yield "way", choices.way, choices.way >= 0, "0 or more"
 
@@ -145,12 +127,13 @@ def _value(feature: Feature, value: Any) -> tuple[bool, str]:
 
 def _reach(feature: Feature, reach: Any) -> tuple[bool, str]:
     """Whether something is a reach of a feature, and what would be."""
-    some = reach if isinstance(reach, list) else []
-    wrong = [each for each in some if not _value(feature, each)[0]]
-    how, words = feature.limited_by[0], _value(feature, None)[1]
-    if how == "ranges" and not feature.answers:
-        low, high = feature.ends
-        wrong += [each for each in some if each not in (None, *wrong) and not low <= each <= high]
+    some, words = reach if isinstance(reach, list) else [], _value(feature, None)[1]
+    if "ranges" not in feature.limited_by:
+        valid = bool(some) and all(_value(feature, each)[0] for each in some)
+        return valid, f"a list of levels, each {words}"
+    (low, high), given = feature.ends, [each for each in some if each is not None]
+    if not feature.answers:
         words = f"a number from {low:.10g} to {high:.10g}"
-    valid = {"ranges": len(some) == 2 and {*wrong} <= {None}, "categories": some and not wrong}
-    return bool(valid[how]), REACHES[how].format(words)
+    fits = (_value(feature, each)[0] and low <= feature.place(each) <= high for each in given)
+    valid = len(some) == 2 and all(fits)
+    return valid, f"[least, greatest], each {words}, or null for an open end"

@@ -1,4 +1,4 @@
-"""What the page offers to nobody: changes that leave a person worse off."""
+"""What the page does not offer: changes that leave the applicant worse off."""
 
 from __future__ import annotations
 
@@ -21,17 +21,14 @@ WORSE = {
 }
 # How levels begin, the least first: answers, and degrees; "1st" and "12" are before the third.
 STEPS = (
-    "no|none|not|never|false|without|illiterate|uneducated|preschool",
-    "basic|primary|elem",
-    "yes|true|hs|high|secondary|special|some|assoc|college",
-    "bachelor|university|degree|graduat",
-    "master|post|prof",
-    "doctor|phd",
+    "(no|none|not|never|false|without|illiterate|uneducated|preschool)|(basic|primary|elem)"
+    "|(yes|true|hs|high|secondary|special|some|assoc|college)|(bachelor|university|degree|graduat)"
+    "|(master|post|prof)|(doctor|phd)"
 )
 
 
 def better(feature: Feature) -> int:
-    """1 where less of a feature leaves people worse off, -1 where more of it does, else 0.
+    """1 where less of a feature leaves an applicant worse off, -1 where more does, else 0.
 
     A direction that the schema states decides in the place of names.
     """
@@ -41,24 +38,24 @@ def better(feature: Feature) -> int:
 
 
 def not_worse(feature: Feature, way: int, own: Any, reach: Any = None) -> Any:
-    """The part of a reach that leaves nobody worse off: two ends, or levels; None for all.
+    """The part of a reach that leaves the applicant no worse off.
 
     Args:
         feature: of the schema.
         way: see `better`, 0 for all that there is.
-        own: the value before.
-        reach: None for all.
+        own: the value before; where it is missing or new, all is left.
+        reach: two ends, None for an open one, or levels; None for all.
+
+    Returns:
+        The reach where nothing is worse; else two ends as row values, infinite where they are
+        open, or levels.
     """
     if not way or not (feature.is_amount(own) or own in feature.choices):
         return reach
     if "ranges" in feature.limited_by:
-        nearest, ends = max if way > 0 else min, reach or (None, None)
-        low, high = (e if e is None else nearest(e, own, key=feature.place) for e in ends)
-        return (
-            (own if low is None else low, high)
-            if way > 0
-            else (low, own if high is None else high)
-        )
+        ends = zip(reach or (None, None), (-math.inf, math.inf), strict=True)
+        places = (none if end is None else feature.place(end) for end, none in ends)
+        return tuple((max if way > 0 else min)(each, feature.place(own)) for each in places)
     now, answers = _step(feature, own), feature.answers
     kept = [level for level in answers if not way * (_step(feature, level) - now) < 0] or [own]
     return [level for level in kept if reach is None or level in reach] or kept
@@ -67,7 +64,5 @@ def not_worse(feature: Feature, way: int, own: Any, reach: Any = None) -> Any:
 def _step(feature: Feature, level: Hashable) -> float:
     """How much a level is, by its number or first word; NaN where that is not known."""
     text = re.sub(r"[\W_]+", " ", feature.called_level(level) or str(level)).lower().strip()
-    if number := re.match(r"\d+", text):
-        return float(number[0])
-    ranks = (100.0 * at - 101.0 for at, words in enumerate(STEPS) if re.match(words, text))
-    return next(ranks, math.nan)
+    number, word = re.match(r"\d+", text), re.match(STEPS, text)
+    return float(number[0]) if number else 100.0 * ((word and word.lastindex) or math.nan) - 201.0

@@ -9,7 +9,7 @@ const MOST_FOLLOW = 2, MOST_KINDS = 10;
 const ACT = "I may act on it";
 const LINES = ["with what follows", "with nothing else changed"];
 const KINDS = ["follows", "alone"];
-const HELP = "Choose a feature and a value. Values that were tried before stay until you start again.";
+const HELP = "Choose a feature and a value. Values that you tried before are kept until you start again.";
 const MOST_FOUND = 8;
 // Narrower, what may change starts folded, so that the first way is seen.
 const WIDE = "(min-width: 700px)";
@@ -52,7 +52,7 @@ export function render({model, el}) {
       <input id="${name}" type="checkbox" data-set="hide" ${on(name === "hide-in-print", "checked")}> ${words}</label>`)}</fieldset>
     <div id="one"><div id="left"><div id="who"></div>
       <div id="searched"><label for="search">Search for an applicant</label>
-      <input id="search" placeholder="A case, or values" autocomplete="off"><div id="found"></div></div>
+      <input id="search" placeholder="A case number, or values" autocomplete="off"><div id="found"></div></div>
       <p id="step"><button id="previous" data-do="step" data-to="-1">Previous</button>
       <button id="next" data-do="step" data-to="1">Next</button></p>
       ${folded("What may change", html`<p class="small" id="whose"></p><div id="may"></div>`)}
@@ -141,11 +141,11 @@ export function render({model, el}) {
   const known = words => words ? html`<p class="small ${secret(words)}">${words}</p>` : "";
   const result = (each, chance, id) => html`${[...new Set(each.lines.map(own => own.words))].map((words, at) =>
     group(each.lines.filter(own => own.words === words), `${id}-more-${at}`))}${moved(each, chance)}
-    ${each.why && each.known ? more(`${id}-known`, "How sure this is", known(each.known)) : known(each.known)}`;
+    ${each.why && each.known ? html`<div class="${secret(each.known)}">${more(`${id}-known`, "How sure this is", known(each.known))}</div>` : known(each.known)}`;
   const way = (each, at, {chance, choices: {way}}) => {
     const chosen = at === way && !each.why;
     return html`<section class="card ${on(chosen, "chosen")}"><h3>Way ${at + 1}</h3>
-      <p><span class="badge ${on(each.why, "weak")}">${each.why ? "weak" : "can be told"}</span></p>
+      <p><span class="badge ${on(each.why, "weak")}">${each.why ? "weak" : "can be advised"}</span></p>
       ${result(each, chance, `way-${at}`)}<div class="take"><button id="way-${at}" data-do="way" data-to="${at}"
       class="${on(chosen, "primary")}" ${each.why ? html`data-off disabled aria-describedby="why-${at}"` : ""}>${
         chosen ? "In the letter" : "Put in the letter"}</button>
@@ -156,7 +156,7 @@ export function render({model, el}) {
     const [first, ...rest] = letter.split("\n"), hidden = model.known.named ? "protected" : "";
     const all = html`<p class="letter"><span class="${hidden}">${first}\n</span>${rest.join("\n")}</p><p><button id="copy"
       data-do="copy">Copy</button> <button id="download" data-do="download">Download</button></p>`;
-    return !letter ? "" : ways.length && ways.every(each => each.why) ? more("none", "No way can be told: the letter that says so", all) : all;
+    return !letter ? "" : ways.length && ways.every(each => each.why) ? more("none", "No way can be advised: the letter that says so", all) : all;
   };
   const hand = ({curve, tried, chance, features, error: problem}) => curve ? html`<div class="by-hand"><div>
     <label for="feature">Feature</label><select id="feature" data-set="feature">${features.map(each =>
@@ -174,6 +174,8 @@ export function render({model, el}) {
     find("stop").hidden = find("seconds").hidden = !busy();
     clock();
     const everyone = choices.applicant === EVERYONE, another = choices.applicant !== now.choices.applicant;
+    // What may be hidden last, so that no separator is left before the others.
+    const fixed = [...now.fixed].sort((one, other) => Boolean(secret(one)) - Boolean(secret(other)));
     root.classList.toggle("busy", busy());
     root.classList.toggle("other", another);
     put("views", VIEWS.map((words, at) => html`<label><input type="radio" name="view" id="view-${at}"
@@ -183,11 +185,11 @@ export function render({model, el}) {
     find("whose").textContent = WHOSE[Number(everyone)];
     const at = model.known.names.findIndex(each => each[1] === choices.applicant);
     put("who", html`<h2>${everyone ? "All applicants" : html`Applicant <span class="${model.known.named ? "protected" : ""}">${choices.applicant}</span>`}</h2>
-      ${everyone ? "" : small(`${at + 1} of ${model.known.names.length}`)}${another || !now.fixed.length ? "" : html`<p class="small ${on(now.fixed.every(secret), "protected")}">Cannot change:
-      ${now.fixed.map((each, at) => html`<span class="${secret(each)}">${at ? " · " : ""}${each}</span>`)}</p>`}`);
+      ${everyone ? "" : small(`${at + 1} of ${model.known.names.length}`)}${another || !fixed.length ? "" : html`<p class="small ${on(fixed.every(secret), "protected")}">Cannot change:
+      ${fixed.map((each, at) => html`<span class="${secret(each)}">${at ? " · " : ""}${each}</span>`)}</p>`}`);
     if (!busy()) {
       const [acts, rest] = [true, false].map(is => now.features.filter(each => is === each.states.includes(ACT)));
-      put("may", [acts.map(feature), rest.length ? more("rest", `${rest.length} that only follow, or stay`, rest.map(feature)) : ""]);
+      put("may", [acts.map(feature), rest.length ? more("rest", `${rest.length} that may only follow, or stay`, rest.map(feature)) : ""]);
       put("wrong", error(now.wrong));
     }
     if (!busy() && !everyone) {
@@ -198,20 +200,20 @@ export function render({model, el}) {
     }
     if (!busy() && everyone) {
       const kinds = (now.kinds || []).map((each, at) => html`<section class="card ${secret(each.words)}">${tick(`kind-${at}`,
-        each.words, each.told, "kind", each.kind)}<p class="${secret(each.text)}">${each.text}</p></section>`);
-      put("all", html`<h2>What all applicants are told</h2><p>The most frequent first. Untick what nobody should be
-        told: the ways and letters of this page follow.</p>${error(now.error)}
+        each.words, each.ticked, "kind", each.kind)}<p class="${secret(each.text)}">${each.text}</p></section>`);
+      put("all", html`<h2>Advice to all applicants</h2><p>The most frequent advice comes first. Untick advice that nobody
+        should get: the ways and letters of this page leave it out.</p>${error(now.error)}
         ${kinds.slice(0, MOST_KINDS)}${kinds.length > MOST_KINDS ? more("kinds", `${kinds.length - MOST_KINDS} more`, kinds.slice(MOST_KINDS)) : ""}
-        ${now.kinds && !kinds.length ? html`<p>There is no advice to anybody.</p>` : ""}`);
+        ${now.kinds && !kinds.length ? html`<p>There is no advice for any applicant.</p>` : ""}`);
     }
     root.querySelectorAll("#right button, #save").forEach(each => {
       each.disabled = busy() || "off" in each.dataset;
-      each.title = busy() ? "Wait until the answer is there, or stop" : "";
+      each.title = busy() ? "Wait for the answer, or stop" : "";
     });
     const found = model.known.names.filter(each => each[0].toLowerCase().includes(text.toLowerCase())), others = found.length - MOST_FOUND;
     put("found", !text ? "" : found.length ? [found.slice(0, MOST_FOUND).map(([line, name], at) =>
       html`<button id="found-${at}" data-do="choose" data-to="${name}">${line}</button>`),
-      others > 0 ? html`<p class="small">and ${others} more: write more of it</p>` : ""] : error(`No applicant has '${text}'`));
+      others > 0 ? html`<p class="small">and ${others} more: type more to find fewer</p>` : ""] : error(`No applicant has '${text}'`));
   };
 
   // A question; until it is answered nothing can be taken away.
@@ -231,7 +233,7 @@ export function render({model, el}) {
     if (busy()) setTimeout(() => busy() && clock(), 500);
   };
   const say = words => { find("status").textContent = words; };
-  // Another applicant, or all: with the choices that were made there; what nobody is told holds for all.
+  // Another applicant, or all: with the choices that were made there; what is excluded holds for all.
   const another = applicant => {
     cases[choices.applicant] = choices;
     choices = {...(cases[applicant] || model.known.start), applicant, excluded: choices.excluded};
@@ -262,7 +264,7 @@ export function render({model, el}) {
     way: to => ask({way: Number(to)}),
     again: () => ask({hand: {}}),
     copy: () => navigator.clipboard.writeText(model.shown.letter).then(
-      () => say("The letter is copied"), () => say("The browser does not let a page copy: mark the letter, or download it")),
+      () => say("The letter is copied"), () => say("This browser does not allow copying: select the text of the letter, or download it")),
     download: () => save(model.shown.letter, `letter-${choices.applicant}.txt`),
     save: () => save(JSON.stringify(choices, null, 1), "case.json"),
   };

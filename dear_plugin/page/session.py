@@ -12,13 +12,14 @@ import torch
 
 from dear_plugin._threads import one_thread
 from dear_plugin.data.feature import Feature
+from dear_plugin.data.schema import Schema
 from dear_plugin.errors import ConstraintError, InputError, shown
 from dear_plugin.methods.dear import DEAR, outcomes
 from dear_plugin.page.choices import ACT, EVERYONE, FOLLOWS, STAYS, Choices, read
 from dear_plugin.page.harm import better, not_worse
 from dear_plugin.problem.constraints import Constraints, admissible
 from dear_plugin.problem.feasible import Limits
-from dear_plugin.problem.goals import Target
+from dear_plugin.problem.goals import Target, each
 from dear_plugin.results.changes import is_stated
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.tell.letter import LetterTemplate, in_the_way
@@ -31,11 +32,17 @@ POINTS, KEPT = 33, 16
 
 @dataclass(frozen=True)
 class Way:
-    """A way, or a failure; its letter; and why it is no advice, "" where it can be told."""
+    """A way, or a failure; why it is no advice, "" where it is; the sentences of its letter."""
 
     result: Recourses
-    letter: str
     why: str
+    template: LetterTemplate
+
+    @property
+    def letter(self) -> str:
+        """The letter of its applicant."""
+        label = self.result.factuals.index[0]
+        return self.result.letter(label, template=self.template, case=label)
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,7 @@ class Answer:
 
     Attributes:
         choices: the question.
-        ways: those that a letter can tell first; the first may have failed.
+        ways: those that are advice first; the first may have failed.
         curve: of `feature`, see `curve`.
         feature: of the curve.
         tried: the outcome of the values by hand; None where none are tried.
@@ -67,8 +74,9 @@ class Answer:
 
     @property
     def letter(self) -> str:
-        """That of the chosen way."""
-        return self.ways[min(self.choices.way, len(self.ways) - 1)].letter if self.ways else ""
+        """That of the chosen way, if it is advice; where none is, the letter says so."""
+        way = min(self.choices.way, len(self.ways) - 1)
+        return "" if not self.ways or (way and self.ways[way].why) else self.ways[way].letter
 
 
 class Session:
@@ -87,7 +95,7 @@ class Session:
         states: what may become of each of them.
         ranges: the reach to start from, of numbers and levels with an order.
         levels: of other categories.
-        better: in which direction a feature may change, as the other leaves people worse off.
+        better: in which direction a feature may change, as the other leaves applicants worse off.
         costs: of the constraints.
         answer: the last one.
 
@@ -107,8 +115,8 @@ class Session:
         for at, label in enumerate(map(str, rows.index)):
             again = label in (*self.labels, EVERYONE)
             self.labels[f"{label} (row {at + 1})" if again else label] = at
-        within = _for_all(within or Constraints())
-        self.ranges, self.levels = _ends(within, dear.schema)
+        within = within or Constraints()
+        self.ranges, self.levels = _start(within, dear.schema, len(rows))
         self.costs = within.costs
         self.limits(rows.head(1), within)  # so that its errors are raised here
         acts = {name for names in dear.sets.names for name in names}
@@ -148,6 +156,8 @@ class Session:
 
     def answered(self, choices: Choices) -> Answer:
         """The answer to choices, as far as it is shown; what is known of the question is kept."""
+        if self.answer.ways and replace(self.answer.choices, way=choices.way) == choices:
+            return replace(self.answer, choices=choices)
         out, target, every = Answer(choices), self.target, choices.applicant == EVERYONE
         row, within, question = self.row(choices), self._within(choices), choices.question
         if isinstance(target, Target) and not every:
@@ -172,14 +182,10 @@ class Session:
         return out
 
     def _ways(self, found: Recourses) -> Sequence[Way]:
-        """Those that a letter can tell first; of several only those that change something."""
+        """Those that are advice first; of several only those that change something."""
         first, *others = (found.select(torch.tensor([rank])) for rank in range(len(found)))
-        ways = [_way(way, self.template) for way in (first, *filter(_found, others))]
-        ways.sort(key=lambda way: bool(way.why))
-        # Where none can be told, the letter says so.
-        if ways[0].why:
-            ways[0] = replace(ways[0], letter=_letter(ways[0].result, self.template))
-        return ways
+        ways = (_way(way, self.template) for way in (first, *filter(_found, others)))
+        return sorted(ways, key=lambda way: bool(way.why))
 
     def _first(self, answer: Answer) -> str:
         """The feature that the first way acts on."""
@@ -189,21 +195,19 @@ class Session:
 
     def _within(self, choices: Choices) -> Constraints:
         """The constraints of the applicant, or of all of them."""
-        states = choices.states.items()
+        states, known = choices.states.items(), self.features
         acts, frozen = ([name for name, own in states if own == each] for each in (ACT, STAYS))
-        chosen = self.ranges | self.levels
-        chosen |= {name: reach for name, reach in choices.reach.items() if name in acts}
-        levels = {*self.levels, *(n for n in acts if "ranges" not in self.features[n].limited_by)}
-        rows, ranges, categories = self.row(choices), [], []
-        for at in range(len(rows)):
-            own = {n: (self.features[n], self.better[n], rows[n].iloc[at]) for n in acts}
-            reach = chosen | {n: not_worse(*own[n], chosen.get(n)) for n in acts}
-            known = {name: each for name, each in reach.items() if each is not None}
-            ranges.append({name: known[name] for name in known if name not in levels})
-            categories.append({name: known[name] for name in known if name in levels})
+        reach = {name: self.reach(choices, name) for name in acts}
+        ranges, levels = [], []
+        for row in self.row(choices).to_dict("records"):
+            own = {n: not_worse(known[n], self.better[n], row[n], reach[n]) for n in acts}
+            some = {n: each for n, each in own.items() if each is not None}
+            ranked = {n: some[n] for n in some if "ranges" in known[n].limited_by}
+            ranges.append(self.ranges | ranked)
+            levels.append(self.levels | {n: some[n] for n in some if n not in ranked})
         # Those of one row hold for all copies of it.
-        limits = (ranges, categories) if len(rows) > 1 else (ranges[0], categories[0])
-        return Constraints(frozen, acts, limits[0], limits[1], self.costs)
+        by_row: list[Any] = [each if len(each) > 1 else each[0] for each in (ranges, levels)]
+        return Constraints(frozen, acts, by_row[0], by_row[1], self.costs)
 
     def _without(self, excluded: Sequence[Sequence[Any]]) -> Any:
         """The DEAR without some kinds of advice, which is kept until others are excluded."""
@@ -215,18 +219,13 @@ class Session:
 
 
 def _way(result: Recourses, template: LetterTemplate) -> Way:
-    """A way with its letter, or why there is none: the only place that asks what may be told."""
+    """A way, and why it is no advice: the only place that decides what is."""
     done, acted = result.actions[["success", "acted_on"]].iloc[0]
     if (done and not acted) or is_stated(result.lines[0]):
-        return Way(result, _letter(result, template), "")
-    if result.question.unreadable[0]:
-        return Way(result, "", result.describe_row(0))
-    return Way(result, "", in_the_way(result.hindrances[0], template))
-
-
-def _letter(result: Recourses, template: LetterTemplate) -> str:
-    label = result.factuals.index[0]
-    return result.letter(label, template=template, case=label)
+        return Way(result, "", template)
+    unread = result.question.unreadable[0]
+    why = result.describe_row(0) if unread else in_the_way(result.hindrances[0], template)
+    return Way(result, why, template)
 
 
 def _found(way: Recourses) -> bool:
@@ -234,26 +233,23 @@ def _found(way: Recourses) -> bool:
     return bool(way.actions["success"].all() and way.actions["acted_on"].ne("").all())
 
 
-def _for_all(within: Constraints) -> Constraints:
-    """Constraints, which are the same for all rows."""
-    every = vars(within)
-    kinds = {name: Sequence if name in ("frozen", "act_on") else Mapping for name in every}
-    for name, given in every.items():
-        fits = isinstance(given, kinds[name]) and all(isinstance(each, str) for each in given)
-        if given is not None and not fits:
+def _start(within: Any, schema: Schema, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Ranges of numbers and of levels with an order, and the levels of other categories.
+
+    Raises:
+        ConstraintError: constraints that are not the same for all n rows.
+    """
+    for name, given in vars(within).items():
+        one = str if name in ("frozen", "act_on") else Mapping
+        if any(rows != slice(None) for rows, _ in each(given, n, name, one)):
             raise ConstraintError(
                 f"explore takes constraints for all rows, not by row: got {shown(given)}"
             )
-    return within
-
-
-def _ends(within: Any, schema: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Ranges of numbers and of levels with an order, and the levels of other categories."""
     ranges, levels = dict(within.ranges or {}), dict(within.categories or {})
-    known: dict[str, Feature] = {feature.name: feature for feature in schema}
-    for name in [n for n in levels if n in known and "ranges" in known[n].limited_by]:
-        ranked = sorted(levels.pop(name), key=known[name].place)
-        ranges[name] = (ranked[0], ranked[-1])
+    for feature in schema:
+        if feature.name in levels and "ranges" in feature.limited_by:
+            ranked = sorted(levels.pop(feature.name), key=feature.place)
+            ranges[feature.name] = (ranked[0], ranked[-1])
     return ranges, levels
 
 
@@ -285,16 +281,16 @@ def curve(
     own, values = schema.labelled(row)[feature].iloc[0], curve_values(schema.features[j])
     if not pd.isna(own) and own not in values:
         values = sorted([*values, own])
-    frame = pd.concat([row] * len(values), ignore_index=True)
-    table = pd.DataFrame({**actions, feature: values}, index=frame.index)
+    n, every = len(values), [*values, *values]
+    frame = row.iloc[np.zeros(len(every), dtype=int)].reset_index(drop=True)
+    table = pd.DataFrame({**actions, feature: every}, index=frame.index)
     still = [name for name in schema.names if name not in table]
-    alone = replace(within, frozen=still)
-    out = pd.DataFrame({"value": values})
-    for name, limits in (("with_what_follows", within), ("all_else_frozen", alone)):
-        question, found = outcomes(dear, frame, table, limits, target)
-        known = found.acts(question.case.x).numpy() | np.array([v == own for v in values])
-        out[name] = np.where(known, question.score(found.scores), np.nan)
-    return out
+    # One call of the model for both lines.
+    both = replace(within, frozen=[[*within.frozen]] * n + [still] * n)
+    question, found = outcomes(dear, frame, table, both, target)
+    known = found.acts(question.case.x).numpy() | np.array([value == own for value in every])
+    follows, alone = np.where(known, question.score(found.scores), np.nan).reshape(2, n)
+    return pd.DataFrame({"value": values, "with_what_follows": follows, "all_else_frozen": alone})
 
 
 def curve_values(feature: Feature) -> list[Any]:

@@ -15,18 +15,26 @@ from dear_plugin.data.feature import Feature
 from dear_plugin.data.names import SENSITIVE, says
 from dear_plugin.page.choices import ACT, EVERYONE, STAYS, Choices
 from dear_plugin.page.harm import not_worse
-from dear_plugin.page.session import Answer, Session, Way
-from dear_plugin.results.changes import in_short, is_amount, marks_of, number, one, unit_of
+from dear_plugin.page.session import Answer, Session
+from dear_plugin.results.changes import (
+    in_short,
+    is_amount,
+    marks_of,
+    number,
+    one,
+    unit_of,
+    with_unit,
+)
 from dear_plugin.results.describe import evidence
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.tell.schemas import DOWN, UP
 
 ACCEPTED = "This applicant has the wanted decision already."
 NONE = "No way was found with what may change. Allow more, or look at another applicant."
-OFFERED = {0: "", 1: "Less of it is not offered.", -1: "More of it is not offered."}
-AT_END = "Nothing is left to act on: the value is at the end of what is in reach, or beyond it."
+OFFERED = {0: "", 1: "Less than now is not offered.", -1: "More than now is not offered."}
+AT_END = "Nothing is left to act on: the value is at the end of its range, or beyond it."
 # By the kind of what changes, or the link of what is expected to follow.
-LINES = {"direct": "Do", "forced": "With it", "effect": "Expected to follow"}
+LINES = {"direct": "Do", "forced": "Implied by a rule", "effect": "Expected to follow"}
 ALONG = "Usually goes with it"
 VERBS = {UP: "Increase {}", DOWN: "Reduce {}"}
 # The values in the search for an applicant.
@@ -73,7 +81,7 @@ def shown(session: Session, answer: Answer) -> Values:
         "features": _features(session, answer.choices),
         "chance": session.chance,
         "error": answer.error,
-        "ways": [_way(way) for way in answer.found],
+        "ways": [{"why": way.why, **_result(way.result)} for way in answer.found],
         "note": _note(answer),
         "letter": answer.letter,
         "curve": None if answer.curve is None else _curve(session, answer),
@@ -82,11 +90,11 @@ def shown(session: Session, answer: Answer) -> Values:
     }
 
 
-def text_of(feature: Feature, value: Any, *beside: float) -> str:
-    """A value with its unit, in the form of the amounts beside it."""
+def text_of(feature: Feature, value: Any) -> str:
+    """A value with its unit."""
     if not is_amount(feature, value):
         return one(feature, value)
-    text = one(feature, value, marks_of(feature, value, *beside))
+    text = one(feature, value, marks_of(feature, value))
     return f"{text} {unit_of(feature, value)}".rstrip()
 
 
@@ -102,18 +110,16 @@ def _note(answer: Answer) -> list[str]:
     """What stands in the place of the ways; a letter, where there is one, has the reason."""
     if answer.found or not answer.ways:
         return []
-    first = answer.ways[0]
-    if first.result.question.unreadable[0]:
-        return [first.why]
-    return [NONE if first.why else ACCEPTED]
+    why, is_unread = answer.ways[0].why, answer.ways[0].result.question.unreadable[0]
+    return [why if is_unread else NONE if why else ACCEPTED]
 
 
 def _features(session: Session, choices: Choices) -> list[Values]:
     """What may become of each feature, and how far."""
     rows, names = session.row(choices), session.dear.schema.names
     limits, one = session.limits(rows), choices.applicant != EVERYONE
-    low, high = limits.low.amin(0).tolist(), limits.high.amax(0).tolist()
-    ends = dict(zip(names, zip(low, high, strict=True), strict=True))
+    pairs = zip(limits.low.amin(0).tolist(), limits.high.amax(0).tolist(), strict=True)
+    ends = dict(zip(names, pairs, strict=True))
     out = []
     for name, feature in session.features.items():
         state, reach = choices.states[name], session.reach(choices, name)
@@ -130,22 +136,22 @@ def _features(session: Session, choices: Choices) -> list[Values]:
 
 
 def _levels(feature: Feature, reach: Any, kept: Any, *_: float) -> Values:
-    """Which levels are within reach, of those that leave nobody worse off."""
+    """Which levels are within reach, of those that leave the applicant no worse off."""
     known = [level for level in feature.answers if kept is None or level in kept]
     return {"levels": [[text_of(feature, c), c, c in (reach or known)] for c in known]}
 
 
 def _ends(feature: Feature, reach: Any, kept: Any, low: float, high: float) -> Values:
     """How far a feature is within reach, between the ends that are left to an action."""
-    least, most = (None if end is None else feature.place(end) for end in kept or (None, None))
-    low = max(low, feature.ends[0], low if least is None else least)
-    high = min(high, feature.ends[1], high if most is None else most)
+    (first, last), (least, most) = feature.ends, kept or feature.ends
+    low, high = max(low, first, least), min(high, last, most)
     if low >= high:
         return {"none": AT_END}
     few = [value for value in feature.few if low <= feature.place(value) <= high]
     ends = (few[0], few[-1]) if few else (low, high)
     held = [end if own is None else own for own, end in zip(reach or ends, ends, strict=True)]
-    inside = [_between(feature, own, *ends) for own in held]
+    place = feature.place
+    inside = [min(max(own, ends[0], key=place), ends[1], key=place) for own in held]
     limits = [[ends[0], inside[1]], [inside[0], ends[1]]]
     said = [_span(feature, *pair) for pair in limits]
     return {"ends": ends, "held": inside, "limits": limits, "said": said, **_input(feature, few)}
@@ -155,12 +161,7 @@ def _span(feature: Feature, low: Any, high: Any) -> str:
     """Two ends, the unit once."""
     if not is_amount(feature, low, high):
         return ""
-    return f"{one(feature, low, marks_of(feature, low, high))} to {text_of(feature, high, low)}"
-
-
-def _between(feature: Feature, value: Any, low: Any, high: Any) -> Any:
-    """A value, moved between two ends."""
-    return min(max(value, low, key=feature.place), high, key=feature.place)
+    return " to ".join(with_unit(feature, low, high, marks_of(feature, low, high)))
 
 
 def _input(feature: Feature, few: Sequence[Any]) -> Values:
@@ -169,26 +170,17 @@ def _input(feature: Feature, few: Sequence[Any]) -> Values:
     return {"few": [[text_of(feature, v), v] for v in few], "step": step}
 
 
-def _way(way: Way) -> Values:
-    return {"why": way.why, **_result(way.result)}
-
-
 def _result(result: Recourses) -> Values:
     """A result of one row: what is done, what follows, the score, and what is known of it."""
+    changed = (line for line in result.lines[0] if line.old != line.new)
     lines = [
-        {
-            "kind": line.kind,
-            "words": LINES.get(line.link or line.kind, ALONG),
-            "title": line.of.title,
-            "text": in_short(line, grouped=True),
-        }
-        for line in result.lines[0]
-        if line.old != line.new
+        {"kind": line.kind, "words": LINES.get(line.link or line.kind, ALONG)}
+        | {"title": line.of.title, "text": in_short(line, grouped=True)}
+        for line in changed
     ]
-    scores = [float(s) for s in result.actions[["score_before", "score_after"]].iloc[0]]
-    return {"lines": lines, "scores": scores, "wanted": _wanted(result)} | {
-        "known": evidence(result, 0)
-    }
+    scores = result.actions[["score_before", "score_after"]].iloc[0].tolist()
+    known = evidence(result, 0)
+    return {"lines": lines, "scores": scores, "wanted": _wanted(result), "known": known}
 
 
 def _wanted(result: Recourses) -> list[float | None]:
@@ -199,11 +191,11 @@ def _wanted(result: Recourses) -> list[float | None]:
 
 def _tried(result: Recourses) -> Values:
     """What the engine says of the values by hand."""
-    if not result.actions["acted_on"].iloc[0]:
-        return {"error": result.actions["reason"].iloc[0]}
-    if result.actions["success"].all():
-        return {"head": "The decision is the wanted one", **_result(result)}
-    return {"head": "The decision is not the wanted one", **_result(result), "known": ""}
+    acted, done, reason = result.actions[["acted_on", "success", "reason"]].iloc[0]
+    if not acted:
+        return {"error": reason}
+    head = f"The decision is {'' if done else 'not '}the wanted one"
+    return {"head": head, **_result(result)} | ({} if done else {"known": ""})
 
 
 def _curve(session: Session, answer: Answer) -> Values:
@@ -226,10 +218,7 @@ def _curve(session: Session, answer: Answer) -> Values:
         **_input(feature, feature.few),
         "values": known["value"].tolist(),
         "texts": [text_of(feature, value) for value in known["value"]],
-        "lines": [
-            [None if pd.isna(score) else score for score in known[each]]
-            for each in ("with_what_follows", "all_else_frozen")
-        ],
+        "lines": [[None if pd.isna(v) else v for v in known[each]] for each in known.columns[1:]],
         "wanted": _wanted(answer.ways[0].result),
         "reach": session.reach(choices, name),
     }
@@ -237,17 +226,14 @@ def _curve(session: Session, answer: Answer) -> Values:
 
 def _kinds(session: Session, answer: Answer) -> list[Values]:
     """The kinds of advice, and those that are excluded."""
-    lines = [
-        (_kind(session, line), advice_text(session, line), True)
-        for line in answer.advice.itertuples(index=False)
-    ]
-    gone = [(list(kind), "Nobody is told this.", False) for kind in answer.choices.excluded]
-    known = {feature.name: feature.called for feature in session.dear.schema}
-    return [
-        {"kind": kind, "words": words.format(known[kind[0]]), "text": text, "told": ticked}
-        for kind, text, ticked in (*lines, *gone)
-        for words in [VERBS.get(kind[1], f"Change {{}}: {kind[1]}")]
-    ]
+    lines, known = answer.advice.itertuples(index=False), {f.name: f for f in session.dear.schema}
+    given = [(_kind(session, line), advice_text(session, line), True) for line in lines]
+    gone = [(kind, "No applicant gets this advice.", False) for kind in answer.choices.excluded]
+    out = []
+    for kind, text, ticked in (*given, *gone):
+        words = VERBS.get(kind[1], f"Change {{}}: {kind[1]}").format(known[kind[0]].called)
+        out.append({"kind": kind, "words": words, "text": text, "ticked": ticked})
+    return out
 
 
 def _kind(session: Session, line: Any) -> list[Any]:
@@ -266,11 +252,11 @@ def advice_text(session: Session, line: Any) -> str:
     feature, n = session.features[line.feature], len(session.rows)
     parts = [f"{line.rows} of {n} applicants ({_share(line.rows / n)})"]
     if line.change in VERBS and not pd.isna(line.new):
-        known = [float(each) for each in NUMBER.findall(line.goes)]
-        beside = [*known, *(each for each in (line.old, line.new) if is_amount(feature, each))]
-        old, new = (text_of(feature, value, *beside) for value in (line.old, line.new))
-        unit, marks = unit_of(feature, float(line.goes == "1")), marks_of(feature, 0.0, *beside)
+        amounts = (each for each in (line.old, line.new) if is_amount(feature, each))
+        marks = marks_of(feature, 0.0, *amounts, *map(float, NUMBER.findall(line.goes)))
+        old, new = with_unit(feature, line.old, line.new, marks)
         goes = NUMBER.sub(lambda each: number(float(each[0]), marks=marks), line.goes)
+        unit = unit_of(feature, float(line.goes == "1"))
         by = f", by {goes} {unit}".rstrip() if goes else ""
         parts.append(f"usually from about {old} to about {new}{by}")
     texts = [f"{', '.join(parts)}."]

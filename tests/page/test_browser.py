@@ -69,7 +69,7 @@ def page(opened, address):
 
 @pytest.fixture(scope="module")
 def weak(loans, serve):
-    """The page of an applicant with a way that can be told, and one that cannot."""
+    """The page of an applicant with a way that is advice, and one that is not."""
     dear, rows = loans
     acted = ["income", "savings", "loan_amount"]
     for at in range(len(rows)):
@@ -161,7 +161,7 @@ class TestOneQuestionOneAnswer:
     def test_the_ways_the_letter_and_the_curve_are_there(self, page, loans):
         first = cards(page)[0]
         assert "Do\n" in first and "Score" in first and "decision at 50%" in first
-        assert "can be told" in first
+        assert "can be advised" in first
         letter = page.locator(".letter").inner_text()
         assert letter.startswith(f"Case {loans[1].index[0]}")
         assert "To get the decision you want" in letter
@@ -188,7 +188,7 @@ class TestOneQuestionOneAnswer:
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied == page.locator(".letter").inner_text()
 
-    def test_a_value_by_hand_is_told_with_what_follows(self, page):
+    def test_a_value_by_hand_is_shown_with_what_follows(self, page):
         told = page.get_by_text(re.compile("The decision is (not )?the wanted one"))
         page.get_by_label("Feature", exact=True).select_option(label="Loan")
         page.get_by_label("Value of Loan").press("ArrowDown")
@@ -244,7 +244,7 @@ class TestOneVerdict:
         for at, is_weak in enumerate(verdicts):
             card = page.locator(".ways .card").nth(at)
             assert card.get_by_role("button").is_disabled() == is_weak
-            assert ("can be told" in heads[at]) != is_weak
+            assert ("can be advised" in heads[at]) != is_weak
             why = card.get_by_role("button").get_attribute("aria-describedby")
             assert bool(why) == is_weak
             if is_weak:
@@ -393,7 +393,7 @@ class TestEverybodyCanUseIt:
         settled(page, savings.count)
         assert page.get_by_text(re.compile(r"^\d+ of 60 applicants \(\d+%\), .* euros")).count()
         savings.uncheck()
-        settled(page, page.get_by_text("Nobody is told this.").count)
+        settled(page, page.get_by_text("No applicant gets this advice.").count)
         page.get_by_label("One applicant").check()
         settled(page, lambda: cards(page) and "Savings" not in acted(page))
 
@@ -500,7 +500,7 @@ class TestWhileItComputes:
         state(page, "Savings", "it stays")
         copy = page.get_by_role("button", name="Copy")
         assert copy.is_disabled()
-        assert copy.get_attribute("title") == "Wait until the answer is there, or stop"
+        assert copy.get_attribute("title") == "Wait for the answer, or stop"
 
 
 class TestNumbersOutsideTheirLimits:
@@ -570,8 +570,8 @@ class TestHarmIsNotOffered:
         assert not {"Education", "Gaps"} & {*acted(page)}
         least = page.get_by_label("Education, at least")
         assert float(least.input_value()) == rows["education"].iloc[0]
-        assert page.get_by_text("Less of it is not offered.").count() == 1
-        assert page.get_by_text("More of it is not offered.").count() == 1
+        assert page.get_by_text("Less than now is not offered.").count() == 1
+        assert page.get_by_text("More than now is not offered.").count() == 1
         assert page.get_by_role("group", name="Gaps").get_by_role("checkbox").count() == 1
         page.get_by_label("All applicants").check()
         settled(page, page.get_by_role("checkbox", name="Increase the hours").count)
@@ -588,9 +588,13 @@ class TestWhatFollows:
         lines = card.locator(".indirect .what")
         assert lines.count() == 2 + int(more.inner_text().split()[0]) > 4
         assert [each.is_visible() for each in lines.all()].count(True) == 2
+        page.emulate_media(media="print")
+        assert all(each.is_visible() for each in lines.all())
+        page.emulate_media(media="screen")
+        assert [each.is_visible() for each in lines.all()].count(True) == 2
         more.click()
         assert all(each.is_visible() for each in lines.all())
-        rest = page.get_by_text(re.compile(r"^\d that only follow, or stay$"))
+        rest = page.get_by_text(re.compile(r"^\d that may only follow, or stay$"))
         assert page.get_by_label(re.compile("^Rent: now")).is_hidden()
         rest.click()
         state(page, "Rent", "it stays")

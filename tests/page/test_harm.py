@@ -46,14 +46,14 @@ class TestWhichDirectionIsWorse:
 class TestWhatIsLeft:
     def test_of_a_number_its_own_value_and_better_ones(self):
         years = number("education")
-        assert not_worse(years, LESS, 12.0) == (12.0, None)
-        assert not_worse(years, MORE, 12.0) == (None, 12.0)
+        assert not_worse(years, LESS, 12.0) == (12.0, np.inf)
+        assert not_worse(years, MORE, 12.0) == (-np.inf, 12.0)
         assert not_worse(years, NEITHER, 12.0) is None
 
     def test_of_a_reach_the_part_that_is_not_worse(self):
         years = number("education")
         assert not_worse(years, LESS, 12.0, (5.0, 16.0)) == (12.0, 16.0)
-        assert not_worse(years, LESS, 12.0, (14.0, None)) == (14.0, None)
+        assert not_worse(years, LESS, 12.0, (14.0, None)) == (14.0, np.inf)
         assert not_worse(years, LESS, 17.0, (5.0, 16.0)) == (17.0, 17.0)
         assert not_worse(years, MORE, 3.0, (5.0, 16.0)) == (3.0, 3.0)
 
