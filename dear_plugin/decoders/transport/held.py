@@ -193,15 +193,16 @@ def _ranked(rank: Array, j: int, rows: Array) -> Array:
 def _by_expectation(sample: Sample, acted: Members, held: Members) -> list[tuple[Cut, Array]]:
     """Cuts into groups of equal size by E[x_S | held], and what each cuts, (n,).
 
-    There are up to ten groups by the direction in which most of x_S is predicted. Each is cut in
-    up to eight by the next direction, if that predicts a hundredth of the variance.
+    There are up to ten groups by the direction in which most of x_S is predicted. Where a value of
+    x_S is frequent, each is cut in up to eight by the next one, if that predicts enough.
     """
     each = [sample.whole.shared(Balance, j, held) for j in acted]
     columns = np.concatenate([sample.shared(_expected, j, held) for j in acted], 1)
     some = columns[:: -(-len(sample) // ROWS)]
     sizes, directions = np.linalg.eigh(np.atleast_2d(np.cov(some.T, bias=True)))
     found, size = list[tuple[Cut, Array]](), len(sample)
-    for i, most in enumerate(GROUPS[: 1 + int((sizes[:-1] > LEAST_SECOND).any())]):
+    is_cut_twice = any(one.has_frequent for one in each) and sizes[-2] > LEAST_SECOND
+    for i, most in enumerate(GROUPS[: 1 + is_cut_twice]):
         weights, count = directions[:, -1 - i], max(min(most, size // GROUP_ROWS), 1)
         expected, size = times(columns, weights), size // count
         score = partial(_score, sample.shared(Scaled), each, weights)
@@ -313,6 +314,7 @@ class Balance:
         held: the held features, at least one.
 
     Attributes:
+        has_frequent: whether it is also predicted where the feature has its most frequent value.
         summed: (q, t) from its columns to those of a set of several features: what the products
             and what the leaves let expect of it, and what the finer tree finds.
     """
@@ -320,7 +322,9 @@ class Balance:
     def __init__(self, sample: Sample, acted: int, held: Members) -> None:
         self._at, self._terms = np.array(held, int), sample.shared(Terms, held)
         rows = sample.shared(winsorised)[:: -(-len(sample) // ROWS)]
-        wanted = _predicted(sample, acted, rows)
+        frequent = _frequent(sample, acted, rows)
+        wanted = torch.cat([standardised(sample, (acted,), rows), frequent], 1)
+        self.has_frequent = frequent.shape[1] > 0
         regression = sample.shared(plain, held, 1, ROWS)
         weights, left = regression(wanted)
         noise = _noise(regression, self._terms, (wanted, weights, left))
@@ -370,20 +374,18 @@ class Balance:
         return self._terms.factors(rows.take(self._at, 1), self._codes)
 
 
-def _predicted(sample: Sample, j: int, rows: Array) -> Tensor:
-    """(m, t) what of a feature is predicted: its straight columns, and whether it is frequent.
+def _frequent(sample: Sample, j: int, rows: Array) -> Tensor:
+    """(m, 1) where a number has its most frequent value, or (m, 0).
 
-    Two rows may expect the same 60, one of them 0 or 300, the other 0 or 100: a number also has
-    an indicator of its most frequent value, if a row in twenty has it, and half as many the next.
+    Two rows may expect the same 60, one of them 0 or 300, the other 0 or 100. This is of interest
+    if a row in twenty has the value, and half as many the next.
     """
-    own, column = standardised(sample, (j,), rows), rows[:, j]
-    values, counts = np.unique(column, return_counts=True)
+    values, counts = np.unique(rows[:, j], return_counts=True)
     *_, second, most = [0, 0, *np.sort(counts)]
     if sample.encoder.blocks[j] or len(values) < 3 or most < max(FREQUENT * len(rows), 2 * second):
-        return own
-    is_frequent = torch.from_numpy(column == values[counts.argmax()]).double()[:, None]
-    spread = is_frequent.std(0, correction=0)
-    return torch.cat([own, (is_frequent - is_frequent.mean(0)) / spread], 1)
+        return torch.empty(len(rows), 0).double()
+    found = torch.from_numpy(rows[:, [j]] == values[counts.argmax()]).double()
+    return (found - found.mean(0)) / found.std(0, correction=0)
 
 
 def plain(sample: Sample, held: Members, step: int, most: int) -> Regression:
