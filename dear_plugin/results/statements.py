@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress, product
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -217,11 +218,11 @@ def statements(
     needless = (question.accepted & ~acts.any(1) | unreadable).tolist()
     hindrances = [Hindrance()] * len(lines)
     without = [at for at in range(len(lines)) if not (at in found or needless[at])]
-    missed = [at for at in without if not done[at]]
-    said = _said(schema) if missed or bool(in_the_way.any()) else set()
-    near = _nearest(question, proposal, in_the_way, said, lines, missed) if missed else {}
+    near = _nearest(question, proposal, lines, [at for at in without if not done[at]])
+    first = [at for at in without if searched and all(e.rank == 0 for e in lines[at][:1])]
+    beside = _counting(question, in_the_way, first)
     for at in without:
-        own, fixed = lines[at], [*compress(schema, in_the_way[at].tolist())]
+        own = lines[at]
         acted = [line.label for line in own if line.kind == "direct"]
         counts = [e.label for e in own if e.kind == "indirect"] if worth.reliance[at] > 0 else []
         is_rare = bool(worth.lacks[at, CRITERIA.index("plausibility")])
@@ -232,7 +233,8 @@ def statements(
             "depends": [e for e in unsure[at] or counts if e in named][: max(NAMED)],
             "narrow": acted,
         }
-        hindrances[at] = near.get(at) or _hindrance(question, at, fixed, said, why)
+        hindrance = near.get(at) or _hindrance(own, why)
+        hindrances[at] = hindrance._replace(beside=beside.get(at, ()))
     return [found.get(at, own) for at, own in enumerate(lines)], hindrances
 
 
@@ -265,61 +267,65 @@ def stated(
     return found
 
 
-def _hindrance(
-    question: Question,
-    at: int,
-    fixed: Sequence[Feature],
-    said: Collection[str],
-    why: Mapping[str, Any],
-) -> Hindrance:
-    """What stands in the way of stating the answer at a position as advice.
+def _hindrance(lines: Lines, why: Mapping[str, Any]) -> Hindrance:
+    """What stands in the way of stating an answer of some lines as advice.
 
     Args:
-        question: m rows.
-        at: the position.
-        fixed: what stands in the way of a credible answer, and cannot be acted on.
-        said: see `_said`.
+        lines: of the answer.
         why: features in words by the sentence that names them, the first of which counts.
     """
-    schema = question.encoder.schema
-    if parts := {part for f in fixed for part in _determining(question, f, at)}:
-        return Hindrance("far", [f.called for f in schema if f.name in parts])
-    if others := [f.called for f in fixed if f.name in said]:
-        return Hindrance("fixed", others)
     name = next(name for name, some in why.items() if some)
-    return Hindrance(name, list(dict.fromkeys(why[name])))
+    asked = [line for line in lines if line.role == "asked"] if name != "depends" else []
+    return Hindrance(
+        name, [*dict.fromkeys(why[name])], [_told_as(e, _farther(e, 2)) for e in asked]
+    )
 
 
 def _nearest(
-    question: Question,
-    proposal: Proposal,
-    in_the_way: Tensor,
-    said: Collection[str],
-    lines: Sequence[Lines],
-    positions: Sequence[int],
+    question: Question, proposal: Proposal, lines: Sequence[Lines], positions: Sequence[int]
 ) -> dict[int, Hindrance]:
-    """What is said of answers at positions that the model refuses: how near they come, and why.
+    """How near answers at positions come that the model refuses.
 
-    Amounts are round, and the model refuses them, too. What counts most of what cannot be acted
-    on is what stands in the way, or else what takes the answer nearest to the decision.
+    Amounts are round, and the model refuses them, too.
     """
+    if not positions:
+        return {}
     schema, idx = question.encoder.schema, torch.tensor(positions)
     some, own = selected(question, idx), selected(proposal, idx)
-    told = torch.tensor([name in said for name in schema.names])
-    told[list(schema.index(each.name for each in schema.definitions))] = False
-    most = depends_most(some, own.rows, told).tolist()
     acted = [[line for line in lines[at] if line.kind == "direct"] for at in positions]
     drafts, exact = ([[_towards(e, d) for e in each] for each in acted] for d in (2, None))
     rows = some.repaired(_written(schema, own.rows, own.rows, drafts), own.direct, forced=False)
     refused = ~some.accepts_part(rows, own.rows)
     out = {}
     for i, at in enumerate(positions):
-        fixed = [f.called for f in compress(schema, (in_the_way[at] & told).tolist())]
-        counts = {"fixed": fixed, "most": [schema.features[most[i]].called] * (most[i] >= 0)}
-        beside = [Hindrance(name, some) for name, some in counts.items() if some][:1]
         names = [line.label for line in acted[i]]
         shown = drafts[i] if refused[i] else exact[i]
-        out[at] = Hindrance("nearest" if names else "nothing", names, shown, beside)
+        out[at] = Hindrance("nearest" if names else "nothing", names, shown)
+    return out
+
+
+def _counting(
+    question: Question, in_the_way: Tensor, positions: Sequence[int]
+) -> dict[int, list[Hindrance]]:
+    """What counts most of what cannot be acted on, for rows at positions.
+
+    It is what stands in the way, or else what the decision depends on most.
+
+    Args:
+        question: m rows.
+        in_the_way: (m, p) bool, see `obstacles`.
+        positions: of the rows.
+    """
+    schema, idx = question.encoder.schema, torch.tensor(positions, dtype=torch.int64)
+    told = _may_be_named(schema)
+    if not (positions and told.any()):
+        return {}
+    most = depends_most(selected(question, idx), told).tolist()
+    out = {}
+    for at, j in zip(positions, most, strict=True):
+        fixed = [f.called for f in compress(schema, (in_the_way[at] & told).tolist())]
+        some = fixed or [schema.features[j].called] * (j >= 0)
+        out[at] = [Hindrance("fixed" if fixed else "most", some)] * bool(some)
     return out
 
 
@@ -328,19 +334,28 @@ def _towards(line: Line, digits: int | None) -> Line:
     new = line.new
     if line.is_amount:
         new = rounded(line.of, float(line.old), float(new), digits, away=-1)
-    new = line.new if same(new, line.old) else new
+    return _told_as(line, line.new if same(new, line.old) else new)
+
+
+def _told_as(line: Line, new: Any) -> Line:
+    """A line that states a new value."""
     return line._replace(stated=new, stated_least=new)
 
 
-def _said(schema: Schema) -> set[str]:
-    """The features that a letter may name, though they are not acted on."""
-    named = _named(schema)
-    return {
-        f.name
-        for f in schema
-        if f.called in named and not f.identifier
-        if may_be_said(f.name, immutable=f.immutable)
-    }
+def _may_be_named(schema: Schema) -> Tensor:
+    """(p,) bool, the features that a letter may name, though they are not acted on.
+
+    What others determine is not named: they are.
+    """
+    named, computed = _named(schema), {each.name for each in schema.definitions}
+    return torch.tensor(
+        [
+            f.called in named
+            and not (f.identifier or f.name in computed)
+            and may_be_said(f.name, immutable=f.immutable)
+            for f in schema
+        ]
+    )
 
 
 def _unfit(
@@ -379,17 +394,6 @@ def _far(schema: Schema, lines: Lines, end: str) -> list[str]:
     own = [line for line in lines if line.role == "asked" and line.is_amount]
     own.sort(key=lambda line: schema.names.index(line.feature))
     return far_of(*((line.of, float(line.old), float(getattr(line, end))) for line in own))
-
-
-def _determining(question: Question, feature: Feature, at: int) -> list[str]:
-    """What a row may act on, and determines a feature by definition."""
-    schema, may = question.encoder.schema, question.may_act[at]
-    names, found = [feature.name], [feature.name]
-    while names:
-        own = [each for each in schema.definitions if each.name in names]
-        names = [name for each in own for name in each.members if name not in found]
-        found += names
-    return [name for name in found[1:] if bool(may[schema.index([name])[0]])]
 
 
 def far_of(*amounts: Sequence[Any]) -> list[str]:
@@ -556,7 +560,7 @@ def _draft(question: Question, at: int, lines: Lines, digits: int | None, most: 
         own = line
         if line.kind == "direct":
             far = _farther(line, digits)
-            own = line._replace(stated=far, stated_least=far)
+            own = _told_as(line, far)
         elif line.feature in needed:
             own = _bound(line, digits)
         if line.feature in usual[:MOST_USUAL]:
@@ -585,9 +589,10 @@ def _usual(line: Line, digits: int) -> Any:
 def _bound(line: Line, digits: int | None) -> Line:
     """Between which ends a change is needed."""
     if not is_amount(line.of, line.old, line.least, line.new):
-        return line._replace(stated=line.least, stated_least=line.least)
+        return _told_as(line, line.least)
     old, least, new = map(float, (line.old, line.least, _farther(line, digits)))
     part = rounded(line.of, old, least, digits, away=1)
+    part = float(in_steps(np.array(part), np.array(line.of.action_step), up=new > old))
     part = part if abs(part - old) <= abs(new - old) else new
     return line._replace(stated=new, stated_least=part)
 
@@ -595,19 +600,24 @@ def _bound(line: Line, digits: int | None) -> Line:
 def _accepted(
     question: Question, proposal: Proposal, drafts: Sequence[Lines]
 ) -> list[Lines | None]:
-    """What is stated, with what the action alone forces, where the model accepts it as above."""
+    """What is stated, with what all that is asked for forces, where the model accepts it."""
     reached, direct, x = proposal.rows, proposal.direct, question.case.x
     schema, repaired = question.encoder.schema, question.repaired
     acts = [[line for line in draft if line.kind == "direct"] for draft in drafts]
-    needed = [[e for e in own if e.kind != "direct" and e.stated is not None] for own in drafts]
-    told = _marked(schema, needed, direct)
+    more = [[e for e in own if e.kind != "direct" and e.stated is not None] for own in drafts]
+    chosen = [[line for line in own if line.role == "asked"] for own in more]
     whole = repaired(_written(schema, reached, reached, acts), direct, forced=False)
     alone = repaired(_written(schema, torch.where(direct, reached, x), reached, acts), direct)
+    told = _marked(schema, more, direct)
     first, last = (
-        repaired(_written(schema, alone, reached, needed, end), direct, told)
+        repaired(_written(schema, alone, reached, more, end), direct, told)
         for end in ("stated_least", "stated")
     )
-    stay = torch.where((first == alone) & (last == alone), alone, x)
+    # What all that is asked for sets, and what else is needed does not move.
+    asked, also = alone, _marked(schema, chosen, direct)
+    if bool(also.any()):
+        asked = repaired(_written(schema, alone, reached, chosen), direct, also)
+    stay = torch.where((last == asked) & ((first == alone) | also.any(1, keepdim=True)), asked, x)
     good, limits = torch.ones(len(x), dtype=torch.bool), question.case.feasible.limits
     for i, j in (direct & (alone != reached)).nonzero().tolist():
         good[i] &= limits.admits(alone[i : i + 1, [j]], torch.tensor([j]), torch.tensor([i]))[0, 0]
@@ -617,7 +627,7 @@ def _accepted(
         good &= torch.tensor([not _far(schema, draft, "stated") for draft in drafts])
     good &= question.accepts_part(whole, reached)
     good &= between(question, proposal, first, last, told)
-    exact = determined(schema, stay != x, direct)
+    exact = determined(schema, stay != x, direct | also)
     return [
         _forced(schema, drafts[i], (x[i], stay[i], exact[i])) if fine else None
         for i, fine in enumerate(good.tolist())
@@ -670,11 +680,11 @@ def _forced(schema: Schema, draft: Lines, rows: tuple[Tensor, Tensor, Tensor]) -
     Args:
         schema: of the features.
         draft: of an answer.
-        rows: (p,) before, with the action alone, and what it sets to just one value.
+        rows: (p,) before, with what is asked for alone, and what that sets to just one value.
     """
     lines = {line.feature: line for line in draft}
     before, alone, exact = rows
-    acted = {line.feature for line in draft if line.kind == "direct"}
+    acted = {line.feature for line in draft if line.kind == "direct" or line.role == "asked"}
     for j in (before != alone).nonzero()[:, 0].tolist():
         feature = schema.features[j]
         if feature.name not in acted:
