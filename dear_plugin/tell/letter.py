@@ -42,7 +42,7 @@ from dear_plugin.results.recourses import Recourses
 
 # A way has no more words, as long as labels have a few words each.
 MOST_WORDS = 80
-# What is computed is told of so many features: those that change most.
+# The computed features that a letter names at most: those that change most.
 MOST_SET = 2
 # An old amount is shown with as many decimals as leave this share of the change.
 SHOWN = 0.01
@@ -152,13 +152,13 @@ class LetterTemplate:
             each = ((line, *(getattr(line, end) for end in ends)) for line in some)
             return self.listed([self._part(names, *own) for own in each])
 
-        actions = self.listed([self.action(line) for line in lines if line.is_asked])
+        actions = self.listed([self.action(line) for line in lines if line.is_advised])
         forced = [line for line in lines if line.stated_forced is not None]
         exact = [e for e in forced if e.exact][:MOST_SET]
         sets = parts(("sets", "sets", "sets"), exact, "stated_forced")
         ends = [line for line in forced if not line.exact]
         limits = parts(("sets_only", "sets_at_least", "sets_at_most"), ends, "stated_forced")
-        rest = [e for e in followers(lines) if e.stated is not None and not e.is_asked]
+        rest = [e for e in followers(lines) if e.stated is not None and not e.is_advised]
         both = [line for line in rest if line.role == "needed"]
         names = "needed_being", "needed_at", "needed_at"
         needed = parts(names, both, "stated_least", "stated")
