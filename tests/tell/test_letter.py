@@ -140,6 +140,10 @@ class TestYesAndNo:
         assert "want, change own from no to yes." in asked(["no", "yes"], label="")
         assert "change the job from no to yes." in asked(["no", "yes"], label="the job")
 
+    def test_values_with_a_word_between_two_values_are_quoted(self):
+        own = asked(["1 to 9", "10 or more"], label="the size")
+        assert "want, change the size from “1 to 9” to “10 or more”." in own
+
     def test_other_values_are_told(self):
         assert "want, change a guarantor from none to two." in asked(["none", "two"])
 

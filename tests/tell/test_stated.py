@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -113,6 +113,41 @@ def test_what_hardly_anybody_has_given_all_else_is_no_advice():
     rare = _rare(found.question, found.proposal.direct, found.proposal.rows)
     assert rare.tolist() == [[False, False], [False, True]]
     assert "no way that we can recommend" in found.letter(1)
+
+
+def test_what_no_flat_of_a_size_and_price_costs_is_no_advice():
+    """A rent is an area times a price: a letter asked for 240 in place of 345 euros."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"area": rng.uniform(18.0, 130.0, 3_000).round()})
+    frame["price"] = rng.choice([8.0, 11.0, 15.0, 20.0], 3_000)
+    noise = rng.normal(0.0, 0.08, 3_000)
+    frame["rent"] = (frame["area"] * frame["price"] * np.exp(noise)).round(-1)
+    schema = Schema.infer(frame, immutable=["area", "price"])
+    rows = pd.DataFrame({"area": 60.0, "price": 8.0, "rent": [500.0]})
+    for most, is_rare in ((330, True), (420, False)):
+        model = partial(lambda most, rows: 1.0 * (rows["rent"] <= most), most)
+        found = DEAR(model, schema, act_on=["rent"]).fit(frame).generate(rows)
+        rare = _rare(found.question, found.proposal.direct, found.proposal.rows)
+        assert bool(rare.any()) == is_rare
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_change_that_is_larger_than_advice_is_told_with_its_amounts(language):
+    """26 of 40 letters said only "It would take a very large change of the experience"."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"pay": rng.normal(30_000, 6_000, 2_000).round(-2)})
+    frame["late"] = rng.poisson(1.0, 2_000)
+    model = lambda r: 1 / (1 + np.exp((41_000 + 900 * r["late"] - r["pay"]) / 2_000))  # noqa: E731
+    schema = Schema.infer(frame, immutable=["late"])
+    dear = DEAR(model, schema, act_on=["pay"]).fit(frame)
+    rows = frame[(frame["pay"] < 29_000) & (frame["late"] > 2)].head(20)
+    words = LetterTemplate.of(language)
+    letters = dear.generate(rows, k=2).letter(template=words)
+    large = letters[letters.str.contains(words["far"].split("(")[0], regex=False)]
+    assert len(large) > 5
+    assert large.str.contains(words["most"].format(features="late"), regex=False).any()
+    told = large.str.extract(r"(?:to|bei) (\d\d[.,]\d{3})")[0].str.replace(r"[.,]", "", regex=True)
+    assert model(rows.loc[large.index].assign(pay=told.astype(float))).ge(0.5).all()
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
@@ -228,7 +263,7 @@ class TestWhatALetterAsksFor:
         return frame
 
     def letters(self, frame, model, act_on):
-        tiers = [["income"], ["loan"], ["area"], ["rent"], ["heating"]]
+        tiers = [[name] for name in frame]
         dear = DEAR(model, Schema.infer(frame, tiers=tiers), act_on=act_on)
         rows = frame[model(frame) < 0.5].head(40)
         found = dear.fit(frame).generate(rows, k=4)
@@ -246,6 +281,22 @@ class TestWhatALetterAsksFor:
             new = dict(re.findall(r"(?:reduce|increase) (\w+) from [\d,]+ to ([\d,]+)", text))
             changed = {name: float(value.replace(",", "")) for name, value in new.items()}
             assert model(found.factuals.loc[[case]].assign(**changed)).ge(0.5).all()
+
+    def test_what_it_sets_by_definition_is_that_of_all_that_is_asked_for(self):
+        """ "Nothing else has to change" was said, and the rent with heating does."""
+        frame = self.flats.assign(total=self.flats["rent"] + self.flats["heating"])
+        model = lambda f: 1 / (1 + np.exp((f["total"] - 470) / 20))  # noqa: E731
+        _, told = self.letters(frame, model, [("area",), ("rent", "income")])
+        both = told[told.str.contains("and reduce rent from")]
+        assert both.str.contains("this sets total to").sum() > 3
+        assert not both.str.contains("Nothing else has to change").any()
+
+    def test_what_is_needed_begins_at_a_step_of_its_column(self):
+        model = lambda f: 1 / (1 + np.exp((f["rent"] - 380) / 20))  # noqa: E731
+        _, told = self.letters(self.flats, model, [("area",), ("rent", "income")])
+        least = told.str.extract(r"reduce rent from .*?\((\d+) may be enough\)")[0].dropna()
+        assert len(least) > 3
+        assert (least.astype(int) % 5 == 0).all()
 
     def test_what_only_goes_with_the_action_is_not_called_needed(self):
         """The model does not read the heating."""
