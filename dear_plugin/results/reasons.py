@@ -245,8 +245,11 @@ def depends_most(question: Question, some: Tensor) -> Tensor:
         question: m rows.
         some: (p,) bool, the features to consider.
     """
-    x, goal, usual = question.case.x, question.case.goal, _usual(question)
-    rows, one = (~question.may_act & (x != usual) & some).nonzero(as_tuple=True)
+    x, goal, fixed = question.case.x, question.case.goal, ~question.may_act & some
+    if not bool(fixed.any()):
+        return torch.full((len(x),), -1)
+    usual = _usual(question)
+    rows, one = (fixed & (x != usual)).nonzero(as_tuple=True)
     own = torch.eye(len(some), dtype=torch.bool)[one]
     trials = selected(question, rows).repaired(torch.where(own, usual[rows], x[rows]), own)
     scores = question.trained.classifier.scores(torch.cat([trials, x]))

@@ -320,7 +320,7 @@ def _counting(
     """
     schema, idx = question.encoder.schema, torch.tensor(positions, dtype=torch.int64)
     public = _may_be_named(schema)
-    if not (positions and public.any()):
+    if not positions:
         return {}
     most = depends_most(selected(question, idx), public).tolist()
     out = {}
