@@ -451,7 +451,8 @@ class Usual:
     """The usual values of numbers: the central 98 % of their values in similar training rows.
 
     A linear regression predicts a number from all other features that definitions do not link with
-    it. Training rows are similar if their predictions are nearest.
+    it, or its logarithm from theirs, whichever is closer: a rent is an area times a price.
+    Training rows are similar if their predictions are nearest.
 
     Args:
         encoder: the encoder of the rows.
@@ -460,14 +461,16 @@ class Usual:
 
     def __init__(self, encoder: Encoder, known: Tensor) -> None:
         self._encoder, self._known = encoder, known
-        self._fits: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
+        self._fits: dict[int, tuple[Tensor, Tensor, Tensor, bool]] = {}
+        (low, high), amounts = encoder.central, encoder.amounts(known)
+        self._positive = (known.where(amounts, 1.0) > 0.0).all(0) & amounts.any(0) & (low < high)
 
     def ends(self, rows: Tensor, j: int) -> tuple[Tensor, Tensor]:
         """(m,) twice, the smallest and the largest usual value of a number in rows, (m, p)."""
         if j not in self._fits:
             self._fits[j] = self._fit(j)
-        weights, fitted, values = self._fits[j]
-        own, count = self._others(rows, j) @ weights, min(ALIKE, len(fitted))
+        weights, fitted, values, logs = self._fits[j]
+        own, count = self._others(rows, j, logs) @ weights, min(ALIKE, len(fitted))
         # Among windows of sorted predictions, the one whose ends are nearest.
         starts = torch.searchsorted(fitted, own)[:, None] + torch.arange(-count, 1)
         starts = starts.clamp(0, len(fitted) - count)
@@ -478,25 +481,37 @@ class Usual:
         least, most = (float(end[j]) for end in self._encoder.central)
         return low.clamp_min(least), high.clamp_max(most)
 
-    def _fit(self, j: int) -> tuple[Tensor, Tensor, Tensor]:
-        """(q,) the weights of a number's regression, (m,) sorted predictions, and (m,) values."""
-        some = self._known[self._encoder.amounts(self._known[:, j], at=j)]
-        columns, values = self._others(some, j), some[:, j].double()
-        target = self._central(some)[:, [j]].double()
-        found = torch.linalg.lstsq(columns, target, driver="gelsd").solution[:, 0]
-        fitted, order = (columns @ found).sort(stable=True)
-        return found, fitted, values[order]
+    def _fit(self, j: int) -> tuple[Tensor, Tensor, Tensor, bool]:
+        """(q,) the weights of a number's regression, (m,) sorted predictions, and (m,) values.
 
-    def _others(self, rows: Tensor, j: int) -> Tensor:
+        Last is whether they are of logarithms. Predictions are closer if rows that are next to
+        each other by them have closer values.
+        """
+        some, out = self._known[self._encoder.amounts(self._known[:, j], at=j)], []
+        for logs in (False, True)[: 1 + bool(self._positive[j])]:
+            columns = self._others(some, j, logs)
+            target = self._central(some, logs)[:, [j]].double()
+            found = torch.linalg.lstsq(columns, target, driver="gelsd").solution[:, 0]
+            fitted, order = (columns @ found).sort(stable=True)
+            out.append((found, fitted, some[order, j].double(), logs))
+        return min(out, key=lambda each: float(each[2].diff().square().sum()))
+
+    def _others(self, rows: Tensor, j: int, logs: bool) -> Tensor:
         """(m, q) a constant, and the encoded columns of the other features."""
         schema, of = self._encoder.schema, self._encoder.feature_of
         fixed = schema.definitions
         tied = {each.name for each in fixed} | {schema.names[j]}
         tied |= {name for each in fixed if each.name == schema.names[j] for name in each.members}
         left = ~torch.isin(of, torch.tensor(schema.index(sorted(tied)))) & self._encoder.compared
-        columns = self._encoder.expand(self._central(rows)).double()[:, left]
+        columns = self._encoder.expand(self._central(rows, logs)).double()[:, left]
         return torch.cat([torch.ones(len(rows), 1).double(), columns], 1)
 
-    def _central(self, rows: Tensor) -> Tensor:
-        """(m, p) rows with numbers clipped to the central training values."""
-        return torch.where(self._encoder.amounts(rows), rows.clamp(*self._encoder.central), rows)
+    def _central(self, rows: Tensor, logs: bool) -> Tensor:
+        """(m, p) rows with numbers clipped to the central training values.
+
+        With logarithms, those of positive ones take these values, too, from end to end.
+        """
+        (low, high), amounts = self._encoder.central, self._encoder.amounts(rows)
+        out = torch.where(amounts, rows.clamp(low, high), rows)
+        share = (out / low).log() / (high / low).log()
+        return torch.where(amounts & self._positive & logs, low + (high - low) * share, out)

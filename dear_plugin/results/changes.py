@@ -23,7 +23,7 @@ from dear_plugin.evaluation.trained import CLEAR
 
 Change: TypeAlias = Literal["direct", "forced", "indirect"]
 Link: TypeAlias = Literal["", "effect", "association"]
-Role: TypeAlias = Literal["", "asked", "needed", "usual"]
+Role: TypeAlias = Literal["", "advised", "needed", "usual"]
 KINDS: tuple[Change, ...] = ("direct", "forced", "indirect")
 REALS = ("low", "high", "low_one", "high_one", "size", "in_sd", "consistency")
 DTYPES = {
@@ -50,10 +50,10 @@ class Line(NamedTuple):
         alone: the value with the action alone, and what it forces; `old` where it does nothing.
         least: from which value on, up to `new`, an indirect change must happen; `new` where other
             values may not do, `old` where it need not happen.
-        low: the least change of a number on average of people like this, see `Worth`;
+        low: the least change of a number on average of such rows, see `Worth`;
             missing for categories.
         high: the largest one.
-        low_one: the least change of one person.
+        low_one: the least change of one row.
         high_one: the largest one.
         agree: the redraws in which it changes.
         redraws: all of them; 0 for methods without any.
@@ -73,8 +73,8 @@ class Line(NamedTuple):
         stated_usual: the value that it states of what usually follows.
         stated_forced: the value that it states of what the action alone forces.
         of: the feature; the frame has its name.
-        role: what a letter does with it: it is "asked" for, or "needed" with that; or "usual", as
-            it follows and no row is without it; "" for none of these. The frame does not have it.
+        role: what a letter does with it: it is "advised", or "needed" with that; or "usual", as it
+            follows and no row is without it; "" for none of these. The frame does not have it.
     """
 
     row: Any
@@ -131,9 +131,9 @@ class Line(NamedTuple):
         return self.kind == "indirect" and not same(self.least, self.old)
 
     @property
-    def is_asked(self) -> bool:
+    def is_advised(self) -> bool:
         """Whether a letter asks the applicant for it."""
-        return self.role == "asked" and self.stated is not None
+        return self.role == "advised" and self.stated is not None
 
     @property
     def goes_on(self) -> bool:
@@ -382,8 +382,8 @@ def infinitive(line: Line) -> str:
     if line.is_unknown:
         return f"to change ({UNKNOWN})"
     verb = {None: "change", True: "rise", False: "fall"}[rises(line.of, line.old, line.new)]
-    told = _range(line) or f"to {verb} {_change(line)}"
-    return f"{told}{_for_one(line, told)}"
+    text = _range(line) or f"to {verb} {_change(line)}"
+    return f"{text}{_for_one(line, text)}"
 
 
 def possible(line: Line) -> str:
@@ -486,13 +486,13 @@ def _steps(feature: Feature, least: float, most: float) -> tuple[str, str]:
     return " or ".join(falls + grows), rise if grows else fall
 
 
-def _for_one(line: Line, told: str) -> str:
-    """The range of one person's change, in the form of what is told of the mean; "" if similar."""
+def _for_one(line: Line, mean: str) -> str:
+    """The range of one row's change, in the form of the text of the mean; "" if similar."""
     if not line.high_one - line.low_one > WIDER * (line.high - line.low):
         return ""
     wide = line.high_one - line.low_one > line.of.unit_of_cost
     steps = UNKNOWN if wide else _steps(line.of, line.low_one, line.high_one)[0]
-    same = "" if " or " in steps + told else f"{told.removeprefix('to ').partition(' ')[0]} "
+    same = "" if " or " in steps + mean else f"{mean.removeprefix('to ').partition(' ')[0]} "
     return f" for people like this (one person: {steps.removeprefix(same)})" if steps else ""
 
 

@@ -235,23 +235,26 @@ def _freed(question: Question, start: Tensor) -> Tensor:
     return freed
 
 
-def depends_most(question: Question, start: Tensor, some: Tensor) -> Tensor:
+def depends_most(question: Question, some: Tensor) -> Tensor:
     """(m,) the feature that the decision of each row depends on most, -1 for none.
 
-    It is a feature that cannot be acted on. Its value in a usual accepted training row brings the
-    score nearest to the target.
+    It is a feature that cannot be acted on. Its value in a usual accepted training row, with what
+    that sets by definition, brings the score of the row nearest to the target.
 
     Args:
         question: m rows.
-        start: (m, p) the nearest attempts.
         some: (p,) bool, the features to consider.
     """
-    usual, goal, every = _usual(question), question.case.goal, torch.eye(len(some)).bool()
-    rows, one = (~question.may_act & (start != usual) & some).nonzero(as_tuple=True)
-    trials = torch.cat([torch.where(every[one], usual[rows], start[rows]), start])
-    owner = torch.cat([rows, torch.arange(len(start))])
-    margins = goal.margin(question.trained.classifier.scores(trials), owner)
-    gains = torch.zeros(start.shape, dtype=margins.dtype)
+    x, goal, fixed = question.case.x, question.case.goal, ~question.may_act & some
+    if not bool(fixed.any()):
+        return torch.full((len(x),), -1)
+    usual = _usual(question)
+    rows, one = (fixed & (x != usual)).nonzero(as_tuple=True)
+    own = torch.eye(len(some), dtype=torch.bool)[one]
+    trials = selected(question, rows).repaired(torch.where(own, usual[rows], x[rows]), own)
+    scores = question.trained.classifier.scores(torch.cat([trials, x]))
+    margins = goal.margin(scores, torch.cat([rows, torch.arange(len(x))]))
+    gains = torch.zeros(x.shape, dtype=margins.dtype)
     gains[rows, one] = margins[: len(rows)] - margins[len(rows) :][rows]
     most, at = gains.max(1)
     return at.where(most > 0.0, -1)

@@ -1,7 +1,7 @@
-"""What is needed beside an action, and what a letter states of an answer: the model is asked.
+"""What is needed beside an action, and what a letter states of an answer: the model is evaluated.
 
 Needed is what the model accepts with just these changes, and refuses without any one of them. An
-answer is stated as advice, in amounts that people say, if that is true of the model and can be
+answer is stated as advice, in round amounts, if that is true of the model and can be
 said; else it is noted what stands in the way.
 """
 
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from itertools import compress, product
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, compress, product
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -40,9 +41,9 @@ from dear_plugin.results.reasons import depends_most
 from dear_plugin.results.worth import Worth, as_actions
 from dear_plugin.search.settings import CRITERIA
 
-# Rows that are asked of the model at a time, and between two ends.
+# Rows that the model evaluates at a time, and values between two ends.
 ROWS_AT_A_TIME = 1 << 16
-ASKED = 32
+BETWEEN = 32
 # Significant digits of amounts, None for the exact value, and how many of the changes that must
 # follow are named: what the model accepts first is stated.
 DIGITS: tuple[int | None, ...] = (2, 3, None)
@@ -76,46 +77,46 @@ def needed_ranges(question: Question, proposal: Proposal, worth: Worth) -> Tenso
     for start in (worth.least, proposal.rows):
         if len(left):
             some, own = selected(question, left), selected(proposal, left)
-            told = _told(some, own, start[left])
-            last = own.rows.where(told | own.direct, x[left])
-            first = start[left].where(told, last)
+            follow = _told(some, own, start[left])
+            last = own.rows.where(follow | own.direct, x[left])
+            first = start[left].where(follow, last)
             out[left] = first
-            left = left[~between(some, own, first, last, told)]
+            left = left[~between(some, own, first, last, follow)]
     return out
 
 
 def between(
-    question: Question, proposal: Proposal, first: Tensor, last: Tensor, told: Tensor
+    question: Question, proposal: Proposal, first: Tensor, last: Tensor, follow: Tensor
 ) -> Tensor:
-    """(n,) bool, whether the model accepts first rows and all it is asked for up to last ones.
+    """(n,) bool, whether the model accepts first rows, last ones, and those in between.
 
-    Each number takes `ASKED` values from end to end, and these are combined at random.
+    Each number takes `BETWEEN` values from end to end, and these are combined at random.
 
     Args:
         question: of n rows.
         proposal: of the answers.
         first: (n, p) rows with the actions and what must follow.
         last: (n, p) likewise, of which only amounts count.
-        told: (n, p) bool, what must follow.
+        follow: (n, p) bool, what must follow.
     """
     x, wide = question.case.x, (first != last).any(1).nonzero()[:, 0]
-    some = torch.rand(ASKED, x.shape[1], generator=torch.Generator().manual_seed(0))
-    shares = torch.cat([some.argsort(0) / (ASKED - 1), torch.ones(1, x.shape[1])])
+    some = torch.rand(BETWEEN, x.shape[1], generator=torch.Generator().manual_seed(0))
+    shares = torch.cat([some.argsort(0) / (BETWEEN - 1), torch.ones(1, x.shape[1])])
     low, high = first[wide, None], last[wide, None]
     rows = question.case.feasible.limits.rounded(x[wide], torch.lerp(low, high, shares.to(low)))
     rows = rows.where(question.encoder.amounts(low, high), low).flatten(0, 1)
     at = torch.cat([torch.arange(len(x)), wide.repeat_interleave(len(shares))])
-    refused = ~accepted_parts(question, proposal, at, torch.cat([first, rows]), told[at])
+    refused = ~accepted_parts(question, proposal, at, torch.cat([first, rows]), follow[at])
     out = torch.ones(len(x), dtype=torch.bool)
     out[at[refused]] = False
     return out
 
 
 def accepted_parts(
-    question: Question, proposal: Proposal, at: Tensor, rows: Tensor, told: Tensor
+    question: Question, proposal: Proposal, at: Tensor, rows: Tensor, follow: Tensor
 ) -> Tensor:
     """(m,) bool, whether the model accepts rows, (m, p), at positions, with what they force."""
-    found, parts = [], (each.split(ROWS_AT_A_TIME) for each in (at, rows, told))
+    found, parts = [], (each.split(ROWS_AT_A_TIME) for each in (at, rows, follow))
     for i, part, also in zip(*parts, strict=True):
         some, own = selected(question, i), selected(proposal, i)
         found.append(some.accepts_part(some.repaired(part, own.direct, also), own.rows))
@@ -128,33 +129,33 @@ def _told(question: Question, proposal: Proposal, start: Tensor) -> Tensor:
     The smallest are left out first, as many as can be, until no single one can.
     """
     x, direct, encoder = question.case.x, proposal.direct, question.encoder
-    told = (start != x) & ~direct
+    follow = (start != x) & ~direct
     for each in encoder.schema.definitions:
         own, *others = encoder.schema.index(each.members)
         # What follows moves what it defines.
-        told[:, own] &= ~(told | direct)[:, others].any(1)
+        follow[:, own] &= ~(follow | direct)[:, others].any(1)
     sizes = encoder.distance(start, x) / question.trained.deviations.clamp_min(1e-9)
 
     def accepted(at: Tensor, some: Tensor) -> Tensor:
         rows = torch.where(direct[at], proposal.rows[at], torch.where(some, start[at], x[at]))
         return accepted_parts(question, proposal, at, rows, some)
 
-    at, j = told.nonzero().T
+    at, j = follow.nonzero().T
     while len(at):
-        fine = accepted(at, told[at].scatter(1, j[:, None], False))
-        free = torch.zeros_like(told)
+        fine = accepted(at, follow[at].scatter(1, j[:, None], False))
+        free = torch.zeros_like(follow)
         free[at[fine], j[fine]] = True
-        at, place = (torch.arange(told.shape[1]) < free.sum(1)[:, None]).nonzero().T
+        at, place = (torch.arange(follow.shape[1]) < free.sum(1)[:, None]).nonzero().T
         if not len(at):
             break
         order = sizes.where(free, torch.inf).argsort(1).argsort(1)
-        fine = accepted(at, told[at] & (order[at] > place[:, None]))
+        fine = accepted(at, follow[at] & (order[at] > place[:, None]))
         # Each single one can be left out, the smallest as well.
         many = torch.zeros(len(x), dtype=torch.int64)
         many.scatter_reduce_(0, at, place * fine, "amax")
-        told &= (order > many[:, None]) | ~free
-        at, j = (told & free.any(1)[:, None]).nonzero().T
-    return told
+        follow &= (order > many[:, None]) | ~free
+        at, j = (follow & free.any(1)[:, None]).nonzero().T
+    return follow
 
 
 def determined(schema: Schema, moved: Tensor, direct: Tensor) -> Tensor:
@@ -195,17 +196,17 @@ def statements(
         lines: (m,) of the answers.
     """
     schema, acts = question.encoder.schema, (proposal.direct & (proposal.rows != question.case.x))
-    done, named = success & acts.any(1), _named(schema)
+    done = success & acts.any(1)
     # No part of what follows undoes it.
     undone = (worth.reliance > 0.0) & torch.from_numpy(worth.alone)
     lines = [_with_roles(question, at, own) for at, own in enumerate(lines)]
     lines = _as_model_needs(question, proposal, lines, done & worth.credible)
-    asked = _asked(schema, lines, acts)
-    vague = _vague(question, proposal, asked & ~acts).tolist()
+    advised = _advised(schema, lines, acts)
+    vague = _vague(question, proposal, advised & ~acts).tolist()
     # What is needed has a known direction, and is an effect or a choice of the applicant.
     unsure = [[e.label for e in needed_changes(own) if e.is_open or not e.role] for own in lines]
     searched = proposal.searched
-    rare = _rare(question, asked & (done & searched)[:, None], proposal.rows).tolist()
+    rare = _rare(question, advised & (done & searched)[:, None], proposal.rows).tolist()
     unfit = [
         _unfit(schema, own, rare[at], vague[at]) if searched and fine else {}
         for at, (own, fine) in enumerate(zip(lines, done.tolist(), strict=True))
@@ -217,22 +218,27 @@ def statements(
     needless = (question.accepted & ~acts.any(1) | unreadable).tolist()
     hindrances = [Hindrance()] * len(lines)
     without = [at for at in range(len(lines)) if not (at in found or needless[at])]
-    missed = [at for at in without if not done[at]]
-    said = _said(schema) if missed or bool(in_the_way.any()) else set()
-    near = _nearest(question, proposal, in_the_way, said, lines, missed) if missed else {}
+    near = _nearest(question, proposal, lines, [at for at in without if not done[at]])
+    # Each answer of rank 0 is the first one of a row; letters to rows with a way need no more.
+    starts = [all(line.rank == 0 for line in own[:1]) for own in lines]
+    row = [*accumulate(starts)]
+    ways = {row[at] for at in found}
+    first = [at for at in without if searched and starts[at] and row[at] not in ways]
+    beside = _counting(question, in_the_way, first)
     for at in without:
-        own, fixed = lines[at], [*compress(schema, in_the_way[at].tolist())]
+        own = lines[at]
         acted = [line.label for line in own if line.kind == "direct"]
-        counts = [e.label for e in own if e.kind == "indirect"] if worth.reliance[at] > 0 else []
+        counts = worth.reliance[at] > 0 and any(e.kind == "indirect" for e in own)
         is_rare = bool(worth.lacks[at, CRITERIA.index("plausibility")])
         why = {
             "rare": unfit[at].get("rare") or acted * is_rare,
             "far": unfit[at].get("far"),
             "unclear": unfit[at].get("unclear"),
-            "depends": [e for e in unsure[at] or counts if e in named][: max(NAMED)],
+            "depends": acted * bool(unsure[at] or counts),
             "narrow": acted,
         }
-        hindrances[at] = near.get(at) or _hindrance(question, at, fixed, said, why)
+        hindrance = near.get(at) or _hindrance(own, why)
+        hindrances[at] = hindrance._replace(beside=beside.get(at, ()))
     return [found.get(at, own) for at, own in enumerate(lines)], hindrances
 
 
@@ -248,7 +254,7 @@ def stated(
     found: dict[int, Lines] = {}
     digits = DIGITS if proposal.searched else DIGITS[-1:]
     first, *others = product(NAMED, digits)
-    # The model is asked for the first draft of each, and then for all the others at once.
+    # The model evaluates the first draft of each, and then all the others at once.
     for some in ([first], others):
         drafts: list[tuple[int, Lines]] = []
         for at in (at for at in positions if at not in found):
@@ -265,61 +271,63 @@ def stated(
     return found
 
 
-def _hindrance(
-    question: Question,
-    at: int,
-    fixed: Sequence[Feature],
-    said: Collection[str],
-    why: Mapping[str, Any],
-) -> Hindrance:
-    """What stands in the way of stating the answer at a position as advice.
+def _hindrance(lines: Lines, why: Mapping[str, Any]) -> Hindrance:
+    """What stands in the way of stating an answer of some lines as advice.
 
     Args:
-        question: m rows.
-        at: the position.
-        fixed: what stands in the way of a credible answer, and cannot be acted on.
-        said: see `_said`.
+        lines: of the answer.
         why: features in words by the sentence that names them, the first of which counts.
     """
-    schema = question.encoder.schema
-    if parts := {part for f in fixed for part in _determining(question, f, at)}:
-        return Hindrance("far", [f.called for f in schema if f.name in parts])
-    if others := [f.called for f in fixed if f.name in said]:
-        return Hindrance("fixed", others)
     name = next(name for name, some in why.items() if some)
-    return Hindrance(name, list(dict.fromkeys(why[name])))
+    advised = [_told_as(e, _farther(e, 2)) for e in lines if e.role == "advised"]
+    return Hindrance(name, [*dict.fromkeys(why[name])], advised)
 
 
 def _nearest(
-    question: Question,
-    proposal: Proposal,
-    in_the_way: Tensor,
-    said: Collection[str],
-    lines: Sequence[Lines],
-    positions: Sequence[int],
+    question: Question, proposal: Proposal, lines: Sequence[Lines], positions: Sequence[int]
 ) -> dict[int, Hindrance]:
-    """What is said of answers at positions that the model refuses: how near they come, and why.
+    """How near answers at positions come that the model refuses.
 
-    Amounts are round, and the model refuses them, too. What counts most of what cannot be acted
-    on is what stands in the way, or else what takes the answer nearest to the decision.
+    Amounts are round, and the model refuses them, too.
     """
+    if not positions:
+        return {}
     schema, idx = question.encoder.schema, torch.tensor(positions)
     some, own = selected(question, idx), selected(proposal, idx)
-    told = torch.tensor([name in said for name in schema.names])
-    told[list(schema.index(each.name for each in schema.definitions))] = False
-    most = depends_most(some, own.rows, told).tolist()
     acted = [[line for line in lines[at] if line.kind == "direct"] for at in positions]
     drafts, exact = ([[_towards(e, d) for e in each] for each in acted] for d in (2, None))
     rows = some.repaired(_written(schema, own.rows, own.rows, drafts), own.direct, forced=False)
     refused = ~some.accepts_part(rows, own.rows)
     out = {}
     for i, at in enumerate(positions):
-        fixed = [f.called for f in compress(schema, (in_the_way[at] & told).tolist())]
-        counts = {"fixed": fixed, "most": [schema.features[most[i]].called] * (most[i] >= 0)}
-        beside = [Hindrance(name, some) for name, some in counts.items() if some][:1]
         names = [line.label for line in acted[i]]
         shown = drafts[i] if refused[i] else exact[i]
-        out[at] = Hindrance("nearest" if names else "nothing", names, shown, beside)
+        out[at] = Hindrance("nearest" if names else "nothing", names, shown)
+    return out
+
+
+def _counting(
+    question: Question, in_the_way: Tensor, positions: Sequence[int]
+) -> dict[int, list[Hindrance]]:
+    """What counts most of what cannot be acted on, for rows at positions.
+
+    It is what stands in the way, or else what the decision depends on most.
+
+    Args:
+        question: m rows.
+        in_the_way: (m, p) bool, see `obstacles`.
+        positions: of the rows.
+    """
+    schema, idx = question.encoder.schema, torch.tensor(positions, dtype=torch.int64)
+    public = _may_be_named(schema)
+    if not positions:
+        return {}
+    most = depends_most(selected(question, idx), public).tolist()
+    out = {}
+    for at, j in zip(positions, most, strict=True):
+        fixed = [f.called for f in compress(schema, (in_the_way[at] & public).tolist())]
+        some = fixed or [schema.features[j].called] * (j >= 0)
+        out[at] = [Hindrance("fixed" if fixed else "most", some)] * bool(some)
     return out
 
 
@@ -328,25 +336,34 @@ def _towards(line: Line, digits: int | None) -> Line:
     new = line.new
     if line.is_amount:
         new = rounded(line.of, float(line.old), float(new), digits, away=-1)
-    new = line.new if same(new, line.old) else new
+    return _told_as(line, line.new if same(new, line.old) else new)
+
+
+def _told_as(line: Line, new: Any) -> Line:
+    """A line that states a new value."""
     return line._replace(stated=new, stated_least=new)
 
 
-def _said(schema: Schema) -> set[str]:
-    """The features that a letter may name, though they are not acted on."""
-    named = _named(schema)
-    return {
-        f.name
-        for f in schema
-        if f.called in named and not f.identifier
-        if may_be_said(f.name, immutable=f.immutable)
-    }
+def _may_be_named(schema: Schema) -> Tensor:
+    """(p,) bool, the features that a letter may name, though they are not acted on.
+
+    What others determine is not named: they are.
+    """
+    named, computed = _named(schema), {each.name for each in schema.definitions}
+    return torch.tensor(
+        [
+            f.called in named
+            and not (f.identifier or f.name in computed)
+            and may_be_said(f.name, immutable=f.immutable)
+            for f in schema
+        ]
+    )
 
 
 def _unfit(
     schema: Schema, lines: Lines, rare: Sequence[bool], vague: Sequence[bool]
 ) -> dict[str, list[str]]:
-    """What an action is not asked for, whatever follows, by why.
+    """Features for which an action is no advice, whatever follows, by why.
 
     It goes to rare values, or far, or the model does not clearly favour its direction.
     """
@@ -359,16 +376,16 @@ def _unfit(
     return {name: some for name, some in each.items() if some}
 
 
-def _rare(question: Question, asked: Tensor, rows: Tensor) -> Tensor:
+def _rare(question: Question, advised: Tensor, rows: Tensor) -> Tensor:
     """(m, p) bool, amounts of rows, (m, p), beyond the central training values.
 
-    Of all rows, and of those that are alike in all else; of what is asked for, (m, p) bool.
+    Of all rows, and of those that are alike in all else; of advised features, (m, p) bool.
     """
     x, usual = question.case.x, question.trained.usual
-    asked = asked & (x != rows) & question.encoder.amounts(x, rows)
-    out = torch.zeros_like(asked)
-    for j in asked.any(0).nonzero()[:, 0].tolist():
-        at = asked[:, j].nonzero()[:, 0]
+    advised = advised & (x != rows) & question.encoder.amounts(x, rows)
+    out = torch.zeros_like(advised)
+    for j in advised.any(0).nonzero()[:, 0].tolist():
+        at = advised[:, j].nonzero()[:, 0]
         (least, most), old, new = usual.ends(rows[at], j), x[at, j], rows[at, j]
         out[at, j] = (new < least.minimum(old)) | (new > most.maximum(old))
     return out
@@ -376,20 +393,9 @@ def _rare(question: Question, asked: Tensor, rows: Tensor) -> Tensor:
 
 def _far(schema: Schema, lines: Lines, end: str) -> list[str]:
     """Of what is acted on, see `far_of`, with an end of each change."""
-    own = [line for line in lines if line.role == "asked" and line.is_amount]
+    own = [line for line in lines if line.role == "advised" and line.is_amount]
     own.sort(key=lambda line: schema.names.index(line.feature))
     return far_of(*((line.of, float(line.old), float(getattr(line, end))) for line in own))
-
-
-def _determining(question: Question, feature: Feature, at: int) -> list[str]:
-    """What a row may act on, and determines a feature by definition."""
-    schema, may = question.encoder.schema, question.may_act[at]
-    names, found = [feature.name], [feature.name]
-    while names:
-        own = [each for each in schema.definitions if each.name in names]
-        names = [name for each in own for name in each.members if name not in found]
-        found += names
-    return [name for name in found[1:] if bool(may[schema.index([name])[0]])]
 
 
 def far_of(*amounts: Sequence[Any]) -> list[str]:
@@ -418,7 +424,7 @@ def _with_roles(question: Question, at: int, lines: Lines) -> Lines:
 
     def role(line: Line) -> Role:
         if line.kind == "direct" or (line.is_needed and _is_choice(question, at, line)):
-            return "asked"
+            return "advised"
         return "needed" if line.is_needed and _follows(question, at, line, choices) else ""
 
     choices = [line for line in _choices(question, at, lines) if not line.is_needed]
@@ -441,7 +447,7 @@ def _follows(question: Question, at: int, line: Line, choices: Lines) -> bool:
 def _as_model_needs(
     question: Question, proposal: Proposal, lines: Sequence[Lines], fine: Tensor
 ) -> list[Lines]:
-    """Lines of which only that is asked for, or needed, without which the model refuses.
+    """Lines of which only that is advised, or needed, without which the model refuses.
 
     Without other changes that must follow the row cannot be: effects among them just follow.
     """
@@ -451,11 +457,11 @@ def _as_model_needs(
         return [*lines]
     idx, k = torch.tensor([at for at, _ in each]), torch.arange(len(each))
     j = torch.tensor([*schema.index(line.feature for _, line in each)])
-    told = torch.zeros_like(direct).index_put((idx, j), torch.tensor(True))[idx]
-    told[k, j] = False
+    follow = torch.zeros_like(direct).index_put((idx, j), torch.tensor(True))[idx]
+    follow[k, j] = False
     some, own = selected(question, idx), selected(proposal, idx)
-    rows = torch.where(own.direct | told, own.rows, x[idx])
-    rows = some.repaired(rows, own.direct, told)
+    rows = torch.where(own.direct | follow, own.rows, x[idx])
+    rows = some.repaired(rows, own.direct, follow)
     after, seen = patch(some.encoder, some.frame, x[idx], rows=rows)
     needless = some.decided(after, seen, k)[1].tolist()
     less: dict[Role, Role] = {"needed": "usual"}
@@ -470,9 +476,9 @@ def _as_model_needs(
     ]
 
 
-def _asked(schema: Schema, lines: Sequence[Lines], like: Tensor) -> Tensor:
+def _advised(schema: Schema, lines: Sequence[Lines], like: Tensor) -> Tensor:
     """(m, p) bool, what letters ask for."""
-    return _marked(schema, [[e for e in own if e.role == "asked"] for own in lines], like)
+    return _marked(schema, [[e for e in own if e.role == "advised"] for own in lines], like)
 
 
 def _marked(schema: Schema, lines: Sequence[Lines], like: Tensor) -> Tensor:
@@ -483,11 +489,11 @@ def _marked(schema: Schema, lines: Sequence[Lines], like: Tensor) -> Tensor:
     return out
 
 
-def _vague(question: Question, proposal: Proposal, asked: Tensor) -> Tensor:
-    """(m, p) bool, of what is asked for, (m, p) bool, what the model does not clearly favour."""
-    trained, idx = question.trained, asked.any(1).nonzero()[:, 0]
-    out = torch.zeros_like(asked)
-    rows = question.case.x[idx], proposal.rows[idx], asked[idx]
+def _vague(question: Question, proposal: Proposal, advised: Tensor) -> Tensor:
+    """(m, p) bool, of advised features, (m, p) bool, what the model does not clearly favour."""
+    trained, idx = question.trained, advised.any(1).nonzero()[:, 0]
+    out = torch.zeros_like(advised)
+    rows = question.case.x[idx], proposal.rows[idx], advised[idx]
     if proposal.searched and len(idx):
         out[idx] = trained.consistency.of(*rows, question.case.goal, idx) < CLEAR
     return out
@@ -541,10 +547,10 @@ def _choices(question: Question, at: int, lines: Lines) -> Lines:
 
 def _draft(question: Question, at: int, lines: Lines, digits: int | None, most: int) -> Lines:
     """What may be stated of an answer, with some digits and of so many changes needed."""
-    rest = [line.feature for line in needed_changes(lines) if line.role != "asked"]
+    rest = [line.feature for line in needed_changes(lines) if line.role != "advised"]
     needed = {line.feature for line in needed_changes(lines)} - {*rest[most:]}
     named = _named(question.encoder.schema)
-    choices = [line for line in _choices(question, at, lines) if line.role != "asked"]
+    choices = [line for line in _choices(question, at, lines) if line.role != "advised"]
     usual = [
         line.feature
         for line in sorted(followers(lines), key=lambda line: line.role != "usual")
@@ -556,7 +562,7 @@ def _draft(question: Question, at: int, lines: Lines, digits: int | None, most: 
         own = line
         if line.kind == "direct":
             far = _farther(line, digits)
-            own = line._replace(stated=far, stated_least=far)
+            own = _told_as(line, far)
         elif line.feature in needed:
             own = _bound(line, digits)
         if line.feature in usual[:MOST_USUAL]:
@@ -585,9 +591,10 @@ def _usual(line: Line, digits: int) -> Any:
 def _bound(line: Line, digits: int | None) -> Line:
     """Between which ends a change is needed."""
     if not is_amount(line.of, line.old, line.least, line.new):
-        return line._replace(stated=line.least, stated_least=line.least)
+        return _told_as(line, line.least)
     old, least, new = map(float, (line.old, line.least, _farther(line, digits)))
     part = rounded(line.of, old, least, digits, away=1)
+    part = float(in_steps(np.array(part), np.array(line.of.action_step), up=new > old))
     part = part if abs(part - old) <= abs(new - old) else new
     return line._replace(stated=new, stated_least=part)
 
@@ -595,29 +602,36 @@ def _bound(line: Line, digits: int | None) -> Line:
 def _accepted(
     question: Question, proposal: Proposal, drafts: Sequence[Lines]
 ) -> list[Lines | None]:
-    """What is stated, with what the action alone forces, where the model accepts it as above."""
+    """What is stated, with what the advice forces, where the model accepts it."""
     reached, direct, x = proposal.rows, proposal.direct, question.case.x
     schema, repaired = question.encoder.schema, question.repaired
     acts = [[line for line in draft if line.kind == "direct"] for draft in drafts]
-    needed = [[e for e in own if e.kind != "direct" and e.stated is not None] for own in drafts]
-    told = _marked(schema, needed, direct)
+    more = [[e for e in own if e.kind != "direct" and e.stated is not None] for own in drafts]
+    chosen = [[line for line in own if line.role == "advised"] for own in more]
     whole = repaired(_written(schema, reached, reached, acts), direct, forced=False)
     alone = repaired(_written(schema, torch.where(direct, reached, x), reached, acts), direct)
+    follow = _marked(schema, more, direct)
     first, last = (
-        repaired(_written(schema, alone, reached, needed, end), direct, told)
+        repaired(_written(schema, alone, reached, more, end), direct, follow)
         for end in ("stated_least", "stated")
     )
-    stay = torch.where((first == alone) & (last == alone), alone, x)
+    # What the advice sets, and what else is needed does not move.
+    advised, also = alone, _marked(schema, chosen, direct)
+    if bool(also.any()):
+        advised = repaired(_written(schema, alone, reached, chosen), direct, also)
+    stay = torch.where(
+        (last == advised) & ((first == alone) | also.any(1, keepdim=True)), advised, x
+    )
     good, limits = torch.ones(len(x), dtype=torch.bool), question.case.feasible.limits
     for i, j in (direct & (alone != reached)).nonzero().tolist():
         good[i] &= limits.admits(alone[i : i + 1, [j]], torch.tensor([j]), torch.tensor([i]))[0, 0]
     # No rounding takes an amount to where none is advised.
     if proposal.searched:
-        good &= ~_rare(question, _asked(schema, drafts, direct) & good[:, None], whole).any(1)
+        good &= ~_rare(question, _advised(schema, drafts, direct) & good[:, None], whole).any(1)
         good &= torch.tensor([not _far(schema, draft, "stated") for draft in drafts])
     good &= question.accepts_part(whole, reached)
-    good &= between(question, proposal, first, last, told)
-    exact = determined(schema, stay != x, direct)
+    good &= between(question, proposal, first, last, follow)
+    exact = determined(schema, stay != x, direct | also)
     return [
         _forced(schema, drafts[i], (x[i], stay[i], exact[i])) if fine else None
         for i, fine in enumerate(good.tolist())
@@ -627,14 +641,14 @@ def _accepted(
 def _add_least(question: Question, proposal: Proposal, drafts: dict[int, Lines]) -> None:
     """Note from which values on the model accepts an action, with what follows then.
 
-    More is asked for: by the margin and other criteria, or as the action alone is to be enough.
-    Several amounts go as large a part of their way together. What is asked for beside an action
+    The advice is more: by the margin and other criteria, or as the action alone is to be enough.
+    Several amounts go as large a part of their way together. What is advised beside an action
     has its own.
     """
     encoder, x = question.encoder, question.case.x
     acted = {i: [e for e in drafts[i] if e.kind == "direct" and e.is_amount] for i in drafts}
     for i in drafts:
-        acted[i] *= all(e.kind == "direct" for e in drafts[i] if e.role == "asked")
+        acted[i] *= all(e.kind == "direct" for e in drafts[i] if e.role == "advised")
     if not any(acted.values()) or question.trained.decoders is None:
         return
     at = torch.tensor([i for i, own in acted.items() if own])
@@ -647,8 +661,8 @@ def _add_least(question: Question, proposal: Proposal, drafts: dict[int, Lines])
     features = problem.sets.positions[acts.sets][:, None].expand(-1, len(LESS), -1)
     with torch.inference_mode():
         rows = problem.decode_actions(acts.rows, acts.sets, part.gather(2, features))
-    told, every = torch.ones_like(rows).bool().flatten(0, 1), at.repeat_interleave(len(LESS))
-    fine = accepted_parts(question, proposal, every, rows.flatten(0, 1), told).view(len(at), -1)
+    follow, every = torch.ones_like(rows).bool().flatten(0, 1), at.repeat_interleave(len(LESS))
+    fine = accepted_parts(question, proposal, every, rows.flatten(0, 1), follow).view(len(at), -1)
     fine &= ((part != old) | ~(number & proposal.direct[at, None])).all(2)
     counts = fine.long().cumprod(1).sum(1).tolist()
     for i, own, count in zip(at.tolist(), part, counts, strict=True):
@@ -670,11 +684,11 @@ def _forced(schema: Schema, draft: Lines, rows: tuple[Tensor, Tensor, Tensor]) -
     Args:
         schema: of the features.
         draft: of an answer.
-        rows: (p,) before, with the action alone, and what it sets to just one value.
+        rows: (p,) before, with the advice alone, and what that sets to just one value.
     """
     lines = {line.feature: line for line in draft}
     before, alone, exact = rows
-    acted = {line.feature for line in draft if line.kind == "direct"}
+    acted = {line.feature for line in draft if line.kind == "direct" or line.role == "advised"}
     for j in (before != alone).nonzero()[:, 0].tolist():
         feature = schema.features[j]
         if feature.name not in acted:

@@ -1,4 +1,4 @@
-"""What people read of answers: letters, cards, records, advice, schema files, and the commands.
+"""Texts of answers: letters, cards, records, advice, schema files, and the commands.
 
 All of it is made from a result's `actions` and `changes`, and from its schema.
 """

@@ -42,6 +42,8 @@ from dear_plugin.results.recourses import Recourses
 
 # A way has no more words, as long as labels have a few words each.
 MOST_WORDS = 80
+# The computed features that a letter names at most: those that change most.
+MOST_SET = 2
 # An old amount is shown with as many decimals as leave this share of the change.
 SHOWN = 0.01
 # Labels that a warning guesses.
@@ -150,12 +152,13 @@ class LetterTemplate:
             each = ((line, *(getattr(line, end) for end in ends)) for line in some)
             return self.listed([self._part(names, *own) for own in each])
 
-        actions = self.listed([self.action(line) for line in lines if line.is_asked])
+        actions = self.listed([self.action(line) for line in lines if line.is_advised])
         forced = [line for line in lines if line.stated_forced is not None]
-        sets = parts(("sets", "sets", "sets"), [e for e in forced if e.exact], "stated_forced")
+        exact = [e for e in forced if e.exact][:MOST_SET]
+        sets = parts(("sets", "sets", "sets"), exact, "stated_forced")
         ends = [line for line in forced if not line.exact]
         limits = parts(("sets_only", "sets_at_least", "sets_at_most"), ends, "stated_forced")
-        rest = [e for e in followers(lines) if e.stated is not None and not e.is_asked]
+        rest = [e for e in followers(lines) if e.stated is not None and not e.is_advised]
         both = [line for line in rest if line.role == "needed"]
         names = "needed_being", "needed_at", "needed_at"
         needed = parts(names, both, "stated_least", "stated")
@@ -178,9 +181,10 @@ class LetterTemplate:
         text = self._part(("changed", "raised", "lowered"), line, line.stated)
         if line.stated_least == line.stated:
             return text
-        ends = float(line.old), float(line.stated_least)
-        least = self._ends(line.of, *ends, has_old=False)[1]
-        return self["may_do"].format(action=text, least=least)
+        old, new = float(line.old), float(line.stated_least)
+        least = self._ends(line.of, old, new, has_old=False)[1]
+        unit = self._unit(line.of, new)[1]
+        return self["may_do"].format(action=text, least=least.removesuffix(unit).rstrip())
 
     def _part(self, names: tuple[str, str, str], line: Line, new: Any, *last: Any) -> str:
         """A change, to one of some values, in words: names for another one, a rise and a fall."""
@@ -191,6 +195,8 @@ class LetterTemplate:
             old, text = self._ends(line.of, *values, has_old="{old}" in self[name])
         else:
             old, text = with_unit(line.of, line.old, new)
+            if self["to"].strip() and self["to"] in f"{old} {text}":
+                old, text = (self["level"].format(value=each) for each in (old, text))
             name = self._of_flag(other, line.of, old, text)
         return self[name].format(feature=line.label, old=old, new=text)
 

@@ -276,7 +276,7 @@ def debts():
     rows = frame[model.predict(frame) == 0].head(60)
     letters = dear.generate(rows).letter()
     told = letters.str.extract(
-        r"reduce ratio from [\d.]+ to (?P<told>[\d.]*\d)"
+        r"want, reduce ratio from [\d.]+ to (?P<told>[\d.]*\d)"
         r"(?: \((?P<least>[\d.]*\d) may be enough\))?[. ]"
     )
     told = told[told["told"].notna()].astype(float)
@@ -489,5 +489,5 @@ class TestLetters:
         assert result.actions["credible"].any()
         assert (result.actions["consistency"] < 0.7).all()
         assert result.letter().str.startswith(NONE).all()
-        harms = "A change of pay helps some people and harms others"
+        harms = r"change that we found \(increase pay from .*\) helps some people and harms others"
         assert result.letter().str.contains(harms).any()

@@ -18,5 +18,5 @@ def line(feature, old, new, kind="direct", **more):
     rest |= dict.fromkeys(stated)
     rest["link"] = "effect" if kind == "indirect" else ""
     told = {"feature": feature.name, "old": old, "new": new, "kind": kind, "unit": feature.unit}
-    rest["role"] = "asked" if kind == "direct" else ""
+    rest["role"] = "advised" if kind == "direct" else ""
     return Line(**{**told, **known, **ends, **rest, **more})

@@ -128,7 +128,8 @@ def test_a_person_without_a_way_is_told_which_change_comes_nearest(debtors, lang
     assert [hindrance.sentence for hindrance in result.hindrances] == ["nearest"] * 20
     words = LetterTemplate.of(language)
     for letter, own in zip(result.letter(template=language), result.lines, strict=True):
-        amount = rf"{own[0].old:.0f} (?:to|auf) (\d+)"
+        old = f"{own[0].old:.0f}"
+        amount = rf"(?:from {old} to|bei) (\d+)(?: statt {old})?"
         told = re.search(words["nearest"].replace("({features})", rf"\(.*{amount}.*\)"), letter)
         assert own[0].old < float(told[1]) <= own[0].new
         assert not model(pd.DataFrame({"income": [float(told[1])]}))[0] >= 0.5
@@ -158,7 +159,7 @@ def test_a_person_without_a_way_is_told_what_counts_most_but_no_protected_attrib
     ("language", "sentence"),
     [
         ("en", "You can ask us again until 31 March."),
-        ("de", "Sie können uns bis 31 March erneut fragen."),
+        ("de", "Sie können uns bis zum 31 March erneut fragen."),
     ],
 )
 def test_until_when_to_ask_again_is_told_where_there_is_no_way(result, language, sentence):

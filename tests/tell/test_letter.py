@@ -59,7 +59,7 @@ class TestWhatItSays:
         assert letter.startswith(WORDS["decided"])
         assert re.search(r"\nTo get the decision you want, reduce the loan from [\d,]+ to", letter)
         assert re.search(
-            r"euros(?: \([\d,]+ euros may be enough\))?\. This is enough only"
+            r"euros(?: \([\d,]+ may be enough\))?\. This is enough only"
             r" together with the term at \d+ to \d+ months \(now \d+\), as usually happens\.\n",
             letter,
         )
@@ -130,7 +130,7 @@ class TestYesAndNo:
     @pytest.mark.parametrize("values", [["no", "yes"], [0, 1], [False, True]])
     def test_no_to_yes_is_to_have_it(self, values):
         assert asked(values).startswith("To get the decision you want, have a guarantor.")
-        assert "a guarantor: ja statt bisher nein." in asked(values, template="de")
+        assert "führt: künftig auch a guarantor." in asked(values, template="de")
 
     def test_yes_to_no_is_to_have_it_no_longer(self):
         assert "want, no longer have a guarantor." in asked(["Yes", "No"])
@@ -139,6 +139,10 @@ class TestYesAndNo:
         assert "want, change own from 0 to 1." in asked([0, 1], label="")
         assert "want, change own from no to yes." in asked(["no", "yes"], label="")
         assert "change the job from no to yes." in asked(["no", "yes"], label="the job")
+
+    def test_values_with_a_word_between_two_values_are_quoted(self):
+        own = asked(["1 to 9", "10 or more"], label="the size")
+        assert "want, change the size from “1 to 9” to “10 or more”." in own
 
     def test_other_values_are_told(self):
         assert "want, change a guarantor from none to two." in asked(["none", "two"])
@@ -256,7 +260,7 @@ class TestTemplates:
         german = LetterTemplate.of("de", thousand="thousand")
         label = next(i for i in advised(loans) if loans.actions["reliance"][i] > 0)
         text = loans.letter(label, template=german)
-        assert re.search(r"the loan von \d+\.\d+ auf \d+\.\d+ euros senken( \(|\.)", text)
+        assert re.search(r"the loan bei \d+\.\d+ euros statt \d+\.\d+( \(|\.)", text)
         assert re.search(r"wenn dann wie meist auch gilt: the term bei \d+ bis \d+ m", text)
         assert "the decision" not in text
 

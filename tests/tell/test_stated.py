@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,6 @@ from dear_plugin.results.proposal import selected
 from dear_plugin.results.statements import (
     _accepted,
     _as_its_column,
-    _determining,
     _farther,
     _rare,
     far_of,
@@ -116,21 +115,43 @@ def test_what_hardly_anybody_has_given_all_else_is_no_advice():
     assert "no way that we can recommend" in found.letter(1)
 
 
-def test_what_is_computed_from_what_may_be_acted_on_is_no_obstacle():
-    """A letter said that a share was not the applicant's to change, whose parts were."""
+def test_what_no_flat_of_a_size_and_price_costs_is_no_advice():
+    """A rent is an area times a price: a letter asked for 240 in place of 345 euros."""
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"rent": rng.gamma(9, 90, 500).round(-1) + 10})
-    frame["income"] = rng.gamma(8, 330, 500).round(-1) + 10
-    frame["share"] = (frame["rent"] / frame["income"]).round(4)
-    schema = Schema.infer(frame, immutable=["rent"])
-    dear = DEAR(lambda rows: 1.0 * (rows["share"] < 0.2), schema, act_on=["income"]).fit(frame)
-    answers = dear.generate(frame.head(3))
-    rent, _, share = schema.features
-    assert _determining(answers.question, share, 0) == ["income"]
-    assert _determining(answers.question, rent, 0) == []
+    frame = pd.DataFrame({"area": rng.uniform(18.0, 130.0, 3_000).round()})
+    frame["price"] = rng.choice([8.0, 11.0, 15.0, 20.0], 3_000)
+    noise = rng.normal(0.0, 0.08, 3_000)
+    frame["rent"] = (frame["area"] * frame["price"] * np.exp(noise)).round(-1)
+    schema = Schema.infer(frame, immutable=["area", "price"])
+    rows = pd.DataFrame({"area": 60.0, "price": 8.0, "rent": [500.0]})
+    for most, is_rare in ((330, True), (420, False)):
+        model = partial(lambda most, rows: 1.0 * (rows["rent"] <= most), most)
+        found = DEAR(model, schema, act_on=["rent"]).fit(frame).generate(rows)
+        rare = _rare(found.question, found.proposal.direct, found.proposal.rows)
+        assert bool(rare.any()) == is_rare
 
 
-def test_what_is_computed_from_what_is_computed_is_no_obstacle():
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_change_that_is_larger_than_advice_is_told_with_its_amounts(language):
+    """26 of 40 letters said only "It would take a very large change of the experience"."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"pay": rng.normal(30_000, 6_000, 2_000).round(-2)})
+    frame["late"] = rng.poisson(1.0, 2_000)
+    model = lambda r: 1 / (1 + np.exp((41_000 + 900 * r["late"] - r["pay"]) / 2_000))  # noqa: E731
+    schema = Schema.infer(frame, immutable=["late"])
+    dear = DEAR(model, schema, act_on=["pay"]).fit(frame)
+    rows = frame[(frame["pay"] < 29_000) & (frame["late"] > 2)].head(20)
+    words = LetterTemplate.of(language)
+    letters = dear.generate(rows, k=2).letter(template=words)
+    large = letters[letters.str.contains(words["far"].split("(")[0], regex=False)]
+    assert len(large) > 5
+    assert large.str.contains(words["most"].format(features="late"), regex=False).any()
+    told = large.str.extract(r"(?:to|bei) (\d\d[.,]\d{3})")[0].str.replace(r"[.,]", "", regex=True)
+    assert model(rows.loc[large.index].assign(pay=told.astype(float))).ge(0.5).all()
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_what_is_computed_is_not_called_what_one_cannot_change(language):
     """A letter said that the rent as a share of the income was not the applicant's to change."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({n: rng.gamma(9, 90, 500).round(-1) + 10 for n in ("net", "heating")})
@@ -138,9 +159,13 @@ def test_what_is_computed_from_what_is_computed_is_no_obstacle():
     frame["rent"] = frame["net"] + frame["heating"]
     frame["share"] = (frame["rent"] / frame["income"]).round(4)
     schema = Schema.infer(frame, immutable=["income"])
-    dear = DEAR(lambda rows: 1.0 * (rows["share"] < 0.2), schema, act_on=["net"]).fit(frame)
-    share = next(feature for feature in schema if feature.name == "share")
-    assert _determining(dear.generate(frame.head(3)).question, share, 0) == ["net"]
+    model = lambda rows: 1 / (1 + np.exp(20 * (rows["share"] - 0.15)))  # noqa: E731
+    dear = DEAR(model, schema, act_on=["net"]).fit(frame)
+    letters = dear.generate(frame.head(40), k=4).letter(template=language)
+    none = letters[letters.str.startswith(LetterTemplate.of(language)["none"])]
+    assert len(none) > 10
+    assert not none.str.contains("share|rent").any()
+    assert none.str.contains("heating").any()
 
 
 def test_what_is_computed_is_told_in_the_decimals_of_its_column():
@@ -170,7 +195,7 @@ def sharers():
 
 @pytest.mark.parametrize(
     ("language", "sets"),
-    [("en", r"sets share to (\S+)\."), ("de", r"bestimmt: share = (\S+)\.")],
+    [("en", r"sets share to (\S+)\."), ("de", r"rechnerisch: share = (\S+)\.")],
 )
 def test_a_share_has_three_digits_in_letters(sharers, language, sets):
     told = sharers[1].letter(template=language).str.extract(sets)[0].dropna()
@@ -238,7 +263,7 @@ class TestWhatALetterAsksFor:
         return frame
 
     def letters(self, frame, model, act_on):
-        tiers = [["income"], ["loan"], ["area"], ["rent"], ["heating"]]
+        tiers = [[name] for name in frame]
         dear = DEAR(model, Schema.infer(frame, tiers=tiers), act_on=act_on)
         rows = frame[model(frame) < 0.5].head(40)
         found = dear.fit(frame).generate(rows, k=4)
@@ -256,6 +281,22 @@ class TestWhatALetterAsksFor:
             new = dict(re.findall(r"(?:reduce|increase) (\w+) from [\d,]+ to ([\d,]+)", text))
             changed = {name: float(value.replace(",", "")) for name, value in new.items()}
             assert model(found.factuals.loc[[case]].assign(**changed)).ge(0.5).all()
+
+    def test_what_it_sets_by_definition_is_that_of_all_that_is_asked_for(self):
+        """ "Nothing else has to change" was said, and the rent with heating does."""
+        frame = self.flats.assign(total=self.flats["rent"] + self.flats["heating"])
+        model = lambda f: 1 / (1 + np.exp((f["total"] - 470) / 20))  # noqa: E731
+        _, told = self.letters(frame, model, [("area",), ("rent", "income")])
+        both = told[told.str.contains("and reduce rent from")]
+        assert both.str.contains("this sets total to").sum() > 3
+        assert not both.str.contains("Nothing else has to change").any()
+
+    def test_what_is_needed_begins_at_a_step_of_its_column(self):
+        model = lambda f: 1 / (1 + np.exp((f["rent"] - 380) / 20))  # noqa: E731
+        _, told = self.letters(self.flats, model, [("area",), ("rent", "income")])
+        least = told.str.extract(r"reduce rent from .*?\((\d+) may be enough\)")[0].dropna()
+        assert len(least) > 3
+        assert (least.astype(int) % 5 == 0).all()
 
     def test_what_only_goes_with_the_action_is_not_called_needed(self):
         """The model does not read the heating."""
