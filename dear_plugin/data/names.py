@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 # Words, or parts of words, of names in lower case with "_" around each word, and what they say.
 SENSITIVE = "have names of attributes that cannot be changed"
@@ -35,6 +36,7 @@ def words(name: str) -> str:
     return "_".join(["", *WORD.findall(name), ""]).lower()
 
 
+@cache
 def may_be_said(name: str, *, immutable: bool) -> bool:
     """Whether texts may say to an applicant that a feature counts: no personal attribute.
 
