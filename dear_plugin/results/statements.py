@@ -318,11 +318,11 @@ def _counting(
         in_the_way: (m, p) bool, see `obstacles`.
         positions: of the rows.
     """
-    schema, idx = question.encoder.schema, torch.tensor(positions, dtype=torch.int64)
-    public = _may_be_named(schema)
     if not positions:
         return {}
-    most = depends_most(selected(question, idx), public).tolist()
+    schema = question.encoder.schema
+    public = _may_be_named(schema)
+    most = depends_most(selected(question, torch.tensor(positions)), public).tolist()
     out = {}
     for at, j in zip(positions, most, strict=True):
         fixed = [f.called for f in compress(schema, (in_the_way[at] & public).tolist())]

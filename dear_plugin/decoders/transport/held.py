@@ -19,7 +19,8 @@ them that x_S depends on, and the leaves of a tree of what these leave. Bends an
 labels are shrunk, and the tree is pruned: rows with the same noise in their expectation would
 differ in what is held. Among rows with the same expectation x_S is nearly independent of the held
 features (Rosenbaum and Rubin 1983; Imai and van Dyk 2004), so that any number of them, crossed or
-curved, costs one dimension.
+curved, costs one dimension. Where many rows have the same value of x_S, rows of the same
+expectation may differ in how many have it: this is predicted, too, and may cost a second one.
 
 Regression: least squares on some columns, factored once; targets in, what is left of them out.
 
@@ -378,7 +379,7 @@ def _frequent(sample: Sample, j: int, rows: Array) -> Tensor:
     """(m, 1) where a number has its most frequent value, or (m, 0).
 
     Two rows may expect the same 60, one of them 0 or 300, the other 0 or 100. This is of interest
-    if a row in twenty has the value, and half as many the next.
+    if at least one row in twenty has the value, and at most half as many have any other.
     """
     values, counts = np.unique(rows[:, j], return_counts=True)
     *_, second, most = [0, 0, *np.sort(counts)]
