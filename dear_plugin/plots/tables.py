@@ -152,8 +152,13 @@ def _dots(axes: Axes, lines: pd.DataFrame) -> None:
         axes.set_xscale("log")
     else:
         axes.set_xlim(left=min(0.0, 1.1 * lines.min().min()))
-    axes.set_yticks(range(len(lines)), [""] * len(lines))
-    axes.set_ylim(len(lines) - 0.5, -0.5)
+    named(axes, [""] * len(lines))
+
+
+def named(axes: Axes, names: Sequence[str]) -> None:
+    """Give an axis a line for each name, the first one on top."""
+    axes.set_yticks(range(len(names)), names, **PLAIN)
+    axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="y", color="0.9")
     axes.set_axisbelow(True)
     spare(axes)

@@ -30,20 +30,22 @@ class TestContest:
     def test_the_difference_is_the_median_over_rows_that_both_meet(self):
         first = answers_of("DEAR", [1.0, 2.0, 3.0, 9.0])
         second = answers_of("Wachter", [2.0, 4.0, 6.0, 1.0], meets=[True, True, True, False])
-        found, rows, cheaper = contest_tables.difference(first, second)
-        assert (found.value, rows, cheaper) == (-2.0, 3, 1.0)
-        assert found.low <= found.value <= found.high
-        effort, _, _ = contest_tables.difference(first, second, "direct_cost")
-        assert effort.value == -1.0
+        found = contest_tables.compared(first, second)
+        value, low, high = found.difference
+        assert (value, found.rows, found.cheaper) == (-2.0, 3, 1.0)
+        assert low <= value <= high
+        effort = contest_tables.compared(first, second, "direct_cost")
+        assert effort.difference.value == -1.0
 
     @pytest.mark.parametrize(
         ("shift", "expected"), [(-1.0, "cheaper"), (0.0, "level"), (1.0, "dearer")]
     )
     def test_the_verdict_is_clear_only_where_the_interval_is(self, shift, expected):
         first = answers_of("DEAR", list(3.0 + shift + np.linspace(-0.5, 0.5, 41)))
-        found, rows, _ = contest_tables.difference(first, answers_of("Wachter", [3.0] * 41))
-        assert contest_tables.verdict(found, rows) == expected
-        assert contest_tables.verdict(found, contest_tables.FEWEST - 1) == "few rows"
+        found = contest_tables.compared(first, answers_of("Wachter", [3.0] * 41))
+        assert contest_tables.verdict(found) == expected
+        few = found._replace(rows=contest_tables.FEWEST - 1)
+        assert contest_tables.verdict(few) == "few rows"
 
     @pytest.fixture
     def cells(self):
@@ -55,7 +57,7 @@ class TestContest:
         return pd.concat(parts)
 
     def test_the_summary_counts_cells_by_cost_and_by_effort(self, cells):
-        (line,) = contest_tables.summary(cells)
+        (line,) = contest_tables.summary(contest_tables.differences(cells))
         assert line["cells"] == 3
         assert line["DEAR, cost"] == "1 / 0 / 2"
         assert line["DEAR, effort"] == "2 / 0 / 1"
