@@ -20,7 +20,7 @@ ENGINE = ROOT / "dear_plugin"
 ADAPTERS = ROOT / "adapters"
 
 # Folders and root files; each may import those before it. A new one needs its place here. The
-# first are the engine: what DEAR's own calls, texts and saves need.
+# first are the engine: what DEAR's own calls and saves need.
 CORE = (
     "_version",
     "errors",
@@ -60,11 +60,13 @@ ON_CALL = {
     "dear_plugin/decoders/__init__.py": {"paper": {"decoder_class"}},
     "dear_plugin/methods/answering.py": {"paper": {"_paper_solver"}},
     "dear_plugin/methods/dear.py": {"page": {"explore"}, "check": {"diagnose"}},
-    # The text for an analyst is made from the answers, as are those for others.
+    # Texts are made from the answers.
     "dear_plugin/results/recourses.py": {
         "plots": {"plot"},
-        "results": {"describe", "describe_row", "plot"},
-        "tell": {"_repr_html_", "advice", "letter", "record", "to_html"},
+        "tell": {
+            *("_repr_html_", "advice", "describe", "describe_row", "letter", "note", "plot"),
+            *("record", "to_html"),
+        },
     },
 }
 # Narrower than the order.
@@ -217,8 +219,7 @@ def test_what_is_beside_the_engine_is_imported_inside_of_a_call(path):
 
 
 # What users of DEAR call, in a process of its own, and what it must not have imported by then:
-# the rooms, before a text for applicants or a guess is asked for, and what is beside them, at any
-# time.
+# the rooms, before a text or a guess is asked for, and what is beside them, at any time.
 ENGINE_CALLS = """
 import logging, sys, tempfile, numpy as np, pandas as pd
 from dear_plugin import DEAR, Feature, Kind, Schema
@@ -238,11 +239,12 @@ dear = DEAR(model, made).fit(frame)
 found = dear.generate(refused)
 found.alternatives(2), dear.apply(refused, found.direct)
 i = refused.index[0]
-found.describe(i), found.actions, found.changes
+found.actions, found.changes
 with tempfile.TemporaryDirectory() as folder:
     dear.save(folder), DEAR.load(folder, model).generate(refused)
 print(imported(%r))
 Schema.infer(frame), dear.diagnose(frame), found.advice(), found.letter(i)
+found.describe(i)
 found._repr_html_(), repr(dear.schema)
 print(imported(%r))
 """

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.benchmark.tables import Row, Table, shown
-from dear_plugin.results.changes import ASSOCIATION
+from dear_plugin.tell.describe import ASSOCIATION
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure

@@ -20,8 +20,8 @@ import torch
 from dear_plugin import DEAR, Constraints, Recourses
 from dear_plugin.demo.experiment import Demo, Experiment, make_experiment
 from dear_plugin.demo.hosts import through_alibi, through_dice
-from dear_plugin.results.changes import as_sentence, join, note
-from dear_plugin.results.describe import head
+from dear_plugin.results.changes import join
+from dear_plugin.tell.describe import as_sentence, head, note
 
 TITLE = "What to change, and what is expected to change along with it"
 WIDTH = 100

@@ -17,7 +17,6 @@ from dear_plugin.page.choices import ACT, EVERYONE, STAYS, Choices
 from dear_plugin.page.harm import not_worse
 from dear_plugin.page.session import Answer, Session
 from dear_plugin.results.changes import (
-    in_short,
     is_amount,
     marks_of,
     number,
@@ -25,8 +24,8 @@ from dear_plugin.results.changes import (
     unit_of,
     with_unit,
 )
-from dear_plugin.results.describe import evidence
 from dear_plugin.results.recourses import Recourses
+from dear_plugin.tell.describe import evidence, in_short
 from dear_plugin.tell.schemas import DOWN, UP
 
 ACCEPTED = "This applicant has the wanted decision already."

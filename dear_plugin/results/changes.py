@@ -1,4 +1,4 @@
-"""The frame `changes`: a line for each feature that changes, and its text for an analyst.
+"""The frame `changes`: a line for each feature that changes, and its amounts as texts.
 
 An indirect change is "expected". Within a tier, and without an order of causes, it is an
 association in the data and no causal effect; otherwise it is an effect on conditions.
@@ -232,9 +232,6 @@ LONG_AMOUNT, LONG = 1_000, 10_000
 RESOLUTION = 2.0**-22
 # Significant digits of uncertain amounts.
 UNCERTAIN_DIGITS = 3
-# One row's range that is at most so many times as wide as that of a mean is no other one: the
-# quantiles alone make it 1.4 times as wide.
-WIDER = 2.0
 # Units that start so are read as a part of the number before them.
 MULTIPLES = ("ten ", "hundred ")
 # What a plural has before its ending, in lower case: "years of schooling", "square metres".
@@ -242,31 +239,6 @@ PLURAL = re.compile(
     r"([a-z ]*?(?:(?:ch|sh|ss|x)(?=es)|[a-hj-rtv-z](?=s)))e?s(?=$| (?:of|an?|per|in|for|at) )"
 )
 SHORTEST, VOWELS, IES = 3, {*"aeiou"}, re.compile("ie$")
-# What is said of a range that is wider than the usual range of the column.
-UNKNOWN = "how far is not known"
-# Letters of a value in a figure; longer ones end in an ellipsis.
-MOST_LETTERS = 30
-
-ASSOCIATION = (
-    "Indirect changes are associations in the data, not causal effects: they say what usually"
-    " goes along with the action, not what the action brings about."
-)
-EFFECT = (
-    "What is then expected is an effect, if the stated order is right and nothing unobserved"
-    " causes both; what is expected along with the action, within a tier, is an association."
-)
-# Above what follows, without any effect and with one.
-FOLLOWS = ("Expected to follow (association)", "Expected to follow")
-
-
-def note(schema: Schema) -> str:
-    """What indirect changes are by a schema: associations, or effects on conditions."""
-    return EFFECT if schema.causal_order.is_stated else ASSOCIATION
-
-
-def heading(lines: Iterable[Line]) -> str:
-    """What stands above what follows in a row."""
-    return FOLLOWS[any(line.link == "effect" for line in lines)]
 
 
 def number(
@@ -286,18 +258,23 @@ def number(
         fixed: whether zeros at the end of the decimals are written.
         marks: what stands between thousands, and before the decimals.
     """
-    exact, comma = float(value), "," * bool(marks[0])
-    if isinstance(value, Integral):
-        text = f"{int(value):{comma}}"
-    elif fixed and places is not None and abs(exact) < LONGEST and places <= MOST_PLACES:
-        text = f"{exact:{comma}.{places}f}"
-    elif exact.is_integer() and abs(exact) < LONGEST:
-        text = f"{int(exact):{comma}}"
-    elif places is not None and _has_decimals(exact, places):
-        text = f"{round(exact, places):{comma}.15g}"
-    else:
-        text = f"{exact:{comma}.{_digits(exact, digits)}g}"
+    spec, shown = _form(value, places, digits, fixed)
+    text = f"{shown:{',' * bool(marks[0])}{spec}}"
     return text.translate({ord(","): marks[0], ord("."): marks[1]})
+
+
+def _form(value: Any, places: int | None, digits: int, fixed: bool) -> tuple[str, float]:
+    """How a number is formatted, and what of it is; for arguments see `number`."""
+    exact, is_short = float(value), abs(float(value)) < LONGEST
+    if isinstance(value, Integral):
+        return "d", int(value)
+    if fixed and places is not None and is_short and places <= MOST_PLACES:
+        return f".{places}f", exact
+    if is_short and exact.is_integer():
+        return "d", int(exact)
+    if places is not None and _has_decimals(exact, places):
+        return ".15g", round(exact, places)
+    return f".{_digits(exact, digits)}g", exact
 
 
 def marks_of(feature: Feature, *amounts: float, comma: str = ",", point: str = ".") -> Marks:
@@ -371,134 +348,9 @@ def with_unit(feature: Feature, old: Any, new: Any, marks: Marks = PLAIN) -> tup
     return before, f"{after} {unit_of(feature, new)}" if has_unit else after
 
 
-def imperative(line: Line) -> str:
-    """The action: "raise hours from 35 to 41"."""
-    verb = {None: "change", True: "raise", False: "lower"}[rises(line.of, line.old, line.new)]
-    return f"{verb} {line.label} {_change(line)}"
-
-
-def infinitive(line: Line) -> str:
-    """What is expected: "to rise from 0 to 307", "to rise by 200 to 400"."""
-    if line.is_unknown:
-        return f"to change ({UNKNOWN})"
-    verb = {None: "change", True: "rise", False: "fall"}[rises(line.of, line.old, line.new)]
-    text = _range(line) or f"to {verb} {_change(line)}"
-    return f"{text}{_for_one(line, text)}"
-
-
-def possible(line: Line) -> str:
-    """What may happen: "town may change from A to B (5 of 16 resamples)"."""
-    return f"{line.label} may change {_change(line)}"
-
-
-def needed(line: Line) -> str:
-    """What has to follow: "duration at 58 to 61 months", "rate at 3", "town being B"."""
-    if not is_amount(line.of, line.old, line.least, line.new):
-        return f"{line.label} being {with_unit(line.of, line.old, line.least)[1]}"
-    low, high = sorted((line.least, line.new), key=float)
-    first, last = (ends(line.of, line.old, each)[1] for each in (low, high))
-    text = with_unit(line.of, line.old, high)[1]
-    return f"{line.label} at {text if first == last else f'{first} to {text}'}"
-
-
-def definition(line: Line) -> str:
-    """What is forced: "area is 80 acres", or by an order "area cannot be more than 80 acres"."""
-    verb = "is" if line.exact else "can only be"
-    if not line.exact and is_amount(line.of, line.old, line.alone):
-        verb = f"cannot be {'less' if rises(line.of, line.old, line.alone) else 'more'} than"
-    return f"{line.label} {verb} {with_unit(line.of, line.old, line.alone)[1]}"
-
-
-def why(line: Line) -> str:
-    """Why what is not acted on changes, for tables; "" for an effect."""
-    if line.kind == "forced":
-        return " (by definition)" if line.exact else " (by an order)"
-    return " (association)" if line.link == "association" else ""
-
-
-def in_short(line: Line, *, grouped: bool = False) -> str:
-    """Both values, and the ends for such rows, for a figure: "0 → 307 (200 to 400)".
-
-    Args:
-        line: what changes.
-        grouped: whether long amounts have separators between thousands.
-    """
-    feature, old, marks = line.of, line.old, PLAIN
-    far = [] if math.isnan(line.low) else [float(old) + end for end in (line.low, line.high)]
-    if grouped and far:
-        marks = marks_of(feature, float(old), float(line.new), *far)
-    text = " → ".join(map(_clipped, with_unit(feature, old, line.new, marks)))
-    if line.kind == "forced":
-        return f"{text}{why(line)}"
-    if line.kind == "direct" or not line.is_amount:
-        return text + _count(line)
-    if line.is_unknown:
-        return f"{text} ({UNKNOWN})"
-    low, high = (amount_of(feature, e, float(old), marks) for e in (line.low, line.high))
-    return f"{text} ({low} to {high})" if low != high else text
-
-
 def join(parts: Sequence[str], last: str = " and ", comma: str = ", ") -> str:
     """Parts of a sentence as "a", "a and b", or "a, b and c"."""
     return last.join(filter(None, [comma.join(parts[:-1]), *parts[-1:]]))
-
-
-def capital(text: str) -> str:
-    """A text with a capital letter."""
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def as_sentence(text: str) -> str:
-    """A text with a capital letter and a full stop."""
-    return f"{capital(text).rstrip('.')}."
-
-
-def _change(line: Line) -> str:
-    """Both values, and the number of redraws: "from no to yes (7 of 16 resamples)"."""
-    old, new = with_unit(line.of, line.old, line.new)
-    return f"from {old} to {new}{_count(line)}"
-
-
-def _count(line: Line) -> str:
-    """How many redraws agree, where not all do, of what has no range."""
-    some = not line.is_amount and line.agree < line.redraws
-    return f" ({line.agree} of {line.redraws} resamples)" if some else ""
-
-
-def _range(line: Line) -> str:
-    """The range of a number's mean change; "" where both ends have the same text."""
-    text, last = _steps(line.of, line.low, line.high) if line.is_amount else ("", "")
-    return f"to {text} {unit_of(line.of, last)}".rstrip() if text else ""
-
-
-def _steps(feature: Feature, least: float, most: float) -> tuple[str, str]:
-    """How far a number rises or falls, and the last amount; "" where both ends have one text."""
-    low, high = amount_of(feature, least), amount_of(feature, most)
-    fall, rise = low.removeprefix("-"), high.removeprefix("-")
-    if low == high:
-        return "", ""
-    if "0" not in (low, high) and least > 0.0:
-        return f"rise by {fall} to {rise}", rise
-    if "0" not in (low, high) and most < 0.0:
-        return f"fall by {rise} to {fall}", fall
-    falls = [f"fall by up to {fall}"] if low.startswith("-") else []
-    grows = [f"rise by up to {rise}"] if high != "0" else []
-    return " or ".join(falls + grows), rise if grows else fall
-
-
-def _for_one(line: Line, mean: str) -> str:
-    """The range of one row's change, in the form of the text of the mean; "" if similar."""
-    if not line.high_one - line.low_one > WIDER * (line.high - line.low):
-        return ""
-    wide = line.high_one - line.low_one > line.of.unit_of_cost
-    steps = UNKNOWN if wide else _steps(line.of, line.low_one, line.high_one)[0]
-    same = "" if " or " in steps + mean else f"{mean.removeprefix('to ').partition(' ')[0]} "
-    return f" for people like this (one person: {steps.removeprefix(same)})" if steps else ""
-
-
-def _clipped(text: str) -> str:
-    """A text of at most `MOST_LETTERS` letters."""
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1].rstrip()}…"
 
 
 def _has_decimals(exact: float, places: int) -> bool:

@@ -18,7 +18,7 @@ from torch import Tensor
 from dear_plugin._threads import lazy, one_thread
 from dear_plugin.data.encoder import Encoder, patch
 from dear_plugin.errors import MOST_NAMED, InputError
-from dear_plugin.results.changes import Hindrance, Line, frame, heading, note, only
+from dear_plugin.results.changes import Hindrance, Line, frame, only
 from dear_plugin.results.proposal import Proposal, Question, answers_per_row, selected
 from dear_plugin.results.worth import Worth
 
@@ -275,7 +275,7 @@ class Recourses:
             ExtraError: matplotlib is not installed.
         """
         from dear_plugin import plots
-        from dear_plugin.results.describe import drawn, evidence, head
+        from dear_plugin.tell.describe import drawn, evidence, head, heading
 
         if index is not ...:
             at = self._first(index)
@@ -288,6 +288,8 @@ class Recourses:
     @property
     def note(self) -> str:
         """The line under figures: whether indirect changes are effects or associations."""
+        from dear_plugin.tell.describe import note
+
         return f"{note(self.encoder.schema).partition(':')[0].removesuffix('.')}."
 
     @overload
@@ -311,7 +313,7 @@ class Recourses:
         Raises:
             InputError: a label that is not in the index, or that several rows share.
         """
-        from dear_plugin.results.describe import describe
+        from dear_plugin.tell.describe import describe
 
         if index is ...:
             texts = [describe(self, at) for at in range(len(self))]
@@ -320,7 +322,7 @@ class Recourses:
 
     def describe_row(self, position: int) -> str:
         """The text of the answer at a position, as `describe` writes it."""
-        from dear_plugin.results.describe import describe
+        from dear_plugin.tell.describe import describe
 
         return describe(self, range(len(self))[position])
 

@@ -23,8 +23,9 @@ COLUMNS = (
 # Indirect changes that a line names, each in at least this share of its rows.
 MOST_FOLLOW, USUAL = 2, 0.5
 SPECIAL = "from or to a special value"
-# Of a change that rises, falls, or does neither.
+# Of a change that rises, falls, or does neither; and of one that follows.
 CHANGES = {True: UP, False: DOWN, None: SPECIAL}
+FOLLOWS = {**CHANGES, None: ""}
 
 
 def advice(result: Recourses) -> pd.DataFrame:
@@ -88,7 +89,7 @@ def _extent(result: Recourses, j: int, change: str, lines: Sequence[Line]) -> tu
     Of amounts: the median change, and nine tenths of them; the end of the central training values.
     """
     sizes, new = np.abs([line.low for line in lines]), np.array([line.new for line in lines])
-    each = (float(np.quantile(sizes, q)) for q in (0.05, 0.5, 0.95))
+    each = np.quantile(sizes, (0.05, 0.5, 0.95)).tolist()
     least, middle, most = (amount_of(lines[0].of, size) for size in each)
     goes = middle if least == most else f"{middle} ({least} to {most})"
     (low, high), step = (float(end[j]) for end in result.encoder.central), result.encoder.step[j]
@@ -111,14 +112,13 @@ def _follows(result: Recourses, at: Sequence[int]) -> str:
         f"{line.label} {how}"
         for i in at
         for line in result.lines[i]
-        if line.kind == "indirect" and (how := _rises(line) if line.of.has_order else "changes")
+        if line.kind == "indirect" and (how := _how(line))
     )
     usual = sorted(((n / len(at), text) for text, n in moved.items()), reverse=True)
     most = [each for each in usual if each[0] >= USUAL][:MOST_FOLLOW]
     return ", ".join(f"{text} in {share:.0%}" for share, text in most)
 
 
-def _rises(line: Line) -> str:
-    """How an amount changes; "" from or to a special value."""
-    up = rises(line.of, line.old, line.new)
-    return "" if up is None else CHANGES[up]
+def _how(line: Line) -> str:
+    """How what follows changes; "" of an amount from or to a special value."""
+    return FOLLOWS[rises(line.of, line.old, line.new)] if line.of.has_order else "changes"

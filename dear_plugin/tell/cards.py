@@ -7,16 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from dear_plugin import _html
-from dear_plugin.results.changes import (
-    Line,
-    as_sentence,
-    note,
-    unclear_changes,
-    why,
-    with_unit,
-)
-from dear_plugin.results.describe import describe, head, lacks
+from dear_plugin.results.changes import Line, unclear_changes, with_unit
 from dear_plugin.results.recourses import Recourses
+from dear_plugin.tell.describe import as_sentence, describe, head, lacks, note, why
 
 MOST_ROWS = 20
 COLUMNS = ("row", "action", "expected to follow", "cost", "action alone", "confidence", "note")
@@ -57,12 +50,10 @@ def page(result: Recourses, title: str, letters: Iterable[str]) -> str:
     """A self-contained page with one card for each row: its letter, and the evidence folded."""
     cards = []
     for at, letter in zip(np.flatnonzero(result.starts).tolist(), letters, strict=True):
-        text = describe(result, at)
-        name, scores = f"Row {result.factuals.index[at]}", head(result, at)
         # The text has the note.
         cells = _html.table(COLUMNS[1:-1], [_cells(result, at)[1:-1]], right=NUMBERS, wide=CHANGES)
-        words = map(_html.cell, (name, letter, scores, as_sentence(text)))
-        cards.append(CARD.format(*words, cells))
+        name, text = f"Row {result.factuals.index[at]}", as_sentence(describe(result, at))
+        cards.append(CARD.format(*map(_html.cell, (name, letter, head(result, at), text)), cells))
     return PAGE.format(
         title=_html.cell(title),
         style=_html.STYLE,

@@ -27,7 +27,6 @@ from dear_plugin.errors import SettingError, shown, unknown
 from dear_plugin.results.changes import (
     Hindrance,
     Line,
-    capital,
     followers,
     is_amount,
     is_stated,
@@ -39,6 +38,7 @@ from dear_plugin.results.changes import (
     with_unit,
 )
 from dear_plugin.results.recourses import Recourses
+from dear_plugin.tell.describe import capital
 
 # A way has no more words, as long as labels have a few words each.
 MOST_WORDS = 80
@@ -133,12 +133,9 @@ class LetterTemplate:
 
     def _way(self, lines: Sequence[Line], place: int) -> str:
         """A way, with as much of what usually follows as a letter has room for."""
-        some = (line for line in followers(lines) if line.role != "needed")
-        usual = [line for line in some if line.stated_usual is not None]
-        text = self._text(lines, usual, place)
-        while usual and len(text.split()) > MOST_WORDS:
-            usual = usual[:-1]
-            text = self._text(lines, usual, place)
+        usual = [e for e in followers(lines) if e.role != "needed" and e.stated_usual is not None]
+        while len((text := self._text(lines, usual, place)).split()) > MOST_WORDS and usual:
+            usual.pop()
         return text
 
     def _text(self, lines: Sequence[Line], usual: Sequence[Line], place: int) -> str:
@@ -160,10 +157,8 @@ class LetterTemplate:
         limits = parts(("sets_only", "sets_at_least", "sets_at_most"), ends, "stated_forced")
         rest = [e for e in followers(lines) if e.stated is not None and not e.is_advised]
         both = [line for line in rest if line.role == "needed"]
-        names = "needed_being", "needed_at", "needed_at"
-        needed = parts(names, both, "stated_least", "stated")
-        names = "usual_becomes", "usual_rises", "usual_falls"
-        follows = parts(names, usual, "stated_usual")
+        needed = parts(("needed_being", "needed_at", "needed_at"), both, "stated_least", "stated")
+        follows = parts(("usual_becomes", "usual_rises", "usual_falls"), usual, "stated_usual")
         texts = [
             self["way" if place else "advice"].format(
                 number=place, actions=capital(actions) if place else actions
@@ -235,8 +230,7 @@ class LetterTemplate:
         marks = marks_of(
             feature, before * has_old, *after, comma=self["separator"], point=self["point"]
         )
-        each = (number(e, places, fixed=True, marks=marks) for e in (before, *after))
-        first, *texts = each
+        first, *texts = (number(e, places, fixed=True, marks=marks) for e in (before, *after))
         return first, f"{self['to'].join(texts)} {unit}".rstrip()
 
     def _unit(self, feature: Feature, value: float) -> tuple[int, str]:
@@ -323,26 +317,23 @@ def in_the_way(hindrance: Hindrance, template: LetterTemplate) -> str:
     return " ".join([own, *(in_the_way(each, template) for each in hindrance.beside)])
 
 
-def without_label(schema: Schema) -> list[tuple[str, str]]:
-    """The features that a letter may name and that have no label, each with a guess of it."""
-    return [*map(_guessed, _unlabelled(schema))]
-
-
-def _unlabelled(schema: Schema) -> list[Feature]:
+def unlabelled(schema: Schema) -> list[Feature]:
+    """The features that a letter may name and that have no label."""
     return [f for f in schema if not (f.label or f.immutable or f.identifier)]
 
 
-def _guessed(feature: Feature) -> tuple[str, str]:
+def guess(feature: Feature) -> tuple[str, str]:
+    """The name of a feature, and what people may call it."""
     return feature.name, (_noun if feature.has_order else _flag)(feature)
 
 
 def _warn(schema: Schema) -> None:
     """Warn once of a schema whose features letters may name by the names of columns."""
-    absent = _unlabelled(schema)
+    absent = unlabelled(schema)
     key = tuple(feature.name for feature in absent)
     if absent and key not in WARNED:
         WARNED.add(key)
-        guesses = dict(map(_guessed, absent[:MOST_GUESSED]))
+        guesses = dict(map(guess, absent[:MOST_GUESSED]))
         more = f" (and {len(absent) - len(guesses)} more)" * (len(absent) > len(guesses))
         logger.warning(
             "letters call columns without a label by their names: labels=%s%s of Schema.infer says"

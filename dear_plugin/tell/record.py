@@ -16,9 +16,9 @@ from torch import Tensor
 
 from dear_plugin._version import __version__
 from dear_plugin.results.changes import frame
-from dear_plugin.results.describe import describe
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search.settings import CRITERIA
+from dear_plugin.tell.describe import describe
 
 
 def record(result: Recourses, at: int) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def record(result: Recourses, at: int) -> dict[str, Any]:
     settings, goal = plain(question.settings), question.case.goal.select(torch.tensor([at]))
     public = {n: e for n, e in vars(goal).items() if not (n.startswith("_") or callable(e))}
     digest = sha256(json.dumps(settings).encode()).hexdigest()
-    found = {
+    found: dict[str, Any] = {
         "version": __version__,
         "hashes": {**question.trained.digests, "settings": digest},
         "row": result.factuals.iloc[at].to_dict(),
@@ -50,8 +50,7 @@ def record(result: Recourses, at: int) -> dict[str, Any]:
             "settings": settings,
         },
     }
-    record: dict[str, Any] = plain(found)
-    return record
+    return {name: plain(each) for name, each in found.items()}
 
 
 def plain(value: Any) -> Any:

@@ -30,16 +30,8 @@ from dear_plugin.methods.dear import DEAR
 from dear_plugin.methods.saving import FILE
 from dear_plugin.results.changes import Hindrance, Line, frame
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.tell import schemas
-from dear_plugin.tell.files import (
-    model_of,
-    on_its_columns,
-    read_cases,
-    read_table,
-    said,
-    wanted_class,
-)
-from dear_plugin.tell.letter import LetterTemplate, in_the_way, letters, ways_of, without_label
+from dear_plugin.tell import files, schemas
+from dear_plugin.tell.letter import LetterTemplate, guess, in_the_way, letters, unlabelled, ways_of
 from dear_plugin.tell.record import plain
 
 # Rows that are answered and written at once: an interrupted run continues after them; and the
@@ -47,15 +39,10 @@ from dear_plugin.tell.record import plain
 ROWS_AT_ONCE, RANKS = 50, 8
 # Seconds between two lines of progress.
 EVERY = 30.0
-RUN, LETTERS_PAGE, PARTS, LETTERS, RECORDS = (
-    "run.json",
-    "letters.html",
-    "parts",
-    "letters",
-    "records",
-)
+RUN, LETTERS_PAGE = "run.json", "letters.html"
+PARTS, LETTERS, RECORDS = "parts", "letters", "records"
 # The last one of some rows says that they are complete.
-TABLES = ("changes", "kinds", "actions")
+TABLES = ("changes", "actions")
 # What a letter says, by the sentence of the template that it then has.
 KINDS = {
     "accepted": "accepted already",
@@ -134,10 +121,10 @@ class Letters:
     @property
     def signature(self) -> dict[str, str]:
         """What decides the answers: settings, and digests of the files."""
-        files = {"rows": self.rows, "train": self.train, "schema": self.schema}
-        files |= {"model": Path(self.model), "saved": self.saved and self.saved / FILE}
+        paths = {"rows": self.rows, "train": self.train, "schema": self.schema}
+        paths |= {"model": Path(self.model), "saved": self.saved and self.saved / FILE}
         named = {key: str(getattr(self, key)) for key in (*STATED, "ways", "model", "saved")}
-        digests = {k: _digest(path) for k, path in files.items() if path and path.is_file()}
+        digests = {k: _digest(path) for k, path in paths.items() if path and path.is_file()}
         return {"version": __version__, **named, **{f"{k} sha256": v for k, v in digests.items()}}
 
 
@@ -153,19 +140,20 @@ def write_letters(settings: Letters) -> int:
         DearError: what fitting and searching raise.
     """
     settings = settings.completed()
-    with said(logging.WARNING) as lines:
-        train = None if settings.train is None else read_table(settings.train, "--train")
+    with files.said(logging.WARNING) as lines:
+        train = None if settings.train is None else files.read_table(settings.train, "--train")
         dear = _method(settings, train)
-    if not settings.unlabelled and (absent := without_label(dear.schema)):
-        text = "\n".join(f"[features.{json.dumps(n)}]\nlabel = {json.dumps(w)}" for n, w in absent)
+    if not settings.unlabelled and (absent := unlabelled(dear.schema)):
+        named = ([*map(json.dumps, pair)] for pair in map(guess, absent))
+        text = "\n".join(f"[features.{name}]\nlabel = {words}" for name, words in named)
         raise InputError(UNLABELLED.format(settings.schema or "the schema", text))
-    rows = read_cases(settings.rows, "rows", settings.index, dear.schema)
+    rows = files.read_cases(settings.rows, "rows", settings.index, dear.schema)
     words, out = LetterTemplate.of(settings.language or "en"), settings.out
     try:
         dear.encoder.readable_rows(rows, torch.ones(len(rows), len(dear.schema), dtype=torch.bool))
     except InputError as error:
         raise InputError(f"{settings.rows}: {error}") from error
-    target = wanted_class(dear, settings.want)
+    target = files.wanted_class(dear, settings.want)
     dear = dear if settings.saved or train is None else dear.fit(train, n_jobs=settings.n_jobs)
     _check_files(rows.index)
     for line in [] if (out / RUN).exists() else lines:
@@ -181,10 +169,10 @@ def write_letters(settings: Letters) -> int:
         answers = dear.generate(some, target, k=RANKS, n_jobs=settings.n_jobs)
         _write(answers, words, out, start, settings=settings)
         clock.tick(f"{min(start + ROWS_AT_ONCE, len(rows))} of {len(rows)} letters")
-    kinds = _joined(out, starts)
+    actions = _joined(out, starts)
     _print(out, [*map(str, rows.index)], settings.language or "en")
-    print(f"{out}: {_in_words(kinds)}")
-    return int((kinds["letter"] == KINDS["unreadable"]).any())
+    print(f"{out}: {_in_words(actions)}")
+    return int((actions["letter"] == KINDS["unreadable"]).any())
 
 
 class Clock:
@@ -209,8 +197,8 @@ class Clock:
 
 def _check_files(cases: pd.Index) -> None:
     """Raise an error where the letters of two cases would be one file."""
-    files = pd.Index([_file(Path(), str(case), "").name.casefold() for case in cases])
-    if twice := [*cases[files.duplicated(keep=False)][:3]]:
+    names = pd.Index([_file(Path(), str(case), "").name.casefold() for case in cases])
+    if twice := [*cases[names.duplicated(keep=False)][:3]]:
         raise InputError(f"--index: expected cases whose names of files differ, got {twice}")
 
 
@@ -233,7 +221,7 @@ def _claim(out: Path, signature: Mapping[str, str]) -> None:
 
 def _method(settings: Letters, train: pd.DataFrame | None) -> DEAR:
     """The method, which is fitted if it is from its folder."""
-    model = on_its_columns(model_of(settings.model, trust=settings.trust))
+    model = files.on_its_columns(files.model_of(settings.model, trust=settings.trust))
     if settings.saved is not None:
         return DEAR.load(settings.saved, model)
     if train is None or settings.schema is None:
@@ -276,12 +264,11 @@ def _write(
         lines += [*answers.lines[first[i]], *(line for line in own if line.rank)]
     actions = answers.actions.iloc[first].drop(columns=["rank", "kind"])
     known = zip(texts, actions["reason"], (answers.hindrances[at] for at in first), strict=True)
-    found = [_kind(*each, words) for each in known]
-    kinds = pd.DataFrame(found, cases, ["letter", "reason"])
+    kinds, reasons = zip(*(_kind(*each, words) for each in known), strict=True)
     ranks = ["; ".join(str(way[0].rank) for way in each) for each in given]
-    told = {"letter": kinds["letter"], "letter_ranks": ranks, "letter_reason": kinds["reason"]}
+    told = {"letter": kinds, "letter_ranks": ranks, "letter_reason": reasons}
     changes = frame(lines).rename(columns={"row": CASE}).set_index(CASE)
-    tables = {"changes": changes, "kinds": kinds, "actions": with_cells(actions, told)}
+    tables = {"changes": changes, "actions": with_cells(actions, told)}
     for name in TABLES:
         draft = out / PARTS / "draft"
         tables[name].to_csv(draft, index_label=CASE)
@@ -301,18 +288,16 @@ def _kind(
 
 
 def _joined(out: Path, starts: Sequence[int]) -> pd.DataFrame:
-    """Write the tables of all rows, the parts of which stay; returns what kind each is."""
-    whole = {}
+    """Write the tables of all rows, the parts of which stay; returns the actions."""
     for name in TABLES:
         # As they are written: "007" and "None" are no other texts.
         parts = [
             pd.read_csv(_part(out, start, name), dtype=str, keep_default_na=False)
             for start in starts
         ]
-        whole[name] = pd.concat(parts, ignore_index=True)
-    for name in ("changes", "actions"):
-        whole[name].to_csv(out / f"{name}.csv", index=False)
-    return whole["kinds"]
+        whole = pd.concat(parts, ignore_index=True)
+        whole.to_csv(out / f"{name}.csv", index=False)
+    return whole
 
 
 def _print(out: Path, cases: Sequence[str], language: str) -> None:
@@ -322,16 +307,16 @@ def _print(out: Path, cases: Sequence[str], language: str) -> None:
     print_page(out / LETTERS_PAGE, (out / LETTERS_PAGE).with_suffix(".pdf"))
 
 
-def _in_words(kinds: pd.DataFrame) -> str:
+def _in_words(actions: pd.DataFrame) -> str:
     """How many letters say what, and the most frequent reasons of those without a way."""
-    counts = Counter(kinds["letter"])
+    counts = Counter(actions["letter"])
     parts = [f"{counts[kind]} {kind}" for kind in (ADVICE, *KINDS.values()) if counts[kind]]
-    reasons = Counter(filter(None, kinds["reason"]))
+    reasons = Counter(filter(None, actions["letter_reason"]))
     most = dict(reasons.most_common(MOST_REASONS))
     why = "".join(f"\n  {count}: {reason}" for reason, count in most.items())
     if more := reasons.total() - sum(most.values()):
         why += f"\n  {more}: other reasons, which actions.csv has as letter_reason"
-    return f"{len(kinds)} letters: {', '.join(parts)}{why}"
+    return f"{len(actions)} letters: {', '.join(parts)}{why}"
 
 
 def _digest(path: Path) -> str:

@@ -375,8 +375,7 @@ def _values(feature: Feature) -> str:
         return f"{low:,.10g} to {high:,.10g} {feature.unit}".rstrip()
     low, high = feature.limits or (-math.inf, math.inf)
     out = [each for each in feature.ranked if not low <= feature.place(each) <= high]
-    choices = [each for each in feature.choices if each not in out]
-    levels = [feature.called_level(level) or str(level) for level in choices]
+    levels = [feature.called_level(e) or str(e) for e in feature.choices if e not in out]
     more = f" and {len(levels) - MOST_LEVELS} more" * (len(levels) > MOST_LEVELS)
     return ", ".join(levels[:MOST_LEVELS]) + more
 
@@ -424,12 +423,9 @@ class Exclusion:
             return cls(column.name, "decreasing", new)
         if feature.kind is Kind.CATEGORICAL:
             return cls(feature.name, "excluded", new)
-        rises = change == UP
-        if feature.kind is Kind.BINARY:
-            rises = new == feature.categories[-1]
-        elif change not in (UP, DOWN):
-            return cls(feature.name, "immutable")
-        if feature.direction == (1 if rises else -1):
+        is_binary = feature.kind is Kind.BINARY
+        rises = new == feature.categories[-1] if is_binary else change == UP
+        if feature.direction == (1 if rises else -1) or not (is_binary or change in (UP, DOWN)):
             return cls(feature.name, "immutable")
         return cls(feature.name, "decreasing" if rises else "increasing")
 

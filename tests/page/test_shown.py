@@ -8,7 +8,7 @@ pytest.importorskip("panel")
 
 from dear_plugin import Feature, Kind, LetterTemplate
 from dear_plugin.page.shown import advice_text, text_of
-from dear_plugin.results.changes import in_short
+from dear_plugin.tell.describe import in_short
 from tests.results.lines import line
 
 

@@ -27,7 +27,7 @@ def test_a_folder_whose_letters_were_moved_away_is_left_alone(tmp_path):
 def test_reasons_that_are_not_named_are_counted():
     """They were cut after three, and the numbers did not add up."""
     reasons = [*"aaabbbcccde"]
-    told = run._in_words(pd.DataFrame({"letter": "none", "reason": reasons}))
+    told = run._in_words(pd.DataFrame({"letter": "none", "letter_reason": reasons}))
     assert told.endswith("\n  2: other reasons, which actions.csv has as letter_reason")
-    few = run._in_words(pd.DataFrame({"letter": "none", "reason": reasons[:9]}))
+    few = run._in_words(pd.DataFrame({"letter": "none", "letter_reason": reasons[:9]}))
     assert "other reasons" not in few

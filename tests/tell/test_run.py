@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from dear_plugin import DEAR, Schema
 from dear_plugin.__main__ import main
 from dear_plugin.tell import run as command
-from dear_plugin.tell.letter import without_label
+from dear_plugin.tell.letter import guess, unlabelled
 
 PEOPLE = 12
 
@@ -258,7 +258,7 @@ class TestLabels:
         assert any("the income from" in letter or "the loan from" in letter for letter in letters)
 
     @pytest.mark.parametrize(
-        ("name", "values", "guess"),
+        ("name", "values", "words"),
         [
             ("special_skills", [0, 1], "special skills"),
             ("hasGuarantor", ["no", "yes"], "has guarantor"),
@@ -266,10 +266,10 @@ class TestLabels:
             ("homeownership", ["own", "rent"], "the homeownership"),
         ],
     )
-    def test_a_guess_is_the_name_in_words(self, name, values, guess):
+    def test_a_guess_is_the_name_in_words(self, name, values, words):
         frame = pd.DataFrame({name: values * 20, "other": range(20 * len(values))})
         schema = Schema.infer(frame, immutable=["other"])
-        assert without_label(schema) == [(name, guess)]
+        assert [*map(guess, unlabelled(schema))] == [(name, words)]
 
 
 class TestUntil:

@@ -7,22 +7,25 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Feature, Kind, Schema
-from dear_plugin.results.changes import (
+from dear_plugin.results.changes import join
+from dear_plugin.results.reasons import WORDS, short_of
+from dear_plugin.search.settings import CRITERIA
+from dear_plugin.tell.describe import (
     ASSOCIATION,
     FOLLOWS,
     definition,
+    enough,
     heading,
     imperative,
     in_short,
     infinitive,
-    join,
     needed,
     note,
+    sentence,
+    succeeds,
+    unclear,
     why,
 )
-from dear_plugin.results.describe import enough, sentence, succeeds, unclear
-from dear_plugin.results.reasons import WORDS, short_of
-from dear_plugin.search.settings import CRITERIA
 from tests.results.lines import line
 
 HOURS = Feature("hours", Kind.NUMERIC, bounds=(0.0, 100.0))
@@ -40,9 +43,8 @@ ACTION = [line(HOURS, 35, 41)]
 
 
 def test_the_changes_that_are_not_named_are_counted():
-    assert sentence(ACTION, [follows(GAIN, 0, 307)], {}, more=24) == (
-        "raise hours from 35 to 41; then expect gain to rise from 0 to 307 (and 24 more)"
-    )
+    many = [follows(replace(GAIN, name=f"g{i}"), 0, 307) for i in range(5)]
+    assert sentence([*ACTION, *many], []).endswith("and g2 to rise from 0 to 307 (and 2 more)")
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_the_changes_that_are_not_named_are_counted():
 )
 def test_what_is_uncertain_is_a_range(low, high, words):
     whole = replace(GAIN, precision=0)
-    text = sentence(ACTION, [follows(whole, 0, 307, low=low, high=high)], {})
+    text = sentence([*ACTION, follows(whole, 0, 307, low=low, high=high)], [])
     assert text == f"raise hours from 35 to 41; then expect gain {words}"
 
 
@@ -107,14 +109,14 @@ def test_the_range_of_one_person_has_no_sign(low, high, told):
 @pytest.mark.parametrize("times", [8, 12])
 def test_a_category_that_changes_in_half_of_the_resamples_is_expected_to(times):
     married = follows(MARRIED, "no", "yes", agree=times)
-    assert sentence(ACTION, [married], {}).endswith(
+    assert sentence([*ACTION, married], []).endswith(
         f"then expect married to change from no to yes ({times} of 16 resamples)"
     )
 
 
 def test_what_changes_in_less_than_half_of_the_resamples_may_change():
     changes = [follows(MARRIED, "no", "yes", agree=7), follows(GAIN, 0, 307)]
-    assert sentence(ACTION, changes, {}) == (
+    assert sentence([*ACTION, *changes], []) == (
         "raise hours from 35 to 41; then expect gain to rise from 0 to 307;"
         " married may change from no to yes (7 of 16 resamples)"
     )
@@ -126,7 +128,7 @@ FOLLOW = [
     follows(JOB, "cook", "nurse", least="nurse"),
     follows(GAIN, 0, 3.2, least=0.8),
 ]
-KNOWN = {"forced": (), "alone": False, "gain": True, "sure": True}
+KNOWN = {"relies": True, "alone": False, "gain": True, "sure": True}
 
 
 def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
@@ -142,9 +144,9 @@ def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        ({"others": None}, "The action is enough by itself."),
+        ({"relies": False}, "The action is enough by itself."),
         (
-            {"others": None, "sure": False},
+            {"relies": False, "sure": False},
             "The action is enough by itself, but what is expected to follow may undo it.",
         ),
         (
@@ -160,7 +162,7 @@ def test_all_that_must_follow_is_told_in_the_values_that_the_model_accepted():
     ],
 )
 def test_an_action_may_be_enough_may_be_undone_and_may_depend(known, words):
-    assert enough(**{"others": FOLLOW, **KNOWN, **known}) == words
+    assert enough(FOLLOW, **{**KNOWN, **known}) == words
 
 
 def test_an_action_that_does_not_help_by_itself_works_through_what_follows():
@@ -173,12 +175,12 @@ AREA = line(ACRES, 60, 80, kind="forced")
 
 
 def test_what_a_rule_forces_is_told_as_by_definition():
-    assert sentence(ACTION, [follows(GAIN, 0, 307)], {}, forced=[AREA]) == (
+    assert sentence([*ACTION, follows(GAIN, 0, 307), AREA], []) == (
         "raise hours from 35 to 41; with it, area is 80 acres by definition; then expect gain to"
         " rise from 0 to 307"
     )
     assert (
-        enough(None, **{**KNOWN, "forced": [AREA]})
+        enough([AREA], **{**KNOWN, "relies": False})
         == "The action is enough, with what it changes by definition."
     )
     assert in_short(AREA) == "60 → 80 acres (by definition)"
@@ -191,18 +193,18 @@ def test_what_an_order_forces_is_a_bound():
     assert definition(most) == "area cannot be more than 40 acres"
     assert definition(line(JOB, "cook", "nurse", **bound)) == "job can only be nurse"
     assert in_short(least) == "60 → 80 acres (by an order)"
-    told = sentence(ACTION, [], {}, forced=[AREA, most._replace(label="yard")])
+    told = sentence([*ACTION, AREA, most._replace(label="yard")], [])
     assert told.endswith(
         "; with it, area is 80 acres by definition, and yard cannot be more than 40 acres"
     )
-    assert enough(None, **{**KNOWN, "forced": [AREA, most]}) == (
+    assert enough([AREA, most], **{**KNOWN, "relies": False}) == (
         "The action is enough, with what has to change with it."
     )
 
 
 def test_an_association_is_not_told_as_what_then_follows():
     mate = follows(TERM, 68, 59, link="association")
-    assert sentence(ACTION, [follows(GAIN, 0, 307), mate], {}) == (
+    assert sentence([*ACTION, follows(GAIN, 0, 307), mate], []) == (
         "raise hours from 35 to 41; then expect gain to rise from 0 to 307; along with it expect"
         " term to fall from 68 to 59"
     )
@@ -238,10 +240,10 @@ def test_changes_that_often_do_not_help_have_the_shares_that_gain():
 
 def test_categories_that_change_in_some_resamples_only_are_counted():
     chances = ["married changes in 3 of 16 resamples"]
-    assert sentence(ACTION, [], chances).endswith(
+    assert sentence(ACTION, chances).endswith(
         "no other change is likely (married changes in 3 of 16 resamples)"
     )
-    assert sentence(ACTION, [follows(GAIN, 0, 307)], chances).endswith(
+    assert sentence([*ACTION, follows(GAIN, 0, 307)], chances).endswith(
         "from 0 to 307 (married changes in 3 of 16 resamples)"
     )
 
@@ -253,9 +255,8 @@ NO_AMOUNT = {"low": np.nan, "high": np.nan}
 def test_a_missing_value_or_a_code_is_neither_raised_nor_lowered(absent):
     income = Feature("income", Kind.NUMERIC, special=(-9.0,), missing="nan")
     words = "missing" if pd.isna(absent) else "-9"
-    text = sentence(
-        [line(income, absent, 5.5, **NO_AMOUNT)], [follows(income, 4.2, absent, **NO_AMOUNT)], {}
-    )
+    changes = line(income, absent, 5.5, **NO_AMOUNT), follows(income, 4.2, absent, **NO_AMOUNT)
+    text = sentence(changes, [])
     assert text == (
         f"change income from {words} to 5.5; then expect income to change from 4.2 to {words}"
     )
