@@ -5,8 +5,7 @@ The table of requirements says in which cells they are met.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -53,7 +52,7 @@ def table(answers: pd.DataFrame, real: pd.DataFrame) -> Iterator[Row]:
     for (cell, line), own in answers.groupby(["cell", "line"], sort=False):
         solved = own["success"]
         shares = {h: with_ends(estimate(own[c])) for h, c in SHARES.items()}
-        good = own[own["credible"] & solved]
+        good = _credible(own)
         rows = real[(real["cell"] == cell) & (real["line"] == line)]
         joint, independent, dependence, distribution = (
             shown(own[name].iloc[0], 3) for name in FIDELITIES
@@ -69,8 +68,8 @@ def table(answers: pd.DataFrame, real: pd.DataFrame) -> Iterator[Row]:
             "calibration error": f"{calibration_error(own):.3f}",
             "reliance": shown(own["reliance"].median(), 3),
             **{heading: _three(own, rows, *of) for heading, of in COMPARED.items()},
-            "outliers, answers - factuals": _outliers(own),
-            "of credible answers": _outliers(good),
+            "outliers, answers - factuals": with_ends(_more_outliers(own)),
+            "of credible answers": with_ends(_more_outliers(good)),
             "retrained, of credible answers": with_ends(estimate(good["still_accepted"])),
             "joint AUC (independent)": f"{joint} ({independent})",
             "dependence, distribution fidelity": f"{dependence}, {distribution}",
@@ -145,56 +144,30 @@ def _three(own: pd.DataFrame, real: pd.DataFrame, column: str, group: str) -> st
     return " / ".join(f"{value:.3f}" for value in values)
 
 
-def _outliers(own: pd.DataFrame) -> str:
-    """The share of outliers among answers minus that among their factuals."""
-    return with_ends(_more_outliers(own))
-
-
-# A value and the ends of its interval, or NaN.
-Found: TypeAlias = Sequence[float]
-Measure: TypeAlias = Callable[[pd.DataFrame, pd.DataFrame], Found]
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """A bound on a measure of the answers of a cell.
-
-    Attributes:
-        words: the name of the measure.
-        sign: 1 for "at least", -1 for "at most".
-        bound: the bound; NaN for no requirement.
-        of: a function from the answers of a cell and its held-out rows to the measure.
-        line: the configuration.
-    """
-
-    words: str
-    sign: int
-    bound: float
-    of: Measure
-    line: str = "default"
-
-    @property
-    def text(self) -> str:
-        """The requirement as text."""
-        if np.isnan(self.bound):
-            return self.words
-        return f"{self.words}: at {'least' if self.sign > 0 else 'most'} {self.bound:g}"
-
-
 def requirements(answers: pd.DataFrame, real: pd.DataFrame) -> Iterator[Row]:
-    """One row per requirement.
+    """One row per requirement: the cells that meet it, the range, and the others.
 
     Args:
         answers: the answers of all cells and lines.
         real: the held-out rows of the same cells.
     """
     rows = dict(list(real.groupby("cell", sort=False)))
-    for each in REQUIREMENTS:
-        cells = answers[answers["line"] == each.line].groupby("cell", sort=False)
-        found = {str(cell): each.of(own, rows[cell]) for cell, own in cells}
-        known = {cell: measure for cell, measure in found.items() if not np.isnan(measure[0])}
-        if known:
-            yield _row(each, known)
+    for words, sign, bound, of, line in REQUIREMENTS:
+        cells = answers[answers["line"] == line].groupby("cell", sort=False)
+        every = {str(cell): of(own, rows[cell]) for cell, own in cells}
+        found = {cell: each for cell, each in every.items() if not np.isnan(each.value)}
+        if not found:
+            continue
+        missed = [cell for cell, each in found.items() if sign * (each.value - bound) < 0.0]
+        values, has_bound = [each.value for each in found.values()], not np.isnan(bound)
+        bounded = f"{words}: at {'least' if sign > 0 else 'most'} {bound:g}"
+        yield {
+            "requirement": bounded if has_bound else words,
+            "configuration": line,
+            "met in": f"{len(found) - len(missed)} of {len(found)} cells" if has_bound else "",
+            "from, to": f"{min(values):.2f}, {max(values):.2f}",
+            "not met": "; ".join(f"{cell} {_text(found[cell])}" for cell in missed),
+        }
 
 
 def calibration_error(own: pd.DataFrame) -> float:
@@ -211,33 +184,14 @@ def calibration_error(own: pd.DataFrame) -> float:
     return float(np.average(errors, weights=groups.size()))
 
 
-def _row(each: Requirement, found: dict[str, Found]) -> Row:
-    """The row of a requirement: the cells that meet it, the range, and the others."""
-    missed = [c for c, (value, *_) in found.items() if each.sign * (value - each.bound) < 0.0]
-    values = [value for value, *_ in found.values()]
-    has_bound = not np.isnan(each.bound)
-    return {
-        "requirement": each.text,
-        "configuration": each.line,
-        "met in": f"{len(found) - len(missed)} of {len(found)} cells" if has_bound else "",
-        "from, to": f"{min(values):.2f}, {max(values):.2f}",
-        "not met": "; ".join(f"{cell} {_text(found[cell])}" for cell in missed),
-    }
-
-
-def _text(found: Found) -> str:
+def _text(found: Estimate) -> str:
     """A measure, with its interval if it has one."""
-    return with_ends(found) if len(found) > 1 and not np.isnan(found[1]) else f"{found[0]:.3f}"
+    return f"{found.value:.3f}" if np.isnan(found.low) else with_ends(found)
 
 
-def _share(column: str, credible: bool = False) -> Measure:
-    """The mean of a column, of all answers or of the credible ones."""
-
-    def _of(own: pd.DataFrame, real: pd.DataFrame) -> Found:
-        some = own[own["credible"] & own["success"]] if credible else own
-        return estimate(some[column])
-
-    return _of
+def _credible(own: pd.DataFrame) -> pd.DataFrame:
+    """The answers that are credible."""
+    return own[own["credible"] & own["success"]]
 
 
 def _more_outliers(own: pd.DataFrame) -> Estimate:
@@ -245,30 +199,45 @@ def _more_outliers(own: pd.DataFrame) -> Estimate:
     return paired(own["outlier"], own["outlier_before"])
 
 
-def _unseen(own: pd.DataFrame, real: pd.DataFrame) -> Found:
+def _unseen(own: pd.DataFrame, real: pd.DataFrame) -> float:
     """The share of answers with an unseen pair minus that of held-out rows."""
-    return (own["unseen"].mean() - real.loc[real["group"] == "anybody", "unseen"].mean(),)
+    anybody = real["group"] == "anybody"
+    return float(own["unseen"].mean() - real.loc[anybody, "unseen"].mean())
 
 
-REQUIREMENTS = (
-    Requirement("replication", 1, 0.90, _share("replicated")),
-    Requirement("replication", 1, 0.97, _share("replicated"), "max_reliance=0"),
-    Requirement("replication where needed", 1, 0.90, _share("replicated_indirect")),
-    Requirement("calibration error", -1, 0.05, lambda own, _: (calibration_error(own),)),
-    Requirement("noise reported, 1,000 rows", -1, 0.02, _share("noise_1000")),
-    Requirement("noise reported, 30,000 rows", -1, 0.02, _share("noise_30000")),
-    Requirement("unseen pairs above held-out rows", -1, 0.005, _unseen),
-    Requirement("joint AUC", -1, 0.53, lambda own, _: (own["joint"].iloc[0],)),
-    Requirement("retrained, of credible answers", 1, 0.90, _share("still_accepted", True)),
-    Requirement(
-        "retrained, of credible answers", 1, 0.90, _share("still_accepted", True), "copies"
+def _mean(column: str) -> Measure:
+    """The mean of a column of all answers."""
+    return lambda own, _: estimate(own[column])
+
+
+def _only(of: Callable[[pd.DataFrame, pd.DataFrame], float]) -> Measure:
+    """A measure without an interval."""
+    return lambda own, real: Estimate(of(own, real), np.nan, np.nan)
+
+
+def _still_accepted(own: pd.DataFrame, _: pd.DataFrame) -> Estimate:
+    """The share of retrained models that accept credible answers."""
+    return estimate(_credible(own)["still_accepted"])
+
+
+# The name of a measure, 1 for "at least" and -1 for "at most", the bound, NaN for none, the
+# measure of the answers of a cell and its held-out rows, and the configuration.
+Measure: TypeAlias = Callable[[pd.DataFrame, pd.DataFrame], Estimate]
+REQUIREMENTS: tuple[tuple[str, int, float, Measure, str], ...] = (
+    ("replication", 1, 0.90, _mean("replicated"), DEFAULT),
+    ("replication", 1, 0.97, _mean("replicated"), "max_reliance=0"),
+    ("replication where needed", 1, 0.90, _mean("replicated_indirect"), DEFAULT),
+    ("calibration error", -1, 0.05, _only(lambda own, _: calibration_error(own)), DEFAULT),
+    ("noise reported, 1,000 rows", -1, 0.02, _mean("noise_1000"), DEFAULT),
+    ("noise reported, 30,000 rows", -1, 0.02, _mean("noise_30000"), DEFAULT),
+    ("unseen pairs above held-out rows", -1, 0.005, _only(_unseen), DEFAULT),
+    ("joint AUC", -1, 0.53, _only(lambda own, _: own["joint"].iloc[0]), DEFAULT),
+    ("retrained, of credible answers", 1, 0.90, _still_accepted, DEFAULT),
+    ("retrained, of credible answers", 1, 0.90, _still_accepted, "copies"),
+    (
+        *("outliers of credible answers above factuals", -1, 0.03),
+        *(lambda own, _: _more_outliers(_credible(own)), DEFAULT),
     ),
-    Requirement(
-        "outliers of credible answers above factuals",
-        -1,
-        0.03,
-        lambda own, _: _more_outliers(own[own["credible"] & own["success"]]),
-    ),
-    Requirement("refused after noise of .01 of the range", -1, np.nan, _share("invalidated")),
-    Requirement("rows with a credible answer", 1, np.nan, _share("credible")),
+    ("refused after noise of .01 of the range", -1, np.nan, _mean("invalidated"), DEFAULT),
+    ("rows with a credible answer", 1, np.nan, _mean("credible"), DEFAULT),
 )

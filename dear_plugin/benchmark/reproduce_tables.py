@@ -21,14 +21,8 @@ CELL = ["dataset", "classifier"]
 CELLS = [(d, c) for d in ("adult", "compas", "gmc") for c in ("lr", "ann")]
 # The record of the training of autoencoders.
 RECORD = (
-    "autoencoders",
-    "epochs",
-    "stopped",
-    "held_out",
-    "round_trip",
-    "dependence",
-    "entanglement",
-    "fit_cpu_s",
+    *("autoencoders", "epochs", "stopped", "held_out", "round_trip", "dependence"),
+    *(ENTANGLEMENT, "fit_cpu_s"),
 )
 STARRED, NEAR = 0.5, 0.1
 # The paper's table: success rate, constraint violations, yNN; None if it has no value.
@@ -79,12 +73,11 @@ def reliability(rows: pd.DataFrame) -> Iterator[Row]:
             continue
         texts = {}
         for cell, part in _by_cell(runs):
-            reported = (
-                " ".join(map(shown, PAPER[name][CELLS.index(cell)])) if name in PAPER else ""
-            )
             success, cv, ynn, *_ = _measures(part).values()
-            values = f"{success:.2f}{'*' if success < STARRED else ''} {shown(cv)} {shown(ynn)}"
-            texts[" ".join(cell)] = values + f" ({reported})" * bool(reported)
+            text = f"{success:.2f}{'*' if success < STARRED else ''} {shown(cv)} {shown(ynn)}"
+            if name in PAPER:
+                text += f" ({' '.join(map(shown, PAPER[name][CELLS.index(cell)]))})"
+            texts[" ".join(cell)] = text
         yield {"method": line, **texts}
 
 
@@ -239,9 +232,8 @@ def figures(rows: pd.DataFrame, mixed: pd.DataFrame) -> Iterator[tuple[str, Figu
         if len(study):
             title = f"{NAMES[CASE_STUDY]}: largest indirect change by action ({method})"
             figure = _by_classifier(study, plots.together, title, height=5.2)
-            figure.supxlabel(
-                f"{ASSOCIATION.partition(':')[0]}.", fontsize=9
-            )  # no tiers in the paper
+            # The paper has no tiers.
+            figure.supxlabel(f"{ASSOCIATION.partition(':')[0]}.", fontsize=9)
             yield f"pairs-{CASE_STUDY}{suffix}", figure
 
 
