@@ -36,23 +36,21 @@ class Facts(NamedTuple):
     @classmethod
     def of(cls, question: Question, written: Scored, rank: npt.NDArray[np.int64]) -> Facts:
         """Evaluate answers; for arguments see `completed`. `actions` has no ranks and kinds."""
-        proposal, scores, success = written.proposal, written.scores, written.success
-        worth = Worth.of(question, proposal, success, scores)
+        worth, proposal = Worth.of(question, written), written.proposal
         in_the_way = obstacles(question, proposal, worth, torch.from_numpy(rank == 0))
-        why = reasons(question, proposal, success)
-        known = question, worth, success, in_the_way
+        why = reasons(question, written)
         per_unit, x = question.case.feasible.limits.costs, question.case.x
         direct, indirect = proposal.costs(x, question.encoder, per_unit)
         columns: dict[str, Any] = {
-            "success": success.numpy(),
-            "reason": complete(why, *known, proposal=proposal),
+            "success": written.success.numpy(),
+            "reason": complete(question, written, worth, why, in_the_way),
             "acted_on": proposal.acted_on(x, question.encoder.schema.names),
             "direct_cost": direct.double().numpy(),
             "indirect_cost": indirect.double().numpy(),
             "cost": (direct + indirect).double().numpy(),
             "suppressed_cost": proposal.suppressed.double().numpy(),
             "score_before": question.score(question.scores),
-            "score_after": question.score(scores),
+            "score_after": question.score(written.scores),
         }
         for name in ("confidence", "reliance", "plausibility", "consistency", "agreement"):
             columns[name] = worth.measured[:, CRITERIA.index(name)].numpy().copy()
@@ -87,8 +85,7 @@ def completed(
     alone = question.repaired(torch.where(direct, proposal.rows, x), direct)
     least = needed_ranges(question, proposal, worth)
     lines = _lines(question, written, worth, rank, rows=(alone, least))
-    known = question, proposal, worth, written.success, in_the_way
-    lines, hindrances = statements(*known, lines=lines)
+    lines, hindrances = statements(question, written, worth, in_the_way, lines)
     return Recourses(
         question=question,
         **vars(written),

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dear_plugin.problem.feasible import Reason, Status
 from dear_plugin.results.changes import join
-from dear_plugin.results.proposal import Proposal, Question, selected
+from dear_plugin.results.proposal import Proposal, Question, Scored, selected
 from dear_plugin.results.worth import Worth
 from dear_plugin.search.criteria import TOLERANCE, Criterion, Reached, RowCriteria, margins, scored
 from dear_plugin.search.settings import CRITERIA
@@ -36,14 +36,9 @@ OF_ACTIONS = [CRITERIA.index(n) for n in ("consistency", "gain", "reliance", "co
 SOUGHT, CELLS = 200, 1 << 22
 
 
-def reasons(question: Question, proposal: Proposal, success: Tensor) -> Texts:
-    """(n,) the reason of every failure, and remarks on successes that need no criteria.
-
-    Args:
-        question: n rows.
-        proposal: their answers.
-        success: (n,) bool, the decision of the user's model on the rows of the result.
-    """
+def reasons(question: Question, written: Scored) -> Texts:
+    """(n,) the reason of every failure, and remarks on successes that need no criteria."""
+    proposal, success = written.proposal, written.success
     out = np.where(proposal.accepted.numpy(), str(Reason.ACCEPTED), "").astype(object)
     said = ~success | proposal.failed | (proposal.status > Status.ACCEPTED)
     for i in (said & ~proposal.accepted).nonzero()[:, 0].tolist():
@@ -103,28 +98,21 @@ def _unreached(alone: int, together: int, most: int) -> str:
 
 
 def complete(
-    known: Texts,
-    question: Question,
-    worth: Worth,
-    success: Tensor,
-    found: Tensor,
-    *,
-    proposal: Proposal,
+    question: Question, written: Scored, worth: Worth, known: Texts, found: Tensor
 ) -> Texts:
     """(n,) the reasons `known`, completed by unmet criteria and obstacles.
 
     Args:
-        known: (n,) see `reasons`; a reason that is not "" is kept.
         question: n rows.
+        written: their answers.
         worth: the measures of the answers.
-        success: (n,) bool, rows with an answer.
+        known: (n,) see `reasons`; a reason that is not "" is kept.
         found: (n, p) bool, see `obstacles`.
-        proposal: the answers.
     """
     out = np.array(known, dtype=object)
-    sought = proposal.searched and question.search.has_criteria
-    unconfirmed = _unconfirmed(question, proposal, worth)
-    for i in (success & (worth.lacks.any(1) | worth.near)).nonzero()[:, 0].tolist():
+    sought = written.proposal.searched and question.search.has_criteria
+    unconfirmed = _unconfirmed(question, written.proposal, worth)
+    for i in (written.success & (worth.lacks.any(1) | worth.near)).nonzero()[:, 0].tolist():
         at = worth.lacks[i].nonzero()[:, 0].tolist()
         measured, least = (each[i, at].tolist() for each in (worth.measured, worth.required))
         text = join([*map(short_of, [CRITERIA[c] for c in at], measured, least)])

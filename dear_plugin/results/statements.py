@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, compress, product
 from typing import Any, TypeAlias
 
@@ -36,7 +36,7 @@ from dear_plugin.results.changes import (
     same,
     unclear_changes,
 )
-from dear_plugin.results.proposal import Proposal, Question, selected
+from dear_plugin.results.proposal import Proposal, Question, Scored, selected
 from dear_plugin.results.reasons import depends_most
 from dear_plugin.results.worth import Worth, as_actions
 from dear_plugin.search.settings import CRITERIA
@@ -177,26 +177,20 @@ def determined(schema: Schema, moved: Tensor, direct: Tensor) -> Tensor:
 
 
 def statements(
-    question: Question,
-    proposal: Proposal,
-    worth: Worth,
-    success: Tensor,
-    in_the_way: Tensor,
-    *,
-    lines: Sequence[Lines],
+    question: Question, written: Scored, worth: Worth, in_the_way: Tensor, lines: Sequence[Lines]
 ) -> tuple[list[Lines], list[Hindrance]]:
     """The lines of m answers with what a letter states of them, and what stands in its way.
 
     Args:
         question: m rows.
-        proposal: of the answers.
+        written: the answers.
         worth: of them.
-        success: (m,) bool, where there are answers.
         in_the_way: (m, p) bool, see `obstacles`.
         lines: (m,) of the answers.
     """
-    schema, acts = question.encoder.schema, (proposal.direct & (proposal.rows != question.case.x))
-    done = success & acts.any(1)
+    schema, proposal = question.encoder.schema, written.proposal
+    acts = proposal.direct & (proposal.rows != question.case.x)
+    done = written.success & acts.any(1)
     # No part of what follows undoes it.
     undone = (worth.reliance > 0.0) & torch.from_numpy(worth.alone)
     lines = [_with_roles(question, at, own) for at, own in enumerate(lines)]
@@ -204,7 +198,7 @@ def statements(
     advised = _advised(schema, lines, acts)
     vague = _vague(question, proposal, advised & ~acts).tolist()
     # What is needed has a known direction, and is an effect or a choice of the applicant.
-    unsure = [[e.label for e in needed_changes(own) if e.is_open or not e.role] for own in lines]
+    unsure = [any(e.is_open or not e.role for e in needed_changes(own)) for own in lines]
     searched = proposal.searched
     rare = _rare(question, advised & (done & searched)[:, None], proposal.rows).tolist()
     unfit = [
@@ -212,7 +206,8 @@ def statements(
         for at, (own, fine) in enumerate(zip(lines, done.tolist(), strict=True))
     ]
     sure = (done & worth.credible & ~undone).tolist()
-    good = [at for at in range(len(lines)) if sure[at] and not (unfit[at] or unsure[at])]
+    fit = [not any(some.values()) for some in unfit]
+    good = [at for at in range(len(lines)) if sure[at] and fit[at] and not unsure[at]]
     found = stated(question, proposal, lines, good)
     unreadable = torch.from_numpy(question.unreadable != "")
     needless = (question.accepted & ~acts.any(1) | unreadable).tolist()
@@ -228,13 +223,12 @@ def statements(
     for at in without:
         own = lines[at]
         acted = [line.label for line in own if line.kind == "direct"]
-        counts = worth.reliance[at] > 0 and any(e.kind == "indirect" for e in own)
+        counts = bool(worth.reliance[at] > 0) and any(e.kind == "indirect" for e in own)
         is_rare = bool(worth.lacks[at, CRITERIA.index("plausibility")])
         why = {
+            **unfit[at],
             "rare": unfit[at].get("rare") or acted * is_rare,
-            "far": unfit[at].get("far"),
-            "unclear": unfit[at].get("unclear"),
-            "depends": acted * bool(unsure[at] or counts),
+            "depends": acted * (unsure[at] or counts),
             "narrow": acted,
         }
         hindrance = near.get(at) or _hindrance(own, why)
@@ -256,19 +250,20 @@ def stated(
     first, *others = product(NAMED, digits)
     # The model evaluates the first draft of each, and then all the others at once.
     for some in ([first], others):
-        drafts: list[tuple[int, Lines]] = []
-        for at in (at for at in positions if at not in found):
-            own = [_draft(question, at, lines[at], places, most) for most, places in some]
-            drafts += [(at, each) for i, each in enumerate(own) if each not in own[:i]]
-        if drafts:
-            idx = torch.tensor([at for at, _ in drafts])
-            parts = selected(question, idx), selected(proposal, idx)
-            done = _accepted(*parts, [each for _, each in drafts])
-            for at, draft in zip(idx.tolist(), done, strict=True):
-                if draft:
-                    found.setdefault(at, draft)
+        left = [at for at in positions if at not in found]
+        drafts = [(at, own) for at in left for own in _drafts(question, at, lines[at], some)]
+        for at, draft in _accepted(question, proposal, drafts):
+            found.setdefault(at, draft)
     _add_least(question, proposal, found)
     return found
+
+
+def _drafts(
+    question: Question, at: int, lines: Lines, some: Iterable[tuple[int, int | None]]
+) -> list[Lines]:
+    """What may be stated of an answer, by how many changes are named, and with which digits."""
+    own = [_draft(question, at, lines, digits, most) for most, digits in some]
+    return [each for i, each in enumerate(own) if each not in own[:i]]
 
 
 def _hindrance(lines: Lines, why: Mapping[str, Any]) -> Hindrance:
@@ -298,12 +293,11 @@ def _nearest(
     drafts, exact = ([[_towards(e, d) for e in each] for each in acted] for d in (2, None))
     rows = some.repaired(_written(schema, own.rows, own.rows, drafts), own.direct, forced=False)
     refused = ~some.accepts_part(rows, own.rows)
-    out = {}
-    for i, at in enumerate(positions):
-        names = [line.label for line in acted[i]]
-        shown = drafts[i] if refused[i] else exact[i]
-        out[at] = Hindrance("nearest" if names else "nothing", names, shown)
-    return out
+    shown = [drafts[i] if no else exact[i] for i, no in enumerate(refused.tolist())]
+    return {
+        at: Hindrance("nearest" if told else "nothing", [e.label for e in told], told)
+        for at, told in zip(positions, shown, strict=True)
+    }
 
 
 def _counting(
@@ -333,9 +327,7 @@ def _counting(
 
 def _towards(line: Line, digits: int | None) -> Line:
     """A line that states its new value, rounded towards the old one but not to it."""
-    new = line.new
-    if line.is_amount:
-        new = rounded(line.of, float(line.old), float(new), digits, away=-1)
+    new = _rounded(line, digits, -1)
     return _told_as(line, line.new if same(new, line.old) else new)
 
 
@@ -368,12 +360,11 @@ def _unfit(
     It goes to rare values, or far, or the model does not clearly favour its direction.
     """
     unclear = [f.called for f in compress(schema, vague)]
-    each = {
+    return {
         "rare": [f.called for f in compress(schema, rare)],
         "far": _far(schema, lines, "new"),
         "unclear": [*unclear_changes(lines), *unclear],
     }
-    return {name: some for name, some in each.items() if some}
 
 
 def _rare(question: Question, advised: Tensor, rows: Tensor) -> Tensor:
@@ -464,16 +455,12 @@ def _as_model_needs(
     rows = some.repaired(rows, own.direct, follow)
     after, seen = patch(some.encoder, some.frame, x[idx], rows=rows)
     needless = some.decided(after, seen, k)[1].tolist()
-    less: dict[Role, Role] = {"needed": "usual"}
-    roles = {
-        (at, line.feature): less.get(line.role, "")
-        for (at, line), can_go in zip(each, needless, strict=True)
-        if can_go
-    }
-    return [
-        [line._replace(role=roles.get((at, line.feature), line.role)) for line in own]
-        for at, own in enumerate(lines)
-    ]
+    out = [*map(list, lines)]
+    for (at, line), can_go in zip(each, needless, strict=True):
+        if can_go:
+            role: Role = "usual" if line.role == "needed" else ""
+            out[at][out[at].index(line)] = line._replace(role=role)
+    return out
 
 
 def _advised(schema: Schema, lines: Sequence[Lines], like: Tensor) -> Tensor:
@@ -561,30 +548,28 @@ def _draft(question: Question, at: int, lines: Lines, digits: int | None, most: 
     for line in lines:
         own = line
         if line.kind == "direct":
-            far = _farther(line, digits)
-            own = _told_as(line, far)
+            own = _told_as(line, _farther(line, digits))
         elif line.feature in needed:
             own = _bound(line, digits)
         if line.feature in usual[:MOST_USUAL]:
-            own = own._replace(stated_usual=_usual(own, digits or USUAL_DIGITS))
+            # It is not short of what is needed.
+            usually = _rounded(own, digits or USUAL_DIGITS, int(own.stated is not None))
+            own = own._replace(stated_usual=usually)
         out.append(own)
     return out
 
 
 def _farther(line: Line, digits: int | None) -> Any:
     """The new value of a change, rounded: farther, unless no row has gone so far."""
-    if not line.is_amount:
-        return line.new
-    (low, high), ends = line.of.bounds, (float(line.old), float(line.new))
-    farther, nearer = (rounded(line.of, *ends, digits, away=away) for away in (1, -1))
-    return farther if low <= farther <= high else nearer
+    farther, (low, high) = _rounded(line, digits, 1), line.of.bounds
+    is_inside = not line.is_amount or low <= farther <= high
+    return farther if is_inside else _rounded(line, digits, -1)
 
 
-def _usual(line: Line, digits: int) -> Any:
-    """The value that usually follows, rounded; not short of what is needed."""
+def _rounded(line: Line, digits: int | None, away: int) -> Any:
+    """The new value of a change; of an amount rounded, see `rounded`."""
     if not line.is_amount:
         return line.new
-    away = int(line.stated is not None)
     return rounded(line.of, float(line.old), float(line.new), digits, away=away)
 
 
@@ -600,9 +585,13 @@ def _bound(line: Line, digits: int | None) -> Line:
 
 
 def _accepted(
-    question: Question, proposal: Proposal, drafts: Sequence[Lines]
-) -> list[Lines | None]:
-    """What is stated, with what the advice forces, where the model accepts it."""
+    question: Question, proposal: Proposal, given: Sequence[tuple[int, Lines]]
+) -> list[tuple[int, Lines]]:
+    """Of drafts with their positions those that the model accepts, with what the advice forces."""
+    if not given:
+        return []
+    at, drafts = torch.tensor([at for at, _ in given]), [draft for _, draft in given]
+    question, proposal = selected(question, at), selected(proposal, at)
     reached, direct, x = proposal.rows, proposal.direct, question.case.x
     schema, repaired = question.encoder.schema, question.repaired
     acts = [[line for line in draft if line.kind == "direct"] for draft in drafts]
@@ -633,8 +622,9 @@ def _accepted(
     good &= between(question, proposal, first, last, follow)
     exact = determined(schema, stay != x, direct | also)
     return [
-        _forced(schema, drafts[i], (x[i], stay[i], exact[i])) if fine else None
-        for i, fine in enumerate(good.tolist())
+        (at, _forced(schema, draft, (x[i], stay[i], exact[i])))
+        for i, ((at, draft), fine) in enumerate(zip(given, good.tolist(), strict=True))
+        if fine
     ]
 
 

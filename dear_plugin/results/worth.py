@@ -19,23 +19,8 @@ from dear_plugin._threads import bar
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.feasible import Case, Status
-from dear_plugin.results.proposal import Proposal, Question, selected
-from dear_plugin.search import Search, SearchProblem
-from dear_plugin.search.criteria import (
-    ROUNDING,
-    TOLERANCE,
-    Criterion,
-    Decoded,
-    Measure,
-    Reached,
-    by_share,
-    confidence,
-    least_values,
-    margins,
-    measures_of_rows,
-    scored,
-    unseen,
-)
+from dear_plugin.results.proposal import Proposal, Question, Scored, selected
+from dear_plugin.search import Search, SearchProblem, criteria
 from dear_plugin.search.problem import answered, together
 from dear_plugin.search.settings import CRITERIA
 
@@ -103,38 +88,31 @@ class Worth:
     count: int
 
     @classmethod
-    def of(cls, question: Question, proposal: Proposal, success: Tensor, scores: Tensor) -> Worth:
-        """The worth of a proposal of any origin.
-
-        Args:
-            question: n rows.
-            proposal: for them.
-            success: (n,) bool, where there are answers.
-            scores: (n, c) of the rows with them.
-        """
-        trained, case = question.trained, question.case
+    def of(cls, question: Question, written: Scored) -> Worth:
+        """The worth of answers of any origin to n rows."""
+        trained, case, proposal = question.trained, question.case, written.proposal
         parts = torch.arange(len(case)).split(ROWS_RESAMPLED)
         found = [
             under_resamples(case.select(at), selected(proposal, at), trained)
             for at in bar(parts, "resamples, chunks of rows")
         ]
         known = {name: torch.cat([each[name] for each in found]) for name in found[0]}
-        known |= by_criteria(question, proposal, success, scores, known)
-        count = 0 if trained.decoders is None else len(unseen(trained.decoders.decoder))
+        known |= by_criteria(question, written, known)
+        count = 0 if trained.decoders is None else len(criteria.unseen(trained.decoders.decoder))
         columns: dict[str, Any] = {n: v.numpy() if n in WRITTEN else v for n, v in known.items()}
-        good = success & ~proposal.failed & (proposal.status != Status.NO_ADVICE)
+        good = written.success & ~proposal.failed & (proposal.status != Status.NO_ADVICE)
         worth = cls(**columns, credible=good, count=count)
         return replace(worth, credible=good & ~worth.near & ~worth.lacks.any(1))
 
     @property
     def lacks(self) -> Tensor:
         """(n, c) bool, the criteria that are not met."""
-        return self.measured < self.required - TOLERANCE
+        return self.measured < self.required - criteria.TOLERANCE
 
     @property
     def near(self) -> Tensor:
         """(n,) bool, answers with less than the required margin."""
-        return self.margin < self.least_margin * (1.0 - ROUNDING)
+        return self.margin < self.least_margin * (1.0 - criteria.ROUNDING)
 
 
 def under_resamples(case: Case, proposal: Proposal, trained: Trained) -> Columns:
@@ -146,7 +124,7 @@ def under_resamples(case: Case, proposal: Proposal, trained: Trained) -> Columns
     x, rows, amounts = case.x, proposal.rows, trained.classifier.encoder.amounts
     own, one = _steps(x, rows, amounts)[0], torch.ones(len(x), dtype=torch.float64)
     yes, decoders = torch.ones(len(x), dtype=torch.bool), trained.decoders
-    draws = torch.arange(0) if decoders is None else unseen(decoders.decoder)
+    draws = torch.arange(0) if decoders is None else criteria.unseen(decoders.decoder)
     out = {"confidence": one, "reliance": 0.0 * one, "alone": yes, "possible": yes, "gain": one}
     out |= {"least": rows, "moved": len(draws) * ((rows != x) & ~proposal.direct).long()}
     out |= dict.fromkeys(ENDS, own)
@@ -154,15 +132,15 @@ def under_resamples(case: Case, proposal: Proposal, trained: Trained) -> Columns
     if not len(draws) or not len(at):
         return out
     with torch.inference_mode():
-        problem, actions = as_actions(case, proposal, at, trained)
-        after = problem.resample(actions.rows, actions.sets, actions.values, draws)
-        asks = confidence(problem, actions.rows, after), by_share(problem, actions)
+        problem, acts = as_actions(case, proposal, at, trained)
+        after = problem.resample(acts.rows, acts.sets, acts.values, draws)
+        asks = criteria.confidence(problem, acts.rows, after), criteria.by_share(problem, acts)
         (share, _), parts = answered(problem.scores, together(asks))
         known = {
             "confidence": share,
             **parts,
             "moved": (after != problem.x[:, None]).sum(1) * ~proposal.direct[at],
-            **_ranges(problem.x, actions.reached, after, amounts),
+            **_ranges(problem.x, acts.reached, after, amounts),
         }
         whole = {name: values.index_copy(0, at, known[name]) for name, values in out.items()}
     limits, some = case.feasible.limits, amounts(x)
@@ -170,11 +148,10 @@ def under_resamples(case: Case, proposal: Proposal, trained: Trained) -> Columns
     return {n: v.clamp(least, most) if n in ENDS else v.clone() for n, v in whole.items()}
 
 
-def by_criteria(
-    question: Question, proposal: Proposal, success: Tensor, scores: Tensor, known: Columns
-) -> Columns:
-    """The next columns of `Worth`; arguments as of `Worth.of`, with what resamples say."""
-    n, rows, trained, case = len(success), success.nonzero()[:, 0], question.trained, question.case
+def by_criteria(question: Question, written: Scored, known: Columns) -> Columns:
+    """The next columns of `Worth`, given what resamples say."""
+    trained, case, proposal = question.trained, question.case, written.proposal
+    n, rows = len(case), written.success.nonzero()[:, 0]
     search = question.search if question.search.has_criteria else Search()
     # What the search has measured is not evaluated again; its confidence is of resamples by
     # which it chose, in whose place are others.
@@ -190,32 +167,32 @@ def by_criteria(
     if len(acting):
         x, reached, direct = (each[acting] for each in (case.x, proposal.rows, proposal.direct))
         consistency[acting] = trained.consistency.of(x, reached, direct, case.goal, acting)
-    measures: dict[str, Measure] = {
-        **measures_of_rows(case.goal, trained),
+    measures: dict[str, criteria.Measure] = {
+        **criteria.measures_of_rows(case.goal, trained),
         "consistency": lambda found: (consistency[found.rows].amin(1), 0.0, {}),
     }
     evaluated = {"plausibility", "consistency", "agreement"} | search.required.keys()
     # All are evaluated: of none a value is required here.
     none = torch.full((n,), -torch.inf)
-    wanted = {name: Criterion(each, none) for name, each in measures.items() if name in evaluated}
+    wanted = {n: criteria.Criterion(m, none) for n, m in measures.items() if n in evaluated}
     measured, required = torch.full((2, n, len(CRITERIA)), torch.nan).double()
-    measured[rows] = scored(Reached(rows, proposal.rows[rows]), wanted, own)[2]
+    measured[rows] = criteria.scored(criteria.Reached(rows, proposal.rows[rows]), wanted, own)[2]
     least = proposal.least[rows].double()
     unknown = least.isnan()
     own_least = trained.plausibility(case.x[rows[unknown]]).double()
     least = least.masked_scatter(unknown, own_least)
-    for name, column in least_values(search, least).items():
+    for name, column in criteria.least_values(search, least).items():
         required[rows, CRITERIA.index(name)] = column.double()
     if not order.is_stated and bool((known["reliance"][rows] > 0.0).any()):
         _ = trained.advised
     enough = torch.full((n,), torch.nan).double()
     if n and question.search.margin:
-        enough = margins(case, question.search, trained).double()
-    enough = enough.masked_fill(~success | proposal.accepted, torch.nan)
+        enough = criteria.margins(case, question.search, trained).double()
+    enough = enough.masked_fill(~written.success | proposal.accepted, torch.nan)
     return {
         "measured": measured,
         "required": required,
-        "margin": case.goal.margin(scores).double(),
+        "margin": case.goal.margin(written.scores).double(),
         "least_margin": enough,
         "consistency": consistency,
     }
@@ -223,13 +200,13 @@ def by_criteria(
 
 def as_actions(
     case: Case, proposal: Proposal, rows: Tensor, trained: Trained
-) -> tuple[SearchProblem, Decoded]:
+) -> tuple[SearchProblem, criteria.Decoded]:
     """The answers at positions, (q,), as actions of a search problem."""
     part, acted = selected(proposal, rows), proposal.direct[rows]
     sets, which = ActionSets.acted_on(acted, trained.classifier.encoder.schema)
     problem = SearchProblem.of(case.select(rows), sets, trained)
     values = part.rows.gather(1, sets.positions[which])
-    return problem, Decoded(torch.arange(len(rows)), part.rows, which, values)
+    return problem, criteria.Decoded(torch.arange(len(rows)), part.rows, which, values)
 
 
 def _ranges(x: Tensor, rows: Tensor, resampled: Tensor, amounts: Amounts) -> Columns:

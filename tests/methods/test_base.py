@@ -145,7 +145,7 @@ class TestAdvice:
         names = "alone", "possible", "gain"
         known = {name: torch.from_numpy(getattr(result.worth, name)) for name in names}
         known |= {"reliance": whole, "confidence": result.worth.confidence}
-        return result.question, (result.proposal, result.success, result.scores, known)
+        return result.question, (result, known)
 
     def test_the_log_names_the_argument_once(self, mixed, caplog):
         question, answers = self.answers(mixed)

@@ -7,11 +7,9 @@ from functools import cached_property, partial
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from dear_plugin import DEAR, Constraints, Feature, Kind, LetterTemplate, Schema
 from dear_plugin.results.changes import is_stated
-from dear_plugin.results.proposal import selected
 from dear_plugin.results.statements import (
     _accepted,
     _as_its_column,
@@ -243,10 +241,10 @@ def test_no_rounding_takes_an_amount_to_where_none_is_advised():
     assert not rare[[at for at, _ in told]].any()
     at, (own, *_) = told[0]
     least = float(found.question.trained.usual.ends(rows[[at]], 1)[0])
-    known = (selected(each, torch.tensor([at])) for each in (found.question, found.proposal))
     beyond = own._replace(stated=least - 1.0, stated_least=least - 1.0)
     assert model(found.factuals.iloc[[at]].assign(rent=least - 1.0)).all()
-    assert _accepted(*known, [[beyond]]) == [None]
+    given = [(at, [own]), (at, [beyond])]
+    assert [each for each, _ in _accepted(found.question, found.proposal, given)] == [at]
 
 
 class TestWhatALetterAsksFor:
