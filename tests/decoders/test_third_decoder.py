@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Schema, Search, Transport
+from dear_plugin import DEAR, Schema, Transport
 from dear_plugin.datasets import load_loan
 from dear_plugin.decoders import Decoder, make_decoder
-from dear_plugin.errors import DearError, SettingError
+from dear_plugin.errors import SettingError
 from dear_plugin.testing import LAWS, Subject
 
 
@@ -80,10 +80,6 @@ class TestRecourse:
     @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
     def test_the_laws_hold(self, dear, law):
         law(Subject.of(dear, loan().iloc[:8]))
-
-    def test_without_derivatives_the_solver_of_the_paper_raises(self, dear):
-        with pytest.raises(DearError, match="LineShift has no derivatives"):
-            dear.with_search(Search(solver="paper")).generate(loan().iloc[:20])
 
 
 class TestSaving:

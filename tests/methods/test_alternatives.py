@@ -165,13 +165,6 @@ class TestMany:
         assert table["index"].value_counts().max() <= 3
         pd.testing.assert_frame_equal(result.alternatives(10_000), table)
 
-    def test_there_are_fewer_where_no_more_exist(self, mixed):
-        """Each set has one answer."""
-        method = dear(mixed, act_on=["owner", "member", "job"], search=Search(max_features=1))
-        table = method.generate(mixed.refused(40)).alternatives(1000)
-        assert table["index"].value_counts().max() <= 3
-        assert not table[["index", *mixed.schema.names]].duplicated().any()
-
 
 def counted(pipeline):
     """Its probabilities, and the rows of each call."""

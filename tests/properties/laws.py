@@ -1,12 +1,10 @@
 """What a world asks for besides the laws of `dear_plugin.testing`: a call's constraints, saves."""
 
-import random
 from itertools import compress
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
-import torch
 
 from dear_plugin import DEAR
 from dear_plugin.data.relations import Lookup
@@ -154,20 +152,6 @@ def close(one: pd.DataFrame, other: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(one, other, rtol=1e-5, atol=1e-5)
 
 
-def the_same_question_gets_the_same_answer_whatever_the_global_seed(world, method, result):
-    torch.rand(3), np.random.rand(3), random.random()
-    before = states()
-    other = world.ask(world.fitted())
-    assert states() == before
-    pd.testing.assert_frame_equal(result.counterfactuals, other.counterfactuals, check_exact=True)
-    pd.testing.assert_frame_equal(result.actions, other.actions, check_exact=True)
-
-
-def states() -> tuple:
-    """The global random numbers, as a picture that can be compared."""
-    return torch.get_rng_state().tolist(), repr(np.random.get_state()), random.getstate()
-
-
 def what_was_saved_gives_the_same_answers(world, method, result):
     with TemporaryDirectory() as folder:
         method.save(folder)
@@ -208,7 +192,6 @@ OF_THE_ANSWER = (
 )
 OF_THE_METHOD = (
     the_actions_alone_give_the_same_answers_again,
-    the_same_question_gets_the_same_answer_whatever_the_global_seed,
     what_was_saved_gives_the_same_answers,
     support_is_a_share_and_alternatives_have_every_row,
 )

@@ -81,11 +81,6 @@ class TestSelection:
 
 
 class TestDescribe:
-    def test_a_row_is_named_by_its_label(self, result):
-        words = result.describe("p3")
-        assert words == result.describe_row(3)
-        assert words.startswith(("raise", "lower", "change"))
-
     @pytest.mark.parametrize(
         ("index", "label", "row"),
         [

@@ -65,15 +65,6 @@ class TestWhatItSays:
         )
         assert letter.endswith(WORDS["caution"])
 
-    def test_one_of_two_numbers_has_its_unit(self):
-        frame = pd.DataFrame({"term": [36, 60] * 20, "sum": range(40)})
-        schema = Schema.infer(frame, units={"term": "months"}, labels={"term": "the term"})
-        dear = DEAR(lambda f: 0.9 - 0.7 * (f["term"] == 60), schema, act_on=["term"]).fit(frame)
-        letter = dear.generate(frame.iloc[1:2]).letter(1)
-        assert (
-            "To get the decision you want, change the term from 60 to 36 months. Nothing" in letter
-        )
-
     def test_a_rounded_action_is_accepted_and_no_smaller(self, loans, lender):
         for label in advised(loans):
             told = re.search(r"from [\d,]+ to ([\d,]+) euros", loans.letter(label))[1]
