@@ -295,8 +295,8 @@ def _nearest(
     refused = ~some.accepts_part(rows, own.rows)
     shown = [drafts[i] if no else exact[i] for i, no in enumerate(refused.tolist())]
     return {
-        at: Hindrance("nearest" if told else "nothing", [e.label for e in told], told)
-        for at, told in zip(positions, shown, strict=True)
+        at: Hindrance("nearest" if each else "nothing", [line.label for line in each], each)
+        for at, each in zip(positions, shown, strict=True)
     }
 
 

@@ -25,7 +25,7 @@ MOST_FOLLOW, USUAL = 2, 0.5
 SPECIAL = "from or to a special value"
 # Of a change that rises, falls, or does neither; and of one that follows.
 CHANGES = {True: UP, False: DOWN, None: SPECIAL}
-FOLLOWS = {**CHANGES, None: ""}
+HOW = {**CHANGES, None: ""}
 
 
 def advice(result: Recourses) -> pd.DataFrame:
@@ -121,4 +121,4 @@ def _follows(result: Recourses, at: Sequence[int]) -> str:
 
 def _how(line: Line) -> str:
     """How what follows changes; "" of an amount from or to a special value."""
-    return FOLLOWS[rises(line.of, line.old, line.new)] if line.of.has_order else "changes"
+    return HOW[rises(line.of, line.old, line.new)] if line.of.has_order else "changes"

@@ -323,7 +323,7 @@ def unlabelled(schema: Schema) -> list[Feature]:
 
 
 def guess(feature: Feature) -> tuple[str, str]:
-    """The name of a feature, and what people may call it."""
+    """The name of a feature, and a guess of its label."""
     return feature.name, (_noun if feature.has_order else _flag)(feature)
 
 
