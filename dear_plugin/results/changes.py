@@ -258,23 +258,17 @@ def number(
         fixed: whether zeros at the end of the decimals are written.
         marks: what stands between thousands, and before the decimals.
     """
-    spec, shown = _form(value, places, digits, fixed)
-    text = f"{shown:{',' * bool(marks[0])}{spec}}"
+    exact, comma, is_whole = float(value), "," * bool(marks[0]), isinstance(value, Integral)
+    is_short = abs(exact) < LONGEST
+    if fixed and places is not None and places <= MOST_PLACES and is_short and not is_whole:
+        text = f"{exact:{comma}.{places}f}"
+    elif is_whole or (is_short and exact.is_integer()):
+        text = f"{int(value):{comma}}"
+    else:
+        has_these = places is not None and _has_decimals(exact, places)
+        exact, most = (round(exact, places), 15) if has_these else (exact, _digits(exact, digits))
+        text = f"{exact:{comma}.{most}g}"
     return text.translate({ord(","): marks[0], ord("."): marks[1]})
-
-
-def _form(value: Any, places: int | None, digits: int, fixed: bool) -> tuple[str, float]:
-    """How a number is formatted, and what of it is; for arguments see `number`."""
-    exact, is_short = float(value), abs(float(value)) < LONGEST
-    if isinstance(value, Integral):
-        return "d", int(value)
-    if fixed and places is not None and is_short and places <= MOST_PLACES:
-        return f".{places}f", exact
-    if is_short and exact.is_integer():
-        return "d", int(exact)
-    if places is not None and _has_decimals(exact, places):
-        return ".15g", round(exact, places)
-    return f".{_digits(exact, digits)}g", exact
 
 
 def marks_of(feature: Feature, *amounts: float, comma: str = ",", point: str = ".") -> Marks:
