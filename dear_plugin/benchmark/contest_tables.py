@@ -120,6 +120,7 @@ def figure(lines: pd.DataFrame) -> Figure:
         lines: see `differences`.
     """
     from dear_plugin import plots
+    from dear_plugin.plots.tables import named
 
     names, groups = [*dict.fromkeys(lines["method"])], lines.groupby(KEYS[2:], sort=False)
     sheet, panels = plots.sheet(len(groups), width=2.9, height=1.6 + 0.3 * len(names))
@@ -129,7 +130,7 @@ def figure(lines: pd.DataFrame) -> Figure:
             steps = [found.value for found in own["difference"]]
             axes.scatter(steps, own["method"].map(names.index), s=36, edgecolors="black", **look)
         axes.axvline(0.0, color="black", linewidth=0.8)
-        plots.named(axes, names if axes is panels[0] else [""] * len(names))
+        named(axes, names if axes is panels[0] else [""] * len(names))
         axes.set_title(", ".join(key), fontsize=10)
     sheet.supxlabel("DEAR's minus the other method's: a dot is the median of a cell", fontsize=10)
     known = panels[0].collections

@@ -15,7 +15,7 @@ except ModuleNotFoundError as error:
 
 from dear_plugin.plots.ink import DIRECT, INDIRECT, LINES, sheet
 from dear_plugin.plots.rows import largest_indirect, row, splits
-from dear_plugin.plots.tables import boxes, dots, entanglement, front, fronts, named, together
+from dear_plugin.plots.tables import boxes, dots, entanglement, front, fronts, together
 
 __all__ = [
     "DIRECT",
@@ -27,7 +27,6 @@ __all__ = [
     "front",
     "fronts",
     "largest_indirect",
-    "named",
     "row",
     "sheet",
     "splits",

@@ -156,12 +156,7 @@ def _dots(axes: Axes, lines: pd.DataFrame) -> None:
 
 
 def named(axes: Axes, names: Sequence[str]) -> None:
-    """Give a panel a line for each name, the first one on top.
-
-    Example:
-        >>> figure, (axes,) = sheet(1)
-        >>> named(axes, ["DEAR", "Wachter"])
-    """
+    """Give a panel a line for each name, the first one on top."""
     axes.set_yticks(range(len(names)), names, **PLAIN)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="y", color="0.9")
