@@ -1,1 +1,1 @@
-"""The result of a call: frames, and the text of each answer for an analyst."""
+"""The result of a call: frames, the lines of each answer, and what a letter may state of it."""

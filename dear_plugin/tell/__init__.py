@@ -1,4 +1,4 @@
-"""Texts of answers: letters, cards, records, advice, schema files, and the commands.
+"""Texts of answers: descriptions, letters, cards, records, advice, schema files, the commands.
 
-All of it is made from a result's `actions` and `changes`, and from its schema.
+All of it is made from what a result holds, and from its schema.
 """
