@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,10 @@ from dear_plugin.results.statements import determined, needed_ranges, statements
 from dear_plugin.results.worth import Worth
 from dear_plugin.search.settings import CRITERIA
 
+Ranks: TypeAlias = npt.NDArray[np.int64]
+# What an indirect change is, and is within a tier.
+LINKS: tuple[Link, Link] = ("effect", "association")
+
 
 class Facts(NamedTuple):
     """The facts of n answers without their changes; for attributes see `Recourses`."""
@@ -34,7 +38,7 @@ class Facts(NamedTuple):
     actions: pd.DataFrame
 
     @classmethod
-    def of(cls, question: Question, written: Scored, rank: npt.NDArray[np.int64]) -> Facts:
+    def of(cls, question: Question, written: Scored, rank: Ranks) -> Facts:
         """Evaluate answers; for arguments see `completed`. `actions` has no ranks and kinds."""
         worth, proposal = Worth.of(question, written), written.proposal
         in_the_way = obstacles(question, proposal, worth, torch.from_numpy(rank == 0))
@@ -62,7 +66,7 @@ class Facts(NamedTuple):
 
 
 def completed(
-    question: Question, written: Scored, rank: npt.NDArray[np.int64], *, k: int, search: Any
+    question: Question, written: Scored, rank: Ranks, *, k: int, search: Any
 ) -> Recourses:
     """The complete answers.
 
@@ -78,37 +82,21 @@ def completed(
     """
     proposal, x = written.proposal, question.case.x
     direct = proposal.direct
-    worth, in_the_way, why, actions = Facts.of(question, written, rank)
+    facts = Facts.of(question, written, rank)
     if k > 1:
+        actions = facts.actions
         actions.insert(0, "rank", rank)
         actions.insert(1, "kind", pd.Series(proposal.kinds, actions.index, dtype=str))
     alone = question.repaired(torch.where(direct, proposal.rows, x), direct)
-    least = needed_ranges(question, proposal, worth)
-    lines = _lines(question, written, worth, rank, rows=(alone, least))
-    lines, hindrances = statements(question, written, worth, in_the_way, lines)
-    return Recourses(
-        question=question,
-        **vars(written),
-        rank=rank,
-        worth=worth,
-        alone=alone,
-        in_the_way=in_the_way,
-        reasons=why,
-        lines=lines,
-        hindrances=hindrances,
-        actions=actions,
-        k=k,
-        search=search,
-    )
+    least = needed_ranges(question, proposal, facts.worth)
+    lines = _lines(question, written, facts.worth, rank, (alone, least))
+    lines, hindrances = statements(question, written, facts.worth, facts.in_the_way, lines)
+    known = {**vars(written), **facts._asdict(), "lines": lines, "hindrances": hindrances}
+    return Recourses(question=question, **known, rank=rank, alone=alone, k=k, search=search)
 
 
 def _lines(
-    question: Question,
-    written: Scored,
-    worth: Worth,
-    rank: npt.NDArray[np.int64],
-    *,
-    rows: tuple[Tensor, Tensor],
+    question: Question, written: Scored, worth: Worth, rank: Ranks, rows: tuple[Tensor, Tensor]
 ) -> list[list[Line]]:
     """(m,) the lines of each answer: direct changes first, then by the size of the change.
 
@@ -147,22 +135,18 @@ def _lines(
         )
         for i, row, place, old, now, only, start, found, code, moved, *known in table:
             is_so, is_mate, step, clear = known
-            kind = CHANGES[code]
-            link: Link = "association" if is_mate else "effect"
+            kind, amount = CHANGES[code], is_amount(feature, old, now)
             # An indirect change may add to an implied one.
             sure = kind == "direct" or (kind == "forced" and same(only, now))
-            amount = is_amount(feature, old, now)
-            ends = [math.nan] * 4
-            if amount:
-                ends = [float(now) - float(old)] * 4 if sure else found
-            values = old, now, only, start if kind == "indirect" else now
-            size = step if amount else 1.0
-            in_sd = abs(size) / one_sd[j] if amount else 1.0
+            ends = found if amount else [math.nan] * 4
+            if amount and sure:
+                ends = [float(now) - float(old)] * 4
+            size, in_sd = (step, abs(step) / one_sd[j]) if amount else (1.0, 1.0)
+            first, link = (start, LINKS[is_mate]) if kind == "indirect" else (now, "")
+            head = row, place, feature.name, feature.called, kind, old, now, only, first
             sizes = size, in_sd, clear if kind == "direct" else math.nan
-            own = is_so, link if kind == "indirect" else "", *[None] * 4, feature, ""
-            rest = worth.count if sure else moved, worth.count, *sizes, feature.unit, *own
-            head = row, place, feature.name, feature.called, kind
-            out[i].append(Line._make([*head, *values, *ends, *rest]))
+            rest = worth.count if sure else moved, worth.count, *sizes, feature.unit, is_so, link
+            out[i].append(Line._make([*head, *ends, *rest, *[None] * 4, feature, ""]))
     return [sorted(own, key=lambda line: (line.kind != "direct", -abs(line.size))) for own in out]
 
 
