@@ -78,11 +78,9 @@ def _cells(result: Recourses, position: int) -> list[object]:
         return [*cells, _html.span("not solved", "no"), "", note]
     if not acts:
         return [*cells, "", "", row["reason"] or "nothing to change"]
-    needs = "depends on" if bool(result.worth.alone[position]) else "needs"
-    alone = _html.span("is enough", "yes")
-    if row["reliance"] != 0.0:
-        alone = _html.span(f"{needs} what follows", "no")
-    return [*cells, alone, f"{row['confidence']:.0%}", note]
+    needs = f"{'depends on' if result.worth.alone[position] else 'needs'} what follows"
+    words = ("is enough", "yes") if row["reliance"] == 0.0 else (needs, "no")
+    return [*cells, _html.span(*words), f"{row['confidence']:.0%}", note]
 
 
 def _change(line: Line) -> _html.Safe:

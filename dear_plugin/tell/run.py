@@ -291,10 +291,8 @@ def _joined(out: Path, starts: Sequence[int]) -> pd.DataFrame:
     """Write the tables of all rows, the parts of which stay; returns the actions."""
     for name in TABLES:
         # As they are written: "007" and "None" are no other texts.
-        parts = [
-            pd.read_csv(_part(out, start, name), dtype=str, keep_default_na=False)
-            for start in starts
-        ]
+        paths = (_part(out, start, name) for start in starts)
+        parts = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in paths]
         whole = pd.concat(parts, ignore_index=True)
         whole.to_csv(out / f"{name}.csv", index=False)
     return whole
@@ -345,9 +343,8 @@ logger = logging.getLogger(__name__)
 
 def page(letters: Mapping[str, str], title: str, language: str) -> str:
     """A page of letters by the cases, each on a sheet of its own when printed."""
-    articles = (
-        f'<article id="{escape(case)}">{escape(text)}</article>' for case, text in letters.items()
-    )
+    each = letters.items()
+    articles = (f'<article id="{escape(case)}">{escape(text)}</article>' for case, text in each)
     return PAGE.format(language=language, title=escape(title), letters="\n".join(articles))
 
 
