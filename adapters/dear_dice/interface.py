@@ -162,15 +162,17 @@ class Interface:
 
 
 def as_numbers(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
-    """Rows whose numbers are no longer objects or text."""
+    """Rows whose numbers are no longer objects or text, and whose dates are text, as in DiCE."""
     text = [n for n in names if pd.api.types.is_string_dtype(rows[n].dtype)]
-    rows = rows.copy() if text else rows
+    dates = [n for n in rows if rows[n].dtype.kind in "mM"]
+    rows = rows.copy() if text or dates else rows
+    for name in dates:
+        rows[name] = rows[name].map(str)
     for name in text:
         numbers = pd.to_numeric(rows[name], errors="coerce")
         if len(odd := rows[name][numbers.isna() & rows[name].notna()]):
-            raise UserConfigValidationException(
-                f"{name} is continuous in DiCE's data and should hold numbers, got {odd.iat[0]!r}"
-            )
+            words = f"{name} is continuous in DiCE's data and should hold numbers, got"
+            raise UserConfigValidationException(f"{words} {odd.iat[0]!r}")
         rows[name] = numbers
     return rows
 

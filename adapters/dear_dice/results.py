@@ -315,7 +315,6 @@ def _are_own(examples: Any) -> bool:
     return bool(examples) and all(isinstance(example, Examples) for example in examples)
 
 
-def _shares(acted: pd.DataFrame) -> dict[str, float]:
-    """The share of counterfactuals, rows of a frame of bool, that act on each feature."""
-    shares: dict[str, float] = acted.astype(float).mean().fillna(0.0).to_dict()
-    return shares
+def _shares(acted: pd.DataFrame) -> Any:
+    """The share of counterfactuals, rows of a frame of bool, that act on each feature: a dict."""
+    return acted.astype(float).mean().fillna(0.0).to_dict()

@@ -87,3 +87,15 @@ def test_what_is_stated_of_them_may_be_as_in_the_frame(typed):
         answers(explainer, typed.refused, 3), typed.refused["housing"], strict=True
     ):
         assert frame["housing"].isin([1, 2, own]).all()
+
+
+def test_dates_are_text_in_dices_data_and_come_back_as_they_are(loan):
+    days = pd.Series(pd.date_range("2020-01-01", periods=len(loan.features)), loan.features.index)
+    features = loan.features.assign(since=days)
+    model = LogisticRegression(max_iter=2000)
+    model = loan.pipeline(features.drop(columns="since"), loan.labels, model, loan.words)
+    explainer = loan.dear(model, features, loan.labels)
+    query = features[model.predict(features) == 0].head(3)
+    for frame, day in zip(answers(explainer, query, 2), query["since"], strict=True):
+        assert (frame["since"] == day).all() and frame["since"].dtype == query["since"].dtype
+        assert (model.predict(frame) == 1).all()
