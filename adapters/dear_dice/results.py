@@ -117,8 +117,8 @@ class Examples(CounterfactualExamples):
     ) -> None:
         """As in DiCE, whose own "-" hides changes of large numbers, and which fails on text."""
         if show_only_changes:
-            same = content.astype(str) == self.test_instance_df.astype(str).iloc[0]
-            cells = np.where(same, "-", content.astype(object))
+            new, old = (frame.to_numpy(object) for frame in (content, self.test_instance_df))
+            cells = np.where(new.astype(str) == old.astype(str), "-", new)
             content = pd.DataFrame(cells, content.index, content.columns)
         super()._dump_output(content, False, is_notebook_console)
 
