@@ -7,33 +7,22 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 import pandas as pd
 from alibi.api.interfaces import Explainer, Explanation, FitMixin
 from torch import Tensor
 
-from dear_alibi.arguments import (
-    Condition,
-    Ranges,
-    check_ignored,
-    constraints_of,
-    ranges_of,
-    targets_of,
-)
+from dear_alibi import arguments
 from dear_alibi.explanation import data_of, metadata_of, type_of
 from dear_alibi.table import OF_FEATURES, Array, Output, Table, checked, model_of
 from dear_plugin import DEAR as Engine
 from dear_plugin import Decoder, Recourses, Search, Target, errors
 
 # What Alibi calls arguments of the engine.
-NAMES = {
-    "immutable": "immutable_features",
-    "threshold": "target_proba",
-    "ranges": "C",
-    "categories": "C",
-}
+NAMES = {"immutable": "immutable_features", "threshold": "target_proba", "k": "num_samples"}
+NAMES |= dict.fromkeys(("ranges", "categories"), "C")
 
 
 class DEAR(Explainer, FitMixin):
@@ -84,7 +73,7 @@ class DEAR(Explainer, FitMixin):
         category_map: Mapping[int, Sequence[str]] | None = None,
         *,
         immutable_features: Sequence[str] | None = None,
-        ranges: Ranges | None = None,
+        ranges: arguments.Ranges | None = None,
         act_on: Sequence[str | Sequence[str]] | None = None,
         output: Output | None = None,
         decoder: Any = "transport",
@@ -93,12 +82,15 @@ class DEAR(Explainer, FitMixin):
         n_jobs: int = 1,
         **of_others: Any,
     ) -> None:
+        if output not in (None, *get_args(Output)):
+            words = "output must be 'logits' or 'probabilities' (dear_plugin.DEAR has regressions)"
+            raise errors.ModelError(f"{words}, got {output!r}")
         if not isinstance(decoder, str | Decoder | type):
             of_others, decoder = {"decoder": decoder, **of_others}, "transport"
         marks = {name: of_others.pop(name) for name in [*of_others] if name in OF_FEATURES}
-        check_ignored(DEAR.__init__, of_others)
+        arguments.check_ignored(DEAR.__init__, of_others)
         self._table = Table.of(feature_names, category_map, marks.pop("ordered", None) or ())
-        self._ranges = ranges_of(self._table.declared, ranges)
+        self._ranges = arguments.ranges_of(self._table.declared, ranges)
         immutable = () if immutable_features is None else immutable_features
         self._marks = {"immutable": immutable, "tiers": (), **marks}
         self._output, self._n_jobs = output, n_jobs
@@ -117,7 +109,7 @@ class DEAR(Explainer, FitMixin):
             X: (n, p) label-encoded training rows; the predictor is not called.
             **of_others: see the constructor.
         """
-        check_ignored(self.fit, of_others)
+        arguments.check_ignored(self.fit, of_others)
         array = self._table.array_of(X)
         frame = self._table.frame(array)
         with errors.naming(**NAMES):
@@ -133,7 +125,7 @@ class DEAR(Explainer, FitMixin):
         self,
         X: Any,
         Y_t: Any = None,
-        C: Sequence[Condition] | None = None,
+        C: Sequence[arguments.Condition] | None = None,
         batch_size: int | None = None,
         diversity: bool = False,
         num_samples: int = 1,
@@ -167,13 +159,10 @@ class DEAR(Explainer, FitMixin):
             InputError, TargetError, ConstraintError, ModelError: invalid arguments; all are
                 `ValueError` too.
         """
-        check_ignored(self.explain, of_others)
+        arguments.check_ignored(self.explain, of_others)
         array = self._table.array_of(X)
-        if diversity and (len(array) != 1 or num_samples < 1):
-            raise errors.InputError(
-                "diversity=True takes one row of X, and num_samples from 1; got"
-                f" {len(array)} rows and num_samples={num_samples!r}"
-            )
+        if diversity and len(array) != 1:
+            raise errors.InputError(f"diversity=True takes one row of X, got {len(array)} rows")
         k = num_samples if diversity else 1
         found, orig, target = self._answered(X, Y_t, C, target_proba, k)
         data = data_of(self._table, self.engine, found, orig | {"X": array.copy()}, target)
@@ -186,7 +175,7 @@ class DEAR(Explainer, FitMixin):
         self,
         X: Any,
         Y_t: Any = None,
-        C: Sequence[Condition] | None = None,
+        C: Sequence[arguments.Condition] | None = None,
         *,
         target_proba: float | None = None,
     ) -> Recourses:
@@ -264,12 +253,12 @@ class DEAR(Explainer, FitMixin):
         engine, frame, said = self.engine, self.frame(X), {}
         index = X.index if isinstance(X, pd.DataFrame) else frame.index
         limits: Any = {"ranges": self._ranges, "C": C, "index": index}
-        within = constraints_of(self._table.declared, engine.schema, frame, **limits)
+        within = arguments.constraints_of(self._table.declared, engine.schema, frame, **limits)
 
         def target(scores: Tensor, classes: Tensor) -> Target:
             said["proba"] = engine.classifier.in_units(scores).numpy()
             said["class"], count = classes[:, None].numpy(), said["proba"].shape[1]
-            said["target"] = targets_of(Y_t, said["class"], count, index)
+            said["target"] = arguments.targets_of(Y_t, said["class"], count, index)
             wanted = np.asarray(engine.classifier.classes or range(count))[said["target"][:, 0]]
             return Target.of_class(wanted, target_proba)
 

@@ -13,13 +13,8 @@ from torch import nn
 from dear_alibi.table import Array, Table
 from dear_plugin import DEAR, Recourses, __version__
 
-DEFAULT_META_DEAR: dict[str, Any] = {
-    "name": None,
-    "type": ["whitebox"],
-    "explanations": ["local"],
-    "params": {},
-    "version": None,
-}
+_META: dict[str, Any] = {"type": ["whitebox"], "explanations": ["local"], "params": {}}
+DEFAULT_META_DEAR = {"name": None, **_META, "version": None}
 """Default metadata; `version` is Alibi's own, ours is `params["dear_version"]`."""
 
 _KEYS = ("orig", "cf", "target", "target_proba", "condition", "success")

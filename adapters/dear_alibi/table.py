@@ -60,16 +60,12 @@ class Table:
         """
         levels, p = dict(category_map or {}), len(feature_names)
         if unknown := [k for k in levels if k not in range(p)]:
-            raise errors.InputError(
-                f"category_map: {unknown} are no columns; there are 0 ... {p - 1}"
-            )
+            raise errors.InputError(f"category_map: {unknown} are no columns 0 ... {p - 1}")
         declared = Schema(tuple(_declare(n, levels.get(j)) for j, n in enumerate(feature_names)))
         if isinstance(ordered, Mapping):
             raise errors.InputError("ordered: names, whose codes have the order; got a mapping")
         if numbers := [name for name in ordered if name in declared.numbers]:
-            raise errors.InputError(
-                f"ordered: {numbers[0]!r} is not in category_map: it is a number"
-            )
+            raise errors.InputError(f"ordered: {numbers[0]!r} is not in category_map")
         for name in ordered:
             declared = declared.replace(name, ordered=True)
         return cls(declared)
@@ -102,17 +98,18 @@ class Table:
         )
 
     def array_of(self, X: Any) -> Array:
-        """X as an array (n, p) of int, float or object; `InputError` if it is none."""
-        array, p = np.asarray(X), len(self.declared)
+        """X as an array (n, p) of int, float or object; `InputError` if it is none.
+
+        The columns of a frame that has the features' names are taken by these.
+        """
+        names = list(self.declared.names)
+        if isinstance(X, pd.DataFrame) and {*X.columns} == {*names}:
+            X = X[names]  # which may be in another order
+        array, p = np.asarray(X), len(names)
         if array.ndim != 2 or array.shape[1] != p or not len(array):
-            raise errors.InputError(
-                f"X must have shape (n, {p}), with at least one row and a column per feature; got"
-                f" {array.shape}"
-            )
+            raise errors.InputError(f"X needs shape (n, {p}), at least one row; got {array.shape}")
         if array.dtype.kind not in "iufO":
-            raise errors.InputError(
-                f"X must hold numbers, with codes for categories; got dtype {array.dtype}"
-            )
+            raise errors.InputError(f"X holds numbers, codes for categories; got {array.dtype}")
         return array
 
     def frame(self, X: Any, passed: Collection[str] = ()) -> pd.DataFrame:

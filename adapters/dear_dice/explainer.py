@@ -13,18 +13,10 @@ import pandas as pd
 from raiutils.exceptions import UserConfigValidationException
 from torch import Tensor
 
+from dear_dice import query as calls
 from dear_dice.interface import Interface, as_numbers, check_ignored, logger
 from dear_dice.model import Host, as_configuration_error, engine_of
-from dear_dice.query import (
-    Query,
-    Request,
-    as_frame,
-    check_columns,
-    check_request,
-    check_vary,
-    least_probability,
-    number_of,
-)
+from dear_dice.query import Query, Request
 from dear_dice.results import Examples, Explanations, Importances, examples_of
 from dear_plugin import DEAR, Encoder, Search, Target, errors
 
@@ -59,7 +51,8 @@ class DiceDEAR(Importances):
             `costs`, `steps` and others.
 
     Attributes:
-        dear: the fitted engine; its features hold categories as text, as DiCE's data do.
+        dear: the fitted engine. It reads rows that are written as the last query was; before the
+            first one, rows with categories as text, as DiCE's data have them.
         cfs_preds: the outcomes of the last row's counterfactuals, as DiCE's methods keep them.
 
     Raises:
@@ -101,12 +94,16 @@ class DiceDEAR(Importances):
         self._host = Host(model_interface, data_interface)
         self.model = self._host.interface
         hosts = [self._host, *(Host(each, data_interface) for each in copies)]
-        how = {"act_on": act_on, "decoder": decoder, "search": search}
-        dear = engine_of(hosts, self._interface, **how)
-        self.dear: DEAR = dear.fit(self._interface.frame, n_jobs=n_jobs)
+        dear = engine_of(hosts, self._interface, act_on=act_on, decoder=decoder, search=search)
+        self._fitted: DEAR = dear.fit(self._interface.frame, n_jobs=n_jobs)
         # How the last query was written, and the engine that reads it.
-        self._last: tuple[Any, DEAR] = None, self.dear
+        self._last: tuple[Any, DEAR] = None, self._fitted
         self.cfs_preds: Any = None
+
+    @property
+    def dear(self) -> DEAR:
+        """See the class."""
+        return self._last[1]
 
     def generate_counterfactuals(
         self,
@@ -161,14 +158,13 @@ class DiceDEAR(Importances):
             UserConfigValidationException, ValueError: as DiCE's own methods, with its messages.
         """
         given = {name: value for name, value in locals().items() if name not in _OTHERS}
-        if not isinstance(features_to_vary, str):
-            given["features_to_vary"] = list(features_to_vary)
+        given |= {n: calls.as_list(given[n]) for n in ("features_to_vary", "desired_range")}
         sparser = [n for n, usual in _SPARSITY.items() if given[n] not in (None, usual)]
         check_ignored([*of_others, *sparser], given)
         request = Request(**given)
-        frame = as_frame(query_instances, self.data_interface)
-        check_request(frame, request, self._interface)
-        self._validate_counterfactual_configuration(None, **given)
+        frame = calls.as_frame(query_instances, self.data_interface)
+        calls.check_request(frame, request, self._interface)
+        self._validate_counterfactual_configuration(frame, **given)
         examples = self._examples(frame, request)
         try:
             self._check_any_counterfactuals_computed(cf_examples_arr=examples)
@@ -179,30 +175,28 @@ class DiceDEAR(Importances):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the engine of the last query's format."""
-        return {**vars(self), "_last": (None, self.dear)}
+        return {**vars(self), "_last": (None, self._fitted)}
 
     def _generate_counterfactuals(
         self, query_instance: Any, total_CFs: int, **arguments: Any
     ) -> Examples:
         """One row's counterfactuals: the method that DiCE's base class calls per row."""
-        call = inspect.signature(self.generate_counterfactuals)
-        given = call.bind(query_instance, total_CFs, **arguments)
-        given.apply_defaults()
-        own = {name: value for name, value in given.arguments.items() if name not in _OTHERS}
-        check_ignored(given.arguments["of_others"], own)
-        return self._examples(as_frame(query_instance, self.data_interface), Request(**own))[0]
+        known = inspect.signature(self.generate_counterfactuals).parameters
+        usual = {name: each.default for name, each in known.items() if name not in _OTHERS}
+        check_ignored([name for name in arguments if name not in usual], usual)
+        request = Request(**{**usual, **arguments, "total_CFs": total_CFs})
+        return self._examples(calls.as_frame(query_instance, self.data_interface), request)[0]
 
     def _examples(self, frame: pd.DataFrame, request: Request) -> list[Examples]:
-        if not len(frame):
-            return []
         permitted = self._interface.text(request.permitted_range)
         self.data_interface.check_features_to_vary(request.features_to_vary)
         every = request.features_to_vary == "all"
         vary = self._interface.names if every else request.features_to_vary
-        check_vary(vary, self._interface)
-        within = self._interface.constraints(permitted, vary, request.feature_weights)
+        calls.check_vary(vary, self._interface)
         with as_configuration_error(), errors.naming(**NAMES):
             query = self._query(frame, vary, permitted)
+            limits = permitted, vary, request.feature_weights
+            within = self._interface.constraints(query.dear.schema, *limits)
             how: dict[str, Any] = {"on_error": "raise", "n_jobs": self._n_jobs, "within": within}
             target, k = partial(self._target, query, request), int(request.total_CFs)
             try:
@@ -212,14 +206,11 @@ class DiceDEAR(Importances):
                 raise
         # Those of the last row.
         start = int(np.flatnonzero(found.starts)[-1])
-        last = found.scores[start:, 0][found.success[start:]].tolist()
-        wanted = query.wanted[-1:].repeat(len(last))
-        self.cfs_preds = np.array(last) if self._host.regression else wanted
+        last = found.scores[start:, 0][found.success[start:]].numpy()
+        self.cfs_preds = last if self._host.regression else query.wanted[-1:].repeat(len(last))
         if unchanged := int(found.proposal.accepted.sum()):
-            logger.warning(
-                "%d of %d rows have the wanted outcome already and are returned unchanged",
-                *(unchanged, len(frame)),
-            )
+            text = "%d of %d rows have the wanted outcome already and are returned unchanged"
+            logger.warning(text, unchanged, len(frame))
         examples = examples_of(found, query, request, self._host, self.data_interface)
         for index, example in zip(frame.index, examples, strict=True) if request.verbose else ():
             texts = example.describe() or [f"no counterfactual found: {example.reason}"]
@@ -228,10 +219,10 @@ class DiceDEAR(Importances):
         return examples
 
     def _query(self, frame: pd.DataFrame, vary: Sequence[str], permitted: Any) -> Query:
-        check_columns(frame, self._interface)
+        calls.check_columns(frame, self._interface)
         rows = frame[self._interface.names]
         numeric = as_numbers(rows, self._interface.spans)
-        acts = {name for names in self.dear.sets.names for name in names} & set(vary)
+        acts = {name for names in self._fitted.sets.names for name in names} & set(vary)
         self._check_levels(numeric, vary, permitted, acts)
         return Query(rows, numeric, self._reading(numeric))
 
@@ -241,12 +232,12 @@ class DiceDEAR(Importances):
             query.outcomes = scores[:, 0].numpy()
             return Target.of_range(*self.infer_target_cfs_range(request.desired_range))
         query.outcomes, columns = classes.numpy(), scores.shape[1]
-        number, outcomes = number_of(request.desired_class, self._host), query.outcomes
+        number, outcomes = calls.number_of(request.desired_class, self._host), query.outcomes
         # DiCE infers the present class from scores: these encode the model's decision.
         each: Any = np.eye(columns)[outcomes] if columns > 1 else outcomes.astype(float).tolist()
         wanted = [int(self.infer_target_cfs_class(number, i, columns)) for i in each]
         query.wanted = np.array(wanted)
-        least = least_probability(wanted, request.stopping_threshold, columns)
+        least = calls.least_probability(wanted, request.stopping_threshold, columns)
         return Target.of_class(self._host.labels(query.wanted), least)
 
     def _reading(self, rows: pd.DataFrame) -> DEAR:
@@ -257,7 +248,7 @@ class DiceDEAR(Importances):
             own = next(others)
             takes = (w for w in chain([own], others) if self._host.takes(Encoder(w).typed(rows)))
             schema = own if self._host.is_module else next(takes, own)
-            engine = engine if engine.schema == schema else self.dear.with_schema(schema)
+            engine = engine if engine.schema == schema else self._fitted.with_schema(schema)
             self._last = form, engine
         return engine
 
@@ -265,7 +256,7 @@ class DiceDEAR(Importances):
         self, rows: pd.DataFrame, vary: Sequence[str], permitted: Any, acts: Collection[str]
     ) -> None:
         """Refuse levels of some features as DiCE does, with its messages."""
-        self.data_interface.check_permitted_range(permitted)
+        self._interface.check(permitted)
         read = self._interface.schema.in_text(rows)
         for name, levels in self._interface.levels.items():
             cells = read[name].dropna()

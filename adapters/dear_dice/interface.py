@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -48,7 +49,7 @@ class Interface:
             raise UserConfigValidationException(
                 "Private data interface is not supported with the dear explainer since DEAR learns"
                 " indirect changes from the training rows: use dice_ml.Data with dataframe=,"
-                " continuous_features= and outcome_name="
+                f" continuous_features= and outcome_name=; got a {type(data_interface).__name__}"
             )
         self.data = data_interface
         self.frame = _frame(data_interface)
@@ -133,29 +134,46 @@ class Interface:
         mads = (scaled - scaled.median()).abs().median()
         return {str(name): float(mad) for name, mad in mads.where(mads > 0.0, 1.0).items()}
 
+    def check(self, permitted: Mapping[str, Any] | None) -> None:
+        """Refuse a call's range, levels as text, of no feature or level, with DiCE's messages."""
+        data = copy.copy(self.data)
+        data.permitted_range = self.text(data.permitted_range)
+        data.check_permitted_range(permitted)
+
     def constraints(
-        self, permitted: Mapping[str, Any] | None, vary: Sequence[str], weights: Any = None
+        self, schema: Schema, permitted: Any, vary: Sequence[str], weights: Any = None
     ) -> Constraints:
         """The constraints of one call, by DiCE's `permitted_range` and others.
 
-        Ranges are the data's own, or the interface's, or the call's.
+        Ranges are the data's own, or the interface's, or the call's; `schema` has levels as the
+        query does.
         """
         ranges = {**self.spans, **self.levels, **self.data.permitted_range, **(permitted or {})}
-        levels = {name: [str(v) for v in ranges[name] if not pd.isna(v)] for name in self.levels}
+        levels = {n: [str(v) for v in ranges[n] if not pd.isna(v)] for n in self.levels}
+        limited = {n: some for n, some in levels.items() if set(some) != set(self.levels[n])}
+        pairs = zip(self.schema.columns, schema.columns, strict=True)
+        own = {a.name: dict(zip(a.choices, b.choices, strict=True)) for a, b in pairs}
         return Constraints(
             frozen=[name for name in self.names if name not in vary],
             ranges={n: tuple(ranges[n]) for n, s in self.spans.items() if list(ranges[n]) != s},
-            categories={n: ls for n, ls in levels.items() if set(ls) != set(self.levels[n])},
+            categories={n: [own[n].get(v, v) for v in some] for n, some in limited.items()},
             costs=self.costs(weights),
         )
 
 
 def as_numbers(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
-    """Rows whose numbers are no longer objects or text."""
+    """Rows whose numbers are no longer objects or text, and whose dates are text, as in DiCE."""
     text = [n for n in names if pd.api.types.is_string_dtype(rows[n].dtype)]
-    rows = rows.copy() if text else rows
+    dates = [n for n in rows if rows[n].dtype.kind in "mM"]
+    rows = rows.copy() if text or dates else rows
+    for name in dates:
+        rows[name] = rows[name].map(str)
     for name in text:
-        rows[name] = pd.to_numeric(rows[name])
+        numbers = pd.to_numeric(rows[name], errors="coerce")
+        if len(odd := rows[name][numbers.isna() & rows[name].notna()]):
+            words = f"{name} is continuous in DiCE's data and should hold numbers, got"
+            raise UserConfigValidationException(f"{words} {odd.iat[0]!r}")
+        rows[name] = numbers
     return rows
 
 
@@ -181,11 +199,22 @@ def _decimal(column: pd.Series) -> pd.Series:
     return pd.Series(column.to_numpy().astype(str).astype(np.float64), index=column.index)
 
 
+def _in_text(mark: Any, names: Collection[str]) -> Any:
+    """What is stated by feature, with levels of the named ones as text, as DiCE stores them."""
+    if not isinstance(mark, Mapping):
+        return mark
+    return {name: _levels(own) if name in names else own for name, own in mark.items()}
+
+
+def _levels(own: Any) -> Any:
+    if isinstance(own, Mapping):
+        return {str(level): text for level, text in own.items()}
+    return own if isinstance(own, str) or not isinstance(own, Iterable) else [*map(str, own)]
+
+
 def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
-    own = {**marks, "numeric": data.continuous_feature_names}
-    if isinstance(orders := marks.get("ordered"), Mapping):
-        own["ordered"] = {name: list(map(str, levels)) for name, levels in orders.items()}
-    schema = Schema.infer(frame, **own)
+    own = {name: _in_text(mark, data.categorical_feature_names) for name, mark in marks.items()}
+    schema = Schema.infer(frame, **own, numeric=data.continuous_feature_names)
     features = {feature.name: feature for feature in schema}
     for name in {*data.categorical_feature_names} & {*features}:
         dtype, levels = data.data_df[name].dtype, features[name].choices

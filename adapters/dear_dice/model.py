@@ -67,7 +67,12 @@ class Host:
 
     def encode(self, frame: pd.DataFrame) -> Outcomes:
         """The vectors, (m, D), that DiCE hands to the model."""
-        return np.asarray(self.interface.transformer.transform(frame.copy()), dtype=np.float64)
+        encoded = self.interface.transformer.transform(frame.copy())
+        try:
+            return np.asarray(encoded, dtype=np.float64)
+        except ValueError as error:
+            words = f"The model takes numbers, but {error}: func='ohe-min-max' encodes categories"
+            raise UserConfigValidationException(words) from error
 
     def scores(self, frame: pd.DataFrame) -> Outcomes:
         """(m, c) the model's output as DiCE reads it, for rows in the user's own format."""

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from raiutils.exceptions import UserConfigValidationException
 
-from dear_dice.interface import Interface, is_real
+from dear_dice.interface import Interface, is_real, logger
 from dear_dice.model import Host, Outcomes
 from dear_plugin import DEAR
 
@@ -70,59 +70,68 @@ def number_of(wanted: Any, host: Host) -> Any:
 
     An integer is a number, not a label, as in DiCE.
     """
-    if isinstance(wanted, Integral):
-        return int(wanted)
     labels = host.classes_.tolist() if hasattr(host, "classes_") else []
-    one = np.ndim(wanted) == 0
-    if one and wanted in labels:
-        return labels.index(wanted)
-    if one and wanted == "opposite":
-        return wanted
     pairs = [f"{i} for {x!r}" if x != i else f"{i}" for i, x in enumerate(labels)]
-    raise UserConfigValidationException(
-        f"The target class for {wanted} could not be identified: expected 'opposite' or the"
-        f" number of a class ({', '.join(pairs) or 'the model names none'}), got {wanted!r}"
-    )
+    known = f"the number of a class ({', '.join(pairs) or 'the model names none'})"
+    what = f"The target class for {wanted} could not be identified:"
+    if isinstance(wanted, Integral):
+        if not labels or wanted in range(len(labels)):
+            if wanted in labels and labels.index(wanted) != wanted:
+                logger.warning("desired_class=%r is, as in DiCE, %s", wanted, known)
+            return int(wanted)
+        what = "Desired class not present in training data!"
+    elif not np.ndim(wanted) and wanted in (*labels, "opposite"):
+        return labels.index(wanted) if wanted in labels else wanted
+    raise UserConfigValidationException(f"{what} expected 'opposite' or {known}, got {wanted!r}")
 
 
 def as_frame(query: Any, data: Any) -> pd.DataFrame:
     """A query as one frame: it may be a frame, a list of frames, a dict or a list of dicts."""
-    if isinstance(query, np.ndarray) and query.ndim > 1:
+    is_array = isinstance(query, np.ndarray) and query.ndim > 1
+    if is_array or isinstance(query, str) or not isinstance(query, Iterable):
         raise UserConfigValidationException(
             "query_instances should be a frame, a list of frames, a dict or a list of dicts, got"
-            f" an array: pandas.DataFrame(rows, columns={list(data.feature_names)}) makes a frame"
+            f" {'an array' if is_array else repr(query)}: pandas.DataFrame(rows,"
+            f" columns={list(data.feature_names)}) makes a frame"
         )
-    rows = query if isinstance(query, pd.DataFrame | dict) else list(query)
-    if isinstance(rows, list) and (not rows or isinstance(rows[0], pd.DataFrame)):
+    if isinstance(query, pd.DataFrame | dict):
+        return pd.DataFrame(data.query_instance_to_df(query))
+    # A Series is a row by its names, which may be in another order.
+    each = [query] if isinstance(query, pd.Series) else query
+    rows = [dict(row) if isinstance(row, pd.Series) else row for row in each]
+    if not rows or isinstance(rows[0], pd.DataFrame):
         return pd.concat(rows) if rows else pd.DataFrame()
     return pd.DataFrame(data.query_instance_to_df(rows))
 
 
-def _is_list(value: Any) -> bool:
-    """Whether it is a list of values that are no lists."""
+def as_list(value: Any) -> Any:
+    """Several values as a list, whatever has them; another value as it is."""
     several = isinstance(value, Iterable) and not isinstance(value, str)
-    return several and not any(map(np.ndim, value))
+    return list(value) if several else value
+
+
+def _are_ranges(given: Any) -> bool:
+    """Whether a call's ranges are each a list of values that are no lists."""
+    values = map(as_list, given.values()) if isinstance(given, Mapping) else [0]
+    return all(isinstance(value, list) and not any(map(np.ndim, value)) for value in values)
+
+
+def _are_real(given: Any) -> bool:
+    return isinstance(given, list) and all(map(is_real, given))
 
 
 # What DiCE's own checks let through: the valid values of arguments, and what is expected.
+RANGES = "the same for all rows, {feature: [low, high]} or {feature: [levels]}"
 EXPECTED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "total_CFs": (lambda given: is_real(given) and given % 1 == 0, "a positive integer"),
+    "total_CFs": (lambda x: is_real(x) and x % 1 == 0, "a positive integer"),
     # DiCE would take letters for names.
-    "features_to_vary": (
-        lambda given: not isinstance(given, str) or given == "all",
-        "'all' or a list of features",
-    ),
-    "permitted_range": (
-        lambda given: given is None or all(map(_is_list, given.values())),
-        "the same for all rows, {feature: [low, high]} or {feature: [levels]}",
-    ),
-    "desired_range": (
-        lambda given: given is None or (_is_list(given) and all(map(is_real, given))),
-        "two numbers, -inf or inf for an open end",
-    ),
+    "features_to_vary": (lambda x: x == "all" or type(x) is list, "'all' or a list of features"),
+    "permitted_range": (_are_ranges, RANGES),
+    "desired_range": (_are_real, "two numbers, -inf or inf for an open end"),
+    "stopping_threshold": (is_real, "a number from 0 to 1"),
+    "posthoc_sparsity_param": (is_real, "None or a number from 0 to 1"),
 }
-
-
+OPTIONAL = ("permitted_range", "desired_range", "posthoc_sparsity_param")
 MISSING = (
     "missing values in {}, where DiCE's data have none (dice_ml.Data makes missing text a category"
     " 'None' or 'nan'; it keeps missing numbers, and with pandas below 3 those of dtype category)"
@@ -136,7 +145,7 @@ def check_request(frame: pd.DataFrame, request: Request, interface: Interface) -
     """
     for name, (is_valid, expected) in EXPECTED.items():
         given = getattr(request, name)
-        if not is_valid(given):
+        if not is_valid(given) and (given is not None or name not in OPTIONAL):
             raise UserConfigValidationException(f"{name} should be {expected}, got {given!r}")
     if not len(frame):
         raise UserConfigValidationException("The query has no rows, at least one is needed.")

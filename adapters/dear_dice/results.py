@@ -23,6 +23,8 @@ KEY = "dear_examples"
 FEWEST_ROWS = 10
 # How the reason of an answer that is not credible begins.
 LACKING = "no credible action was found; the nearest has "
+# Of a picture's table, no cell or column of which is cut.
+WHOLE = ("display.max_colwidth", None, "display.max_columns", None)
 # What a picture calls the kinds of changes.
 KINDS = {"direct": "action", "forced": "implied by a rule", "indirect": "what follows"}
 
@@ -101,14 +103,24 @@ class Examples(CounterfactualExamples):
             whole = _sure(action)
             out += [(at, *_change(line, whole)) for line in lines] or [(at, "", "", "", "", whole)]
         columns = ["counterfactual", "what", "feature", "old", "new", "how sure"]
-        return pd.DataFrame(out, columns=columns).set_index("counterfactual")
+        return pd.DataFrame(out, columns=columns, dtype=object).set_index("counterfactual")
 
     def _visualize_internal(self, *args: Any, **kwargs: Any) -> None:
         """As in DiCE; below it what each counterfactual acts on, or why there is none."""
         super()._visualize_internal(*args, **kwargs)
         table = self.told if len(self.actions) else pd.DataFrame({"reason": [self.reason]})
-        with pd.option_context("display.max_colwidth", None):
+        with pd.option_context(*WHOLE, "display.expand_frame_repr", False):
             self._dump_output(table, is_notebook_console=kwargs.get("is_notebook_console", False))
+
+    def _dump_output(
+        self, content: Any, show_only_changes: bool = False, is_notebook_console: bool = False
+    ) -> None:
+        """As in DiCE, whose own "-" hides changes of large numbers, and which fails on text."""
+        if show_only_changes:
+            new, old = (frame.to_numpy(object) for frame in (content, self.test_instance_df))
+            cells = np.where(new.astype(str) == old.astype(str), "-", new)
+            content = pd.DataFrame(cells, content.index, content.columns)
+        super()._dump_output(content, False, is_notebook_console)
 
 
 class Explanations(CounterfactualExplanations):
@@ -158,6 +170,10 @@ class Importances(ExplainerBase):
     lead the importances if it follows from many actions.
     """
 
+    def _find_features_having_missing_values(self, data: Any) -> list[str]:
+        """None, for DiCE refuses these; `check_request` names those that cannot be."""
+        return []
+
     def feature_importance(self, *args: Any, **kwargs: Any) -> Any:
         """As in DiCE, but only what is acted on counts, if all examples are DEAR's.
 
@@ -186,7 +202,7 @@ class Importances(ExplainerBase):
         """
         given = query_instances, cf_examples_list
         if _are_own(cf_examples_list):
-            return self.feature_importance(*given, global_importance=False)
+            return self.feature_importance(*given, **{**kwargs, "global_importance": False})
         return super().local_feature_importance(*given, *args, **kwargs)
 
     def global_feature_importance(
@@ -202,7 +218,7 @@ class Importances(ExplainerBase):
         """
         given = query_instances, cf_examples_list
         if _are_own(cf_examples_list) and len(cf_examples_list) >= FEWEST_ROWS:
-            return self.feature_importance(*given)
+            return self.feature_importance(*given, **kwargs)
         return super().global_feature_importance(*given, *args, **kwargs)
 
 
@@ -299,7 +315,6 @@ def _are_own(examples: Any) -> bool:
     return bool(examples) and all(isinstance(example, Examples) for example in examples)
 
 
-def _shares(acted: pd.DataFrame) -> dict[str, float]:
-    """The share of counterfactuals, rows of a frame of bool, that act on each feature."""
-    shares: dict[str, float] = acted.astype(float).mean().fillna(0.0).to_dict()
-    return shares
+def _shares(acted: pd.DataFrame) -> Any:
+    """The share of counterfactuals, rows of a frame of bool, that act on each feature: a dict."""
+    return acted.astype(float).mean().fillna(0.0).to_dict()

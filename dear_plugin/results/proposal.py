@@ -18,7 +18,7 @@ from dear_plugin._threads import lazy
 from dear_plugin._validation import completed
 from dear_plugin.data.encoder import Encoder, patch
 from dear_plugin.data.numbers import Array
-from dear_plugin.errors import InputError, shown
+from dear_plugin.errors import InputError, argument, shown
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.feasible import Case, OfRows, Status
 from dear_plugin.problem.feasible import selected as selected
@@ -39,7 +39,7 @@ def answers_per_row(k: Any) -> int:
         InputError: k is not a whole number from 1.
     """
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise InputError(f"k must be a whole number from 1, got {shown(k)}")
+        raise InputError(f"{argument('k')} must be a whole number from 1, got {shown(k)}")
     return int(k)
 
 

@@ -43,6 +43,17 @@ def test_rows_come_back_in_their_own_dtype(explainer, refused, dtype):
     assert found.orig["X"] is not rows
 
 
+def test_a_frame_of_the_features_is_read_by_their_names(explainer, fit, data, refused):
+    backwards = pd.DataFrame(refused, columns=data.names)[data.names[::-1]]
+    expected, found = explainer.explain(refused, 1), explainer.explain(backwards, 1)
+    assert (found.orig["X"] == refused).all() and (found.cf["X"] == expected.cf["X"]).all()
+    rows = pd.DataFrame(data.X, columns=data.names)[data.names[::-1]]
+    again = fit(immutable_features=["gender"], ranges={"age": [0, 1]}).fit(rows)
+    assert (again.explain(refused, 1).cf["X"] == expected.cf["X"]).all()
+    unnamed = explainer.explain(pd.DataFrame(refused), 1)
+    assert (unnamed.cf["X"] == expected.cf["X"]).all()
+
+
 def test_without_targets_each_row_wants_its_other_class(explainer, data, pipeline):
     rows = data.X[:60]
     found = explainer.explain(rows)
@@ -165,9 +176,18 @@ class TestDiversity:
         explainer.explain(refused[:1], 1, diversity=True, num_samples=4)
         assert len(searches) == 1
 
-    @pytest.mark.parametrize(("n", "count"), [(2, 4), (1, 0)])
-    def test_it_takes_one_row_and_a_number_from_1(self, explainer, refused, n, count):
-        with pytest.raises(dear_plugin.errors.InputError, match=f"got {n} rows and.*={count}"):
+    @pytest.mark.parametrize(
+        ("n", "count", "words"),
+        [
+            (2, 4, "takes one row of X, got 2 rows"),
+            (1, 0, "num_samples must be a whole number from 1, got 0"),
+            (1, 2.5, "num_samples must be .*, got 2.5"),
+            (1, "3", "num_samples must be .*, got '3'"),
+            (1, None, "num_samples must be .*, got None"),
+        ],
+    )
+    def test_it_takes_one_row_and_a_number_from_1(self, explainer, refused, n, count, words):
+        with pytest.raises(dear_plugin.errors.InputError, match=words):
             explainer.explain(refused[:n], 1, diversity=True, num_samples=count)
 
 
@@ -183,6 +203,7 @@ class TestDiversity:
         ({"decoder": "magic"}, "magic"),
         ({"decoder": int}, "unknown decoder"),
         ({"output": "odds"}, "odds"),
+        ({"output": "values"}, "'logits' or 'probabilities' .*regressions.*, got 'values'"),
     ],
 )
 def test_a_wrong_option_is_named(fit, options, words):

@@ -10,6 +10,7 @@ import pytest
 from dice_ml.counterfactual_explanations import CounterfactualExplanations
 from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
 from raiutils.exceptions import UserConfigValidationException
+from sklearn.linear_model import LogisticRegression
 
 from dear_dice import DiceDEAR, Explanations
 from tests.adapters.dice.asked import answers, examples, same_frames
@@ -107,6 +108,37 @@ def unsolved(explainer, refused):
 
 
 class TestPictures:
+    def test_only_changes_shows_each_change_whatever_its_size(self, loan, capsys):
+        """DiCE's own "-" hides one of 40,000 to 57,000, and its list fails on text."""
+        features = loan.features.assign(income=loan.features["income"] * 1000)
+        model = loan.pipeline(features, loan.labels, LogisticRegression(max_iter=2000), loan.words)
+        query = features[model.predict(features) == 0].head(3)
+        explainer = loan.dear(model, features, loan.labels)
+        result = explainer.generate_counterfactuals(query, 2)
+        rows = []
+        for example in result.cf_examples_list:
+            (own,), found = example.test_instance_df.values, example.final_cfs_df.values.tolist()
+            rows += [
+                ["-" if a == b else a for a, b in zip(new, own, strict=True)] for new in found
+            ]
+        assert any(row[[*features].index("income")] != "-" for row in rows)
+        for each in (result, Explanations.from_json(result.to_json())):
+            each.visualize_as_list(show_only_changes=True)
+            shown = capsys.readouterr().out
+            assert all(str(row) in shown for row in rows)
+        result.visualize_as_dataframe(show_only_changes=True)
+        shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert all([*map(str, row)] in [line[1:] for line in shown] for row in rows)
+
+    def test_no_column_of_what_is_told_is_cut(self, result, capsys):
+        example = result.cf_examples_list[0]
+        with pd.option_context("display.width", 40, "display.max_columns", 3):
+            example.visualize_as_dataframe()
+        (head,) = [line for line in capsys.readouterr().out.splitlines() if "how sure" in line]
+        assert head.split() == ["what", "feature", "old", "new", "how", "sure"]
+        whole = example.told[example.told["feature"].isin(["age", "duration"])]
+        assert set(whole["new"].map(type)) <= {int}
+
     def test_a_frame(self, result, capsys):
         result.visualize_as_dataframe(show_only_changes=True)
         shown = capsys.readouterr().out
@@ -186,6 +218,11 @@ class TestImportance:
         assert not any(result.local_importance[9].values())
         (alone,) = explainer.local_feature_importance(refused[:1], made[:1]).local_importance
         assert alone == pytest.approx(result.local_importance[0])
+        summary = explainer.global_feature_importance(
+            refused.iloc[:10], [*made, unsolved], local_importance=False
+        )
+        assert summary.local_importance is None
+        assert summary.summary_importance == result.summary_importance
 
     def test_of_another_methods_examples(self, black_box, loan, refused):
         other = dice_ml.Dice(loan.data, black_box.model, method="random")

@@ -188,7 +188,12 @@ OF_ANOTHER_KIND = [
     *(({"total_CFs": n}, rf"total_CFs should be a positive integer, got {n!r}") for n in COUNTS),
     ({"permitted_range": {"housing": "own"}}, RANGES),
     ({"permitted_range": {"income": 40}}, RANGES),
+    ({"permitted_range": ["income"]}, RANGES),
+    ({"permitted_range": "all"}, RANGES),
     ({"features_to_vary": "income"}, "'all' or a list of features, got 'income'"),
+    ({"features_to_vary": None}, "'all' or a list of features, got None"),
+    ({"stopping_threshold": "0.5"}, "stopping_threshold should be a number .*, got '0.5'"),
+    ({"posthoc_sparsity_param": "0.1"}, "should be None or a number from 0 to 1, got '0.1'"),
     ({"desired_range": 40}, "two numbers, -inf or inf for an open end, got 40"),
     ({"desired_range": [None, 40]}, r"an open end, got \[None, 40\]"),
 ]

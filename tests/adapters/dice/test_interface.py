@@ -119,4 +119,6 @@ class TestConstraints:
     def test_the_interfaces_range_may_change_between_calls(self, frame):
         interface = read(frame, ["rate"])
         interface.data.permitted_range = {"rate": [0.3, 0.4]}
-        assert interface.constraints(None, interface.names).ranges == {"rate": (0.3, 0.4)}
+        assert interface.constraints(interface.schema, None, interface.names).ranges == {
+            "rate": (0.3, 0.4)
+        }

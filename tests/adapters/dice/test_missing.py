@@ -53,6 +53,10 @@ def test_a_row_with_missing_values_has_an_answer_and_keeps_them(gaps):
         assert (answer.dtypes == query.dtypes).all()
         assert (MODEL.predict(answer) == 1).all()
         assert answer[gaps].isna().all(axis=None) and answer[other].notna().all(axis=None)
+    (shares,) = (
+        explainer_of(FRAME).local_feature_importance(query[:1], total_CFs=10).local_importance
+    )
+    assert max(shares.values()) > 0 and not any(shares[name] for name in gaps)
     read = Explanations.from_json(result.to_json()).cf_examples_list[0].final_cfs_df
     assert read["hours"].tolist() == answers[0]["hours"].tolist()
 
@@ -60,8 +64,18 @@ def test_a_row_with_missing_values_has_an_answer_and_keeps_them(gaps):
 def test_where_dices_data_have_none_the_error_names_the_columns():
     complete = FRAME.assign(debt=WHOLE["debt"])
     query = complete.head(2).assign(debt=[np.nan, 1.0])
-    with pytest.raises(UserConfigValidationException, match=r"missing values in \['debt'\]"):
-        explainer_of(complete).generate_counterfactuals(query, 1, desired_class=1)
+    explainer = explainer_of(complete)
+    for call in (explainer.generate_counterfactuals, explainer.local_feature_importance):
+        with pytest.raises(UserConfigValidationException, match=r"missing values in \['debt'\]"):
+            call(query, total_CFs=10, desired_class=1)
+
+
+def test_a_missing_value_that_stays_is_no_change(capsys):
+    query = FRAME[(MODEL.predict(FRAME) == 0) & FRAME["debt"].isna() & FRAME["job"].notna()]
+    explainer_of(FRAME).generate_counterfactuals(query.head(1), 2).visualize_as_list(
+        show_only_changes=True
+    )
+    assert "nan" not in capsys.readouterr().out.split("Counterfactual set")[1]
 
 
 @pytest.mark.parametrize("gap", [None, np.nan])

@@ -11,7 +11,7 @@ import torch
 from raiutils.exceptions import UserConfigValidationException
 from sklearn.linear_model import LogisticRegression
 
-from dear_dice import DiceDEAR
+from dear_dice import DiceDEAR, Explanations
 from dear_dice.model import Host
 from dear_dice.query import number_of
 from dear_plugin import Search
@@ -106,6 +106,11 @@ class TestTorch:
         found = pd.DataFrame(solved(explainer, query))[features.columns]
         assert len(found) == 10 and module.training
         assert (fitted.predict(found.to_numpy(float)) == 1).all()
+
+    def test_without_a_transformer_text_is_refused_with_the_remedy(self, loan, torch_model):
+        explainer = DiceDEAR(loan.data, torch_interface(torch_model.model, None))
+        with pytest.raises(UserConfigValidationException, match="'ohe-min-max' encodes categ"):
+            explainer.generate_counterfactuals(loan.features.head(1), 1)
 
     def test_a_regressor(self, loan):
         numbers = [name for name in loan.continuous if name != "savings"]
@@ -358,6 +363,14 @@ class TestRegressor:
             assert example.test_pred == pytest.approx(own[0])
             assert (example.desired_range, example.new_outcome) == ([36, 37], [36, 37])
             assert (example.model_type, example.desired_class) == ("regressor", "opposite")
+
+    @pytest.mark.parametrize("form", [tuple, np.array, pd.Series])
+    def test_the_range_may_be_any_two_numbers(self, form, regressor):
+        explainer = DiceDEAR(regressor.data, regressor.model)
+        query = regressor.features[regressor.predict(regressor.features) < 34].iloc[:2]
+        result = explainer.generate_counterfactuals(query, 1, desired_range=form([36, 37]))
+        assert Explanations.from_json(result.to_json()) == result
+        assert {type(example.new_outcome) for example in result.cf_examples_list} == {list}
 
     @pytest.mark.parametrize(
         ("given", "words"),
