@@ -1,10 +1,10 @@
 """CPU seconds of some calls in several versions, one after the other on one machine.
 
-    python docs/seconds.py 0.4.0=../checkout-of-0.4 0.5.0=../checkout-of-0.5 this=.
+    python docs/seconds.py 0.4.0=../checkout-of-0.4 0.5.0=../checkout-of-0.5 0.6.0=.
 
 runs every version in processes of its own, twice in turn, and writes the lower of the two to
 docs/results/work/seconds.md. The machine has to be idle. The cases are those of
-`python -m dear_plugin.benchmark work`.
+`python -m dear_plugin.benchmark work`, whose counts of each version stand beside the seconds.
 """
 
 import json
@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+from tables import read
 
 from dear_plugin.benchmark.tables import write
 
@@ -54,16 +55,26 @@ def measured(folder, case):
     return json.loads(run.stdout.splitlines()[-1])
 
 
+def thousand_operations(version, case):
+    """Torch operations of the fit and the first 40 rows, and of the next 40, in thousands."""
+    counted = read(f"work/{version}") or read("work/work")
+    lines = {line["step"]: int(line["operations"]) for line in counted if line["case"] == case}
+    once = lines["fit"] + lines["first 40 rows"]
+    return round(once / 1000), round(lines["next 40 rows"] / 1000)
+
+
 def table(versions):
     """One line for each version, with the lower of two measurements of each case."""
     found = [
-        {"version": version, "case": case, "fit and first": once, "next": then}
+        {"case": case, "version": version, "fit and first, s": once, "next, s": then}
         for _ in range(RUNS)
         for version, folder in versions.items()
         for case in CASES
         for once, then in [measured(folder, case)]
     ]
     least = pd.DataFrame(found).groupby(["case", "version"], sort=False).min().round(2)
+    counts = [thousand_operations(version, case) for case, version in least.index]
+    least[["thousand operations, fit and 40 rows", "next 40"]] = counts
     return least.reset_index()
 
 
