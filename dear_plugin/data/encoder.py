@@ -98,8 +98,7 @@ class Encoder:
         self.compared = self.shares[self.feature_of] > 0.0
         places = (f.precision if f.has_order else 0 for f in features)
         self.grid = Grid.of(places, [f.codes for f in features], self.step.tolist())
-        few = {j: sorted(f.observed) for j, f in enumerate(features) if f.observed}
-        self.observed = {j: torch.tensor(known, dtype=torch.float64) for j, known in few.items()}
+        self.observed = {j: np.sort(f.observed) for j, f in enumerate(features) if f.observed}
         some = {j: f.special_values for j, f in enumerate(features) if len(f.special_values)}
         # The row values of codes and missing numbers, and of labels that are missing or not known.
         self._coded = {j: values for j, values in some.items() if features[j].has_order}

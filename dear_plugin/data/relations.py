@@ -23,7 +23,7 @@ import torch
 
 from dear_plugin._threads import lazy, users_threads
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.numbers import NEAR, SPECIAL, Array, Grid
+from dear_plugin.data.numbers import NEAR, Array, Grid, or_nan
 from dear_plugin.errors import SchemaError, shown, unknown
 
 # What says of a frame of features, (n, p), whether each row is possible, (n,) bool.
@@ -46,8 +46,7 @@ class Cells:
 
     def __getitem__(self, name: str) -> Array:
         """(...) double: the numbers of a feature, NaN where it has none; the places of labels."""
-        own = self.rows[..., self.at[name]]
-        return np.where(own <= SPECIAL, np.nan, own)
+        return or_nan(self.rows[..., self.at[name]])
 
     @lazy
     def frame(self) -> pd.DataFrame:

@@ -309,7 +309,8 @@ class Limits(OfRows):
         low, high = self.low[idx, feature], self.high[idx, feature]
         inside = (values >= low[:, None]) & (values <= high[:, None])
         for j, known in self.encoder.observed.items():
-            inside &= (values == nearest(values, known)) | (feature != j)[:, None]
+            near = torch.from_numpy(nearest(values.numpy(), known))
+            inside &= (values == near) | (feature != j)[:, None]
         if self.allowed is None:
             return inside
         level = torch.where(self.encoder.blocks[feature][:, None], values, 0.0).long()
@@ -394,11 +395,11 @@ class Limits(OfRows):
             x: (m, 1, p) the factual rows; a value with the same nearest one is kept.
         """
         for j, known in self.encoder.observed.items():
-            value = nearest(moved[..., j], known)
+            value = torch.from_numpy(nearest(moved[..., j].numpy(), known))
             if x is not None:
                 own = x[..., j]
-                same = (value == nearest(own, known)) & self.encoder.amounts(own, at=j)
-                value = torch.where(same, own, value)
+                near = torch.from_numpy(nearest(own.numpy(), known))
+                value = own.where((value == near) & self.encoder.amounts(own, at=j), value)
             moved = moved.index_copy(-1, torch.tensor([j]), value[..., None])
         return moved
 

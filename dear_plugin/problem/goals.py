@@ -628,7 +628,7 @@ def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | lis
 
 def _is_names(value: Any) -> bool:
     """Whether it is a list of names, or None for nothing."""
-    return value is None or (is_plural(value) and _all(str, value))
+    return value is None or (is_plural(value) and all(isinstance(each, str) for each in value))
 
 
 def _is_mapping(value: Any) -> bool:
@@ -717,10 +717,6 @@ def codes_of(feature: Feature, levels: Any) -> list[int]:
             f" {absent}"
         )
     return codes
-
-
-def _all(kind: type, items: Iterable[Any]) -> bool:
-    return all(isinstance(item, kind) for item in items)
 
 
 # The interquartile range of a normal distribution, in standard deviations.

@@ -24,7 +24,7 @@ import numpy as np
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.numbers import NEAR, SPECIAL, Array, known, padded
+from dear_plugin.data.numbers import NEAR, Array, known, nearest, or_nan, padded
 from dear_plugin.data.relations import Cells, Lookup, Relation, Rule, Stated
 
 # The repair of one rule may break another.
@@ -260,15 +260,14 @@ class Rules:
         at, j, grid = np.arange(len(rows)), ends[:, i], self.encoder.grid
         own = x[at, j]
         if k < 0:
-            side, other = (-1.0, 1.0)[i], rows[at, ends[:, 1 - i]]
-            other = np.where(other <= SPECIAL, np.nan, other)
-            kept = (own > SPECIAL) & (own * side >= other * side)
+            side, other = (-1.0, 1.0)[i], or_nan(rows[at, ends[:, 1 - i]])
+            kept = known(own) & (own * side >= other * side)
             value = np.where(kept, own, grid.inside(other, side, j))
         else:
             name = self.encoder.schema.names[j[0]]
             value = self.every[k].repair(self._cells(rows), self._cells(x), name)
-        for one, observed in self._observed.items():
-            near = observed[np.searchsorted((observed[1:] + observed[:-1]) / 2.0, value)]
+        for one, observed in self.encoder.observed.items():
+            near = nearest(value, observed)
             # Computed values that differ in last digits are observed ones.
             is_near = (j == one) & (np.abs(near - value) <= NEAR * np.abs(near))
             value = np.where(is_near, near, value)
@@ -276,20 +275,15 @@ class Rules:
 
     def _may_be(self, values: Array, at: Any) -> Array:
         """Bool, the numbers that features, at positions, may be."""
-        out = np.isfinite(values) & (values > SPECIAL)
-        for j, own in self._observed.items():
+        out = np.isfinite(values) & known(values)
+        for j, own in self.encoder.observed.items():
             out = out & ((at != j) | np.isin(values, own))
         return out
-
-    @lazy
-    def _observed(self) -> dict[int, Array]:
-        """The only values, ascending, of the features that take no others."""
-        return {j: known.numpy() for j, known in self.encoder.observed.items()}
 
 
 def _in_order(lower: Array, upper: Array) -> Array:
     """Bool, where numbers are at most others, or these are not known."""
-    out: Array = ~((lower > upper) & (upper > SPECIAL))
+    out: Array = ~((lower > upper) & known(upper))
     return out
 
 
