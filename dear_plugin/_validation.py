@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field, fields
 from functools import wraps
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar, cast
@@ -80,21 +81,24 @@ def completed(complete: Complete) -> Callable[[Made], Made]:
     return _decorated
 
 
-def validated(**rules: Rule) -> Callable[[Made], Made]:
-    """A decorator of dataclasses whose fields have rules; see `completed`.
+def setting(default: Any, rule: Rule) -> Any:
+    """A field of a `validated` dataclass: its default, and what its values must be."""
+    return field(default=default, metadata={"rule": rule})
+
+
+def validated(made: Made) -> Made:
+    """A decorator of dataclasses whose fields are made by `setting`; see `completed`.
 
     The constructor raises a `SettingError` on the first field that violates its rule. Numpy
     numbers become Python's, which JSON can hold.
-
-    Args:
-        rules: a rule by field name.
     """
 
     def _complete(made: type, given: dict[str, Any]) -> None:
-        for name, rule in rules.items():
+        for each in fields(made):
+            rule, name = each.metadata["rule"], each.name
             given[name] = rule(f"{made.__name__}: {name}", given[name])
 
-    return completed(_complete)
+    return completed(_complete)(made)
 
 
 def whole(least: int) -> Rule:

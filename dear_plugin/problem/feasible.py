@@ -368,7 +368,7 @@ class Limits(OfRows):
             acted: (m, p) bool, the features acted on; None for all.
         """
         out = self.rounded(x, moved)
-        floor, ceiling = (each.index_select(0, idx) for each in (self.floor, self.ceiling))
+        floor, ceiling = self.floor.index_select(0, idx), self.ceiling.index_select(0, idx)
         out.clamp_(floor[:, None], ceiling[:, None])
         if bool(self._starts_outside.any()):
             at = self._starts_outside[idx].nonzero()[:, 0]
