@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from dear_plugin._threads import lazy
 from dear_plugin._validation import (
     boolean,
     instance,
@@ -140,7 +141,7 @@ class Search:
         least = self.min_consistency, *own, reliance, *others
         return {name: float(each) for name, each in zip(CRITERIA, least, strict=True) if each}
 
-    @property
+    @lazy
     def stricter(self) -> Search:
         """What a search asks for, so that its answers have the confidence that is required.
 
