@@ -14,7 +14,14 @@ from typing import Any, Self, TypeVar, cast
 import torch
 from torch import Tensor
 
-from dear_plugin.errors import ArgumentError, SettingError, check_arguments, shown, unknown
+from dear_plugin.errors import (
+    ArgumentError,
+    DearError,
+    SettingError,
+    check_arguments,
+    shown,
+    unknown,
+)
 
 
 def check_tensor(
@@ -45,8 +52,8 @@ def check_tensor(
         raise ValueError(f"{name} must hold {'finite numbers' if is_finite else 'numbers'}")
 
 
-# What checks a value, given what it is of, and returns what is kept of it.
-Rule = Callable[[str, Any], Any]
+# What checks a value, given what it is of and perhaps an error, and returns what is kept of it.
+Rule = Callable[..., Any]
 
 
 Complete = Callable[[type, dict[str, Any]], None]
@@ -114,11 +121,11 @@ def must_be(
         plain: what is kept of it.
     """
 
-    def _rule(name: str, value: Any) -> Any:
+    def _rule(name: str, value: Any, error: type[DearError] = SettingError) -> Any:
         with suppress(TypeError, ValueError, OverflowError, ImportError):
             if fits(value):
                 return plain(value)
-        raise SettingError(f"{name} must be {expected}, got {shown(value)}")
+        raise error(f"{name} must be {expected}, got {shown(value)}")
 
     return _rule
 
@@ -148,9 +155,9 @@ def number(high: float = math.inf) -> Rule:
 def one_of(*words: str) -> Rule:
     """One of some strings."""
 
-    def _rule(name: str, value: Any) -> str:
+    def _rule(name: str, value: Any, error: type[DearError] = SettingError) -> Any:
         if not isinstance(value, str) or value not in words:
-            raise SettingError(f"{name}: {unknown('value', [value], words)}")
+            raise error(f"{name}: {unknown('value', [value], words)}")
         return value
 
     return _rule
@@ -158,7 +165,7 @@ def one_of(*words: str) -> Rule:
 
 def optional(rule: Rule) -> Rule:
     """None, or a value that satisfies a rule."""
-    return lambda name, value: None if value is None else rule(name, value)
+    return lambda name, value, *error: None if value is None else rule(name, value, *error)
 
 
 def several(rule: Rule) -> Rule:

@@ -88,6 +88,7 @@ class Encoder:
         self.blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in features])
         self.labelled = torch.tensor([not f.has_order for f in features])
         self.labels = [dict(labels_of(f.known)) for f in features]
+        self._trained = sum(map(len, self.labels))
         counts = [math.inf if f.has_order else len(f.known) for f in features]
         self.count = torch.tensor(counts, dtype=torch.float64)
         ends = torch.tensor([f.ends for f in features], dtype=torch.float64)
@@ -193,7 +194,7 @@ class Encoder:
         A category that no training row has is none of the categories, all 0, and halfway between
         the two of a binary feature; of one-hot columns these are as they are.
         """
-        if all(len(self.labels[j]) == count for j, count in self._of_labels):
+        if sum(map(len, self.labels)) == self._trained:  # no other label was read
             return self._expand(rows)
         new = self.is_new(rows)
         out = self._expand(rows.masked_fill(new, 0.0))
@@ -205,11 +206,6 @@ class Encoder:
                 flags = dummies.spread(feature, rows[..., j][at].cpu().numpy(), self.labels[j])
                 own[at] = torch.from_numpy(flags).clamp_max(1.0).to(out)
         return out
-
-    @lazy
-    def _of_labels(self) -> list[tuple[int, int]]:
-        """The features of labels, and how many of these training rows have."""
-        return [(j, len(f.known)) for j, f in enumerate(self.features) if not f.has_order]
 
     def _expand(self, rows: Tensor) -> Tensor:
         scaled = self.scaled(rows).float()
@@ -257,7 +253,7 @@ class Encoder:
 
         A changed category counts 1, as does a change into or out of a special level.
         """
-        unit, shares = (each.to(a.device) for each in (self.unit, self.shares))
+        unit, shares = self.unit.to(a.device), self.shares.to(a.device)
         difference = (a - b).abs_().div_(unit).mul_(shares)
         if self.d == self.p:
             return difference

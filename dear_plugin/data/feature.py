@@ -37,7 +37,7 @@ from dear_plugin._validation import (
     optional,
 )
 from dear_plugin.data.numbers import Array, amounts_of, known, level_of, row_value
-from dear_plugin.errors import SchemaError, SettingError, unknown
+from dear_plugin.errors import SchemaError, unknown
 
 # The largest usual step as a share of the unit of cost, and rounding errors of it.
 SHARE, ROUNDED = 0.01, 1.0 + 1e-9
@@ -200,10 +200,7 @@ def _checked(_: type, given: dict[str, Any]) -> None:
     """Attributes as they must be; numpy numbers become Python's, which JSON can hold."""
     own = {**rules(), **({"special": CODES} if given["kind"] == Kind.NUMERIC else {})}
     for name, rule in own.items():
-        try:
-            given[name] = rule(f"feature {given['name']!r}: {name}", given[name])
-        except SettingError as error:
-            raise SchemaError(str(error)) from None
+        given[name] = rule(f"feature {given['name']!r}: {name}", given[name], SchemaError)
     # What is stated of all columns is stated of each.
     whole: dict[str, Any] = {name: given[name] for name in ("immutable", "cost", "actionable")}
     given["dummies"] = tuple(dataclasses.replace(each, **whole) for each in given["dummies"])

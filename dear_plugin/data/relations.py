@@ -30,7 +30,7 @@ from dear_plugin.errors import SchemaError, shown, unknown
 Condition = Callable[[pd.DataFrame], Any]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Cells:
     """Rows by the names of their features.
 
@@ -38,15 +38,19 @@ class Cells:
         rows: (..., p) row values.
         at: the position of each feature.
         as_frame: rows, (m, p), as a frame.
+        numbers: (..., p) the numbers of features, NaN where there are none; the places of labels.
     """
 
     rows: Array
     at: Mapping[str, int]
     as_frame: Callable[[torch.Tensor], pd.DataFrame]
 
+    def __post_init__(self) -> None:
+        self.numbers = or_nan(self.rows)
+
     def __getitem__(self, name: str) -> Array:
-        """(...) double: the numbers of a feature, NaN where it has none; the places of labels."""
-        return or_nan(self.rows[..., self.at[name]])
+        """(...) the numbers of a feature, in a new array."""
+        return self.numbers[..., self.at[name]].copy()
 
     @lazy
     def frame(self) -> pd.DataFrame:
@@ -340,7 +344,8 @@ class Relation(Rule):
         """
         if self.is_order:
             return rows[self.name if member != self.name else self.others[0]]
-        at, wanted = self.members.index(member), self._residual(before)
+        at = self.members.index(member)
+        wanted = 0.0 if self.low == self.high else self._residual(before)
         if not at:
             total = self._total(rows) + wanted
             return self._whole(np.exp(total) if self._is_product else total)
@@ -362,10 +367,8 @@ class Relation(Rule):
         done = np.abs(self._total({**each, member: value}) - aim) <= self.error
         return np.where(done, value, own)
 
-    def _residual(self, before: Cells) -> Array | float:
-        """(q,) what factual rows leave of the number; of a definition nothing."""
-        if self.low == self.high:
-            return 0.0
+    def _residual(self, before: Cells) -> Array:
+        """(q,) what factual rows leave of the number."""
         own = self._first(before) - self._total(before)
         return np.where(np.isfinite(own), own, (self.low + self.high) / 2.0)
 
@@ -452,13 +455,12 @@ class Table(Lookup, Rule):
 
     def holds(self, rows: Cells) -> Array:
         """See `Rule`; a level that no training row has may have any value."""
-        y, x = (rows[name] for name in self.members)
-        known, value = self._found(x)
+        y, (known, value) = rows[self.name], self._found(rows[self.other])
         return np.asarray(~known | (value == y) | np.isnan(y))
 
     def repair(self, rows: Cells, before: Cells, member: str) -> Array:
         """The value of the level, or the only level with the value."""
-        y, x = (rows[name] for name in self.members)
+        y, x = rows[self.name], rows[self.other]
         if member == self.name:
             known, value = self._found(x)
             return np.where(known, value, y)

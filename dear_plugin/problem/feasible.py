@@ -38,8 +38,8 @@ def selected(record: T, idx: Tensor) -> T:
             entry for each row; its other values hold for every row.
         idx: the positions.
     """
-    names = [each.name for each in fields(record) if each.init]
-    return replace(record, **{name: _part(getattr(record, name), idx) for name in names})
+    own = {f.name: _part(getattr(record, f.name), idx) for f in fields(record) if f.init}
+    return replace(record, **own)
 
 
 def _part(value: Any, idx: Tensor) -> Any:
@@ -207,8 +207,8 @@ class Admissible(OfRows):
             return reached
         follows = np.arange(reached.shape[1])[:, None] >= alone
         required = self.required[idx.numpy(), None] & (self.rules.forces | follows)
-        low, high = (end.numpy() for end in self.limits.bounds(idx))
-        given = x.numpy(), reached.numpy(), ~still.numpy(), low, high
+        low, high = self.limits.settable
+        given = x.numpy(), reached.numpy(), ~still.numpy(), low[idx].numpy(), high[idx].numpy()
         out = torch.from_numpy(self.rules.repair(*given, required))
         none = self.limits.allowed is None
         return out if none else out.where(self.limits.allows(out, idx), reached)
@@ -377,13 +377,9 @@ class Limits(OfRows):
         out = self.encoder.keep_special(x, moved, out, acted)
         return out if self.allowed is None else out.where(self.allows(out, idx), x[:, None])
 
-    def bounds(self, idx: Tensor) -> tuple[Tensor, Tensor]:
-        """(m, p) each, the least and greatest values to which a rule may set features."""
-        low, high = self._settable
-        return low.index_select(0, idx), high.index_select(0, idx)
-
     @lazy
-    def _settable(self) -> tuple[Tensor, Tensor]:
+    def settable(self) -> tuple[Tensor, Tensor]:
+        """(n, p) each, the least and greatest values to which a rule may set features."""
         low, high = torch.maximum(self.floor, self.low), torch.minimum(self.ceiling, self.high)
         return none_where_empty(low, high)
 

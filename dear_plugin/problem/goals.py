@@ -25,7 +25,6 @@ from dear_plugin.errors import (
     ConstraintError,
     DearError,
     ModelError,
-    SettingError,
     TargetError,
     argument,
     shown,
@@ -675,10 +674,7 @@ def costs_of(name: str, given: Any, n: int) -> Tensor:
     """
     where = f"{argument('costs')}[{name!r}]"
     values = per_row(given, pd.RangeIndex(n), where, is_single, "a number")
-    try:
-        numbers = [COST(where, value) for value in values]
-    except SettingError as error:
-        raise ConstraintError(str(error)) from None
+    numbers = [COST(where, value, ConstraintError) for value in values]
     return torch.tensor(numbers, dtype=torch.float64)
 
 
