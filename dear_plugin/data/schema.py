@@ -198,14 +198,13 @@ class Schema:
         """The features in a line; a notebook shows them as a table."""
         from dear_plugin.tell import schemas
 
-        order = self.tiers, self.causes
-        return f"Schema({schemas.in_a_line(self.features, *order, self.relations)})"
+        return f"Schema({schemas.in_a_line(self)})"
 
     def _repr_html_(self) -> str:
         """The features as a table, for notebooks."""
         from dear_plugin.tell import schemas
 
-        return schemas.as_table(self.features, self.tiers, self.causes)
+        return schemas.as_table(self)
 
     def __iter__(self) -> Iterator[Feature]:
         """The features in frame order."""
@@ -385,16 +384,7 @@ class Schema:
         """
         from dear_plugin.tell import schemas
 
-        causes = {name: [*causes] for name, causes in self.causes}
-        order = {"causes": causes} if causes else {"tiers": [[*tier] for tier in self.tiers]}
-        text = schemas.written(
-            [each for f in self for each in (*f.members, *[f] * bool(f.dummies))],
-            self.relations,
-            {"central": self.central, **order},
-            target=self.target,
-            exactly_one=self.exactly_one,
-        )
-        Path(path).write_text(text, encoding="utf8")
+        Path(path).write_text(schemas.written(self), encoding="utf8")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without infinity, which is None, and rules, which are code."""
