@@ -283,18 +283,9 @@ class TorchModel:
         return moved if self.encode is None else self.encode(moved)
 
     def _call(self, inputs: Tensor) -> Tensor:
-        with self._shape_errors(inputs):
-            raw: Any = self.model(inputs) if self.stated else logits_of(lambda: self.model(inputs))
-        self.stated = True  # one call suffices to check the end of the module
-        if not isinstance(raw, Tensor):
-            raise ModelError(f"the module must return a tensor, got {type(raw).__name__}")
-        return raw
-
-    @contextmanager
-    def _shape_errors(self, inputs: Tensor) -> Iterator[None]:
-        """Replace torch's errors on inputs of a wrong shape by one that states the encoding."""
+        """Its outputs; torch's error on inputs of a wrong shape becomes one on the encoding."""
         try:
-            yield
+            raw: Any = self.model(inputs) if self.stated else logits_of(lambda: self.model(inputs))
         except (RuntimeError, IndexError) as error:
             if isinstance(error, OUT_OF_MEMORY) or not any(word in str(error) for word in SHAPES):
                 raise
@@ -305,6 +296,10 @@ class TorchModel:
                 f" (torch: {error}). Train it on Encoder(schema).encode(frame), or pass as encode="
                 " a map from these columns to its inputs"
             ) from error
+        self.stated = True  # one call suffices to check the end of the module
+        if not isinstance(raw, Tensor):
+            raise ModelError(f"the module must return a tensor, got {type(raw).__name__}")
+        return raw
 
 
 class _WithGradient(torch.autograd.Function):
