@@ -445,7 +445,7 @@ def patch(
     accepted, plain, changed = np.ones(len(x), dtype=bool), _is_plain_frame(frame), own != new
     for j in np.flatnonzero(changed.any(0)).tolist():
         feature, at = encoder.features[j], np.flatnonzero(changed[:, j])
-        pairs = (dummies.spread(feature, v[at, j], encoder.labels[j]).T for v in (own, new))
+        pairs = [dummies.spread(feature, v[at, j], encoder.labels[j]).T for v in (own, new)]
         for member, before, after in zip(feature.members, *pairs, strict=True):
             differs = before != after
             some = cells_in(member, after[differs], out[member.name].dtype)

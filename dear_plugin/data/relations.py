@@ -205,9 +205,9 @@ def expression(text: str, names: Sequence[str]) -> tuple[Callable[[Any], Any], t
     plain = found.sub(lambda match: f"_{used.index(match[0])}", text).strip()
 
     def of(columns: Any) -> Any:
-        """The values; all of `tree` is arithmetic and `FUNCTIONS`."""
+        """The values; all of `code` is arithmetic and `FUNCTIONS`."""
         own = {f"_{i}": columns[name] for i, name in enumerate(used)}
-        return eval(compile(tree, "formula", "eval"), {"__builtins__": {}, **FUNCTIONS}, own)
+        return eval(code, {"__builtins__": {}, **FUNCTIONS}, own)
 
     try:
         tree = ast.parse(plain, mode="eval")
@@ -218,6 +218,7 @@ def expression(text: str, names: Sequence[str]) -> tuple[Callable[[Any], Any], t
                 raise TypeError("not arithmetic")
             if isinstance(node, ast.Constant):
                 node.value = float(value)  # a power of whole numbers may have no end
+        code = compile(tree, "formula", "eval")
         of(dict.fromkeys(used, np.ones(1)))
     except (SyntaxError, TypeError, ArithmeticError) as error:
         raise SchemaError(
