@@ -37,7 +37,7 @@ from dear_plugin._validation import (
     optional,
 )
 from dear_plugin.data.numbers import Array, amounts_of, known, level_of, row_value
-from dear_plugin.errors import SchemaError, unknown
+from dear_plugin.errors import SchemaError, require_known
 
 # The largest usual step as a share of the unit of cost, and rounding errors of it.
 SHARE, ROUNDED = 0.01, 1.0 + 1e-9
@@ -315,10 +315,8 @@ class Feature:
         if self.levels and not {c for c in self.categories if c is not None} <= set(self.levels):
             raise SchemaError(f"feature {self.name!r}: its categories must be among its levels")
         for what in ("excluded",) if self.has_order else ("special", "excluded"):
-            some = getattr(self, what)
-            if not set(some) <= set(self.categories):
-                where = f"{what}[{self.name!r}]"
-                raise SchemaError(f"{where}: {unknown('values', some, self.categories)}")
+            some, where = getattr(self, what), f"{what}[{self.name!r}]"
+            require_known(where, "values", some, self.categories)
         if complaint := _complaint(self):
             raise SchemaError(complaint)
 

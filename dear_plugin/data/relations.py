@@ -24,7 +24,7 @@ import torch
 from dear_plugin._threads import lazy, users_threads
 from dear_plugin.data.feature import Feature
 from dear_plugin.data.numbers import NEAR, Array, Grid, or_nan
-from dear_plugin.errors import SchemaError, shown, unknown
+from dear_plugin.errors import SchemaError, require_known, shown, unknown
 
 # What says of a frame of features, (n, p), whether each row is possible, (n,) bool.
 Condition = Callable[[pd.DataFrame], Any]
@@ -171,8 +171,7 @@ def check_rules(rules: Iterable[Any], names: Sequence[str]) -> None:
     """
     for rule in rules:
         if isinstance(rule, Rule):
-            if wrong := [name for name in rule.members if name not in names]:
-                raise SchemaError(f"rules, {rule.text}: {unknown('features', wrong, names)}")
+            require_known(f"rules, {rule.text}", "features", rule.members, names)
         elif not callable(rule):
             raise SchemaError(
                 "rules must be callables of a frame that return a mask, or a Rule, got"
@@ -490,12 +489,11 @@ def checked_relations(
         SchemaError: members that are no features, or of a sum or order no numbers or flags.
     """
     relations = tuple(relations)
-    numbers = [f.name for f in features if f.is_flag or not f.choices]
+    every = "features", [f.name for f in features]
+    numbers = "numeric features", [f.name for f in features if f.is_flag or not f.choices]
     for each in relations:
-        known = [f.name for f in features] if isinstance(each, Lookup) else numbers
-        if wrong := [name for name in each.members if name not in known]:
-            what = "features" if isinstance(each, Lookup) else "numeric features"
-            raise SchemaError(f"{each.text}: {unknown(what, wrong, known)}")
+        what, known = every if isinstance(each, Lookup) else numbers
+        require_known(each.text, what, each.members, known)
     return relations
 
 

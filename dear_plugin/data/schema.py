@@ -40,7 +40,7 @@ from dear_plugin.data.relations import (
     checked_relations,
     from_dict,
 )
-from dear_plugin.errors import DearError, SchemaError, shown, unknown
+from dear_plugin.errors import DearError, SchemaError, require_known, shown
 
 __all__ = ["Feature", "Kind", "Schema"]
 
@@ -314,8 +314,7 @@ class Schema:
             DearError: a name that is no feature.
         """
         names, owners = tuple(names), self._owners
-        if absent := [n for n in names if n not in owners]:
-            raise error(": ".join(filter(None, [where, unknown("features", absent, owners)])))
+        require_known(where, "features", names, owners, error)
         return tuple([self.places[owners[n]] for n in names])
 
     def replace(self, name: str, **changes: Any) -> Schema:

@@ -27,6 +27,7 @@ from dear_plugin.errors import (
     ModelError,
     TargetError,
     argument,
+    require_known,
     shown,
     unknown,
 )
@@ -701,9 +702,7 @@ def codes_of(feature: Feature, levels: Any) -> list[int]:
         raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
     known = feature.choices
     values = list(levels) if is_plural(levels) else [levels]
-    missing = [c for c in values if c not in known]
-    if missing:
-        raise ConstraintError(f"{where}: {unknown('values', missing, known)}")
+    require_known(where, "values", values, known, ConstraintError)
     if not values:
         raise ConstraintError(f"{where}: expected at least one of {list(known)}, got []")
     codes = sorted(known.index(c) for c in values)
