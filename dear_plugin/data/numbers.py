@@ -4,8 +4,9 @@ A value is the double that its decimals print as: 0.1 + 0.2 becomes 0.3.
 
 A number may be missing, or hold a code that is no amount (-9 for "no such account"). Each is a
 *special level* of its feature. The i-th one has the row value `(i + 1) * SPECIAL`, which is exact,
-and below all numbers, so that sorted tables separate them. Gross values lie beyond all others by
-far, such as a typing error; a few rows have them.
+and below all numbers, so that sorted tables separate them. Only `known`, `or_nan`, `level_of` and
+`row_value` compare with it. Gross values lie beyond all others by far, such as a typing error; a
+few rows have them.
 """
 
 from __future__ import annotations

@@ -255,12 +255,6 @@ class TorchModel:
     classes: ClassVar[Sequence[Hashable] | None] = None
     has_decisions: ClassVar[bool] = False
 
-    @property
-    def reference(self) -> Tensor:
-        """A tensor with the module's device and dtype: its first floating parameter or buffer."""
-        tensors: Iterator[Tensor] = chain(self.model.parameters(), self.model.buffers())
-        return next((t for t in tensors if t.is_floating_point()), torch.empty(0))
-
     def outputs(self, rows: Tensor) -> Tensor:
         """The raw outputs on rows, (m, p), without gradients."""
         x = self.encoder.expand(rows)
@@ -277,9 +271,10 @@ class TorchModel:
             return self._call(self._inputs(x.clone()))
 
     def _inputs(self, x: Tensor) -> Tensor:
-        """Encoded columns as the module's inputs."""
-        reference = self.reference
-        moved = x.to(device=reference.device, dtype=reference.dtype)
+        """The module's inputs: of the device and dtype of its first parameter or buffer."""
+        tensors: Iterator[Tensor] = chain(self.model.parameters(), self.model.buffers())
+        like = next((t for t in tensors if t.is_floating_point()), torch.empty(0))
+        moved = x.to(device=like.device, dtype=like.dtype)
         return moved if self.encode is None else self.encode(moved)
 
     def _call(self, inputs: Tensor) -> Tensor:
