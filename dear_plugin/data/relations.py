@@ -23,30 +23,28 @@ import torch
 
 from dear_plugin._threads import lazy, users_threads
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.numbers import NEAR, Array, Grid, or_nan
+from dear_plugin.data.numbers import NEAR, Array, Grid
 from dear_plugin.errors import SchemaError, require_known, shown, unknown
 
 # What says of a frame of features, (n, p), whether each row is possible, (n,) bool.
 Condition = Callable[[pd.DataFrame], Any]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Cells:
     """Rows by the names of their features.
 
     Attributes:
         rows: (..., p) row values.
+        numbers: (..., p) the numbers of features, NaN where there are none; the places of labels.
         at: the position of each feature.
         as_frame: rows, (m, p), as a frame.
-        numbers: (..., p) the numbers of features, NaN where there are none; the places of labels.
     """
 
     rows: Array
+    numbers: Array
     at: Mapping[str, int]
     as_frame: Callable[[torch.Tensor], pd.DataFrame]
-
-    def __post_init__(self) -> None:
-        self.numbers = or_nan(self.rows)
 
     def __getitem__(self, name: str) -> Array:
         """(...) the numbers of a feature, in a new array."""

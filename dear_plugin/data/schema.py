@@ -314,7 +314,8 @@ class Schema:
             DearError: a name that is no feature.
         """
         names, owners = tuple(names), self._owners
-        require_known(where, "features", names, owners, error)
+        if not owners.keys() >= {*names}:
+            require_known(where, "features", names, owners, error)
         return tuple([self.places[owners[n]] for n in names])
 
     def replace(self, name: str, **changes: Any) -> Schema:

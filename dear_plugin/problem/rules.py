@@ -14,9 +14,7 @@ takes to begin an operation is several times what it takes to do one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import compress
 from typing import Any
 
@@ -188,9 +186,8 @@ class Rules:
         ]
         return np.array(each, dtype=np.int64).reshape(-1, 2).T
 
-    @lazy
-    def _cells(self) -> Callable[[Array], Cells]:
-        return partial(Cells, at=self.encoder.schema.places, as_frame=self.encoder.frame)
+    def _cells(self, rows: Array) -> Cells:
+        return Cells(rows, or_nan(rows), self.encoder.schema.places, self.encoder.frame)
 
     def _in_turn(self, left: Array, rows: Array, given: Array) -> Array:
         """Rows, (q, p), of which each has its broken rules, (q, s) bool, repaired in turn.
