@@ -285,22 +285,22 @@ def _marked(feature: Feature, stated: Stated) -> Feature:
         name in stated[what]
         for what in ("increasing", "decreasing", "immutable", "identifiers", "only_named")
     )
-    return dataclasses.replace(
-        feature,
-        immutable=feature.immutable or fixed or is_id,
-        identifier=feature.identifier or is_id,
-        actionable=feature.actionable and not (is_id or passive),
-        excluded=(*dict.fromkeys((*feature.excluded, *stated["excluded"].get(name, ()))),),
-        direction=up - down or feature.direction,
-        limits=_limits_of(feature, stated["ranges"].get(name)),
-        observed=_numbers_only(feature, stated, "observed", feature.observed),
-        label=texts.get("", feature.label),
-        level_labels=feature.level_labels if levels is None else levels,
-        unit=stated["units"].get(name, ""),
-        step=_numbers_only(feature, stated, "steps", 0.0)
+    own: dict[str, Any] = {
+        "immutable": feature.immutable or fixed or is_id,
+        "identifier": feature.identifier or is_id,
+        "actionable": feature.actionable and not (is_id or passive),
+        "excluded": (*dict.fromkeys((*feature.excluded, *stated["excluded"].get(name, ()))),),
+        "direction": up - down or feature.direction,
+        "limits": _limits_of(feature, stated["ranges"].get(name)),
+        "observed": _numbers_only(feature, stated, "observed", feature.observed),
+        "label": texts.get("", feature.label),
+        "level_labels": feature.level_labels if levels is None else levels,
+        "unit": stated["units"].get(name, ""),
+        "step": _numbers_only(feature, stated, "steps", 0.0)
         or (0.0 if name in stated["steps"] else None),
-        cost=stated["costs"].get(name, feature.cost),
-    )
+        "cost": stated["costs"].get(name, feature.cost),
+    }
+    return dataclasses.replace(feature, **own)
 
 
 def _numbers_only(feature: Feature, stated: Stated, what: str, default: Any) -> Any:

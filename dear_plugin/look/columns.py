@@ -222,14 +222,19 @@ MOST_IN_ORDER = 60
 Key = Callable[[str], Any]
 
 
-def order_of_ranges(column: pd.Series) -> tuple[str, ...]:
-    """The levels of a column, (n,), in order if all are numbers or ranges; else ()."""
+def order_of_ranges(column: pd.Series) -> tuple[str, ...] | None:
+    """The levels of a column, (n,), in ascending order if they are ranges; else None."""
     dtype = column.dtype
     is_category = isinstance(dtype, pd.CategoricalDtype)
     is_text = pd.api.types.is_string_dtype(column.dropna())
     if not (is_text or is_category) or (is_category and dtype.ordered):
-        return ()
+        return None
     levels = list(dtype.categories if is_category else column.dropna().unique())
+    return ranges_in_order(levels) or None
+
+
+def ranges_in_order(levels: Sequence[Hashable]) -> tuple[str, ...]:
+    """The levels in order if all are numbers or ranges, and at least one is a range; else ()."""
     if all(isinstance(level, str) and re.fullmatch(NUMBER, level.strip()) for level in levels):
         return ()
     return _in_order(levels, _range_of)

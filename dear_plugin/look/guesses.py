@@ -202,7 +202,7 @@ def of_column(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iter
     """
     name = feature.name
     is_said = any(name in stated[what] for what in ("categorical", "ordered", "special"))
-    levels = () if is_said else seen.order_of_ranges(column)
+    levels = None if is_said else seen.order_of_ranges(column)
     # "t0037" that differs in each row is not a range; "10 t" in many rows is one.
     if levels and not identified(column, name, False):
         yield Guess(
