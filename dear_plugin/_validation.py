@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import field, fields
 from functools import wraps
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar, cast
@@ -12,7 +14,14 @@ from typing import Any, Self, TypeVar, cast
 import torch
 from torch import Tensor
 
-from dear_plugin.errors import ArgumentError, SettingError, check_arguments, shown, unknown
+from dear_plugin.errors import (
+    ArgumentError,
+    DearError,
+    SettingError,
+    check_arguments,
+    shown,
+    unknown,
+)
 
 
 def check_tensor(
@@ -43,7 +52,8 @@ def check_tensor(
         raise ValueError(f"{name} must hold {'finite numbers' if is_finite else 'numbers'}")
 
 
-Rule = Callable[[str, Any], Any]
+# What checks a value, given what it is of and perhaps an error, and returns what is kept of it.
+Rule = Callable[..., Any]
 
 
 Complete = Callable[[type, dict[str, Any]], None]
@@ -80,106 +90,98 @@ def completed(complete: Complete) -> Callable[[Made], Made]:
     return _decorated
 
 
-def validated(**rules: Rule) -> Callable[[Made], Made]:
-    """A decorator of dataclasses whose fields have rules; see `completed`.
+def setting(default: Any, rule: Rule) -> Any:
+    """A field of a `validated` dataclass: its default, and what its values must be."""
+    return field(default=default, metadata={"rule": rule})
+
+
+def validated(made: Made) -> Made:
+    """A decorator of dataclasses whose fields are made by `setting`; see `completed`.
 
     The constructor raises a `SettingError` on the first field that violates its rule. Numpy
     numbers become Python's, which JSON can hold.
-
-    Args:
-        rules: a rule by field name.
     """
 
     def _complete(made: type, given: dict[str, Any]) -> None:
-        for name, rule in rules.items():
+        for each in fields(made):
+            rule, name = each.metadata["rule"], each.name
             given[name] = rule(f"{made.__name__}: {name}", given[name])
 
-    return completed(_complete)
+    return completed(_complete)(made)
 
 
-def whole(least: int) -> Rule:
-    """An integer from `least`."""
+def must_be(
+    expected: str, fits: Callable[[Any], Any], plain: Callable[[Any], Any] = lambda value: value
+) -> Rule:
+    """A rule of values. One of which `fits` or `plain` raises an error does not fit.
 
-    def _rule(name: str, value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-            raise SettingError(f"{name} must be a whole number from {least}, got {shown(value)}")
-        return int(value)
+    Args:
+        expected: which values fit, for the error.
+        fits: whether one does.
+        plain: what is kept of it.
+    """
+
+    def _rule(name: str, value: Any, error: type[DearError] = SettingError) -> Any:
+        with suppress(TypeError, ValueError, OverflowError, ImportError):
+            if fits(value):
+                return plain(value)
+        raise error(f"{name} must be {expected}, got {shown(value)}")
 
     return _rule
 
 
-def jobs(name: str, value: Any) -> int:
-    """A number of threads: from 1, or below 0, counted from all cores: -1 for all."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not value:
-        raise SettingError(f"{name} must be a whole number from 1, or -1, got {shown(value)}")
-    return int(value)
+def is_number(value: Any, kind: type = Real) -> bool:
+    """Whether a value is a number; True and False are none."""
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def whole(least: int) -> Rule:
+    """An integer from `least`."""
+    expected = f"a whole number from {least}"
+    return must_be(expected, lambda v: is_number(v, Integral) and int(v) >= least, int)
+
+
+# A number of threads: from 1, or below 0, counted from all cores: -1 for all.
+jobs = must_be("a whole number from 1, or -1", lambda v: is_number(v, Integral) and v, int)
+boolean = must_be("True or False", lambda value: isinstance(value, bool))
 
 
 def number(high: float = math.inf) -> Rule:
     """A finite number from 0 to `high`."""
     expected = "a finite number from 0" if high == math.inf else f"a number from 0 to {high:g}"
-
-    def _rule(name: str, value: Any) -> float:
-        real = isinstance(value, Real) and not isinstance(value, bool)
-        if not real or not math.isfinite(value) or not 0.0 <= value <= high:
-            raise SettingError(f"{name} must be {expected}, got {shown(value)}")
-        return float(value)
-
-    return _rule
+    return must_be(expected, lambda v: is_number(v) and 0.0 <= v <= high and v < math.inf, float)
 
 
 def one_of(*words: str) -> Rule:
     """One of some strings."""
 
-    def _rule(name: str, value: Any) -> str:
+    def _rule(name: str, value: Any, error: type[DearError] = SettingError) -> Any:
         if not isinstance(value, str) or value not in words:
-            raise SettingError(f"{name}: {unknown('value', [value], words)}")
+            raise error(f"{name}: {unknown('value', [value], words)}")
         return value
 
     return _rule
-
-
-def boolean(name: str, value: Any) -> bool:
-    """True or False."""
-    if not isinstance(value, bool):
-        raise SettingError(f"{name} must be True or False, got {shown(value)}")
-    return value
 
 
 def optional(rule: Rule) -> Rule:
     """None, or a value that satisfies a rule."""
-    return lambda name, value: None if value is None else rule(name, value)
+    return lambda name, value, *error: None if value is None else rule(name, value, *error)
 
 
 def several(rule: Rule) -> Rule:
     """A non-empty sequence whose items satisfy a rule; it becomes a tuple."""
+    plural = must_be("a tuple of one or more", lambda v: is_listed(v) and len(v))
+    return lambda name, value: tuple(rule(name, item) for item in plural(name, value))
 
-    def _each(name: str, value: Any) -> tuple[Any, ...]:
-        if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-            raise SettingError(f"{name} must be a tuple of one or more, got {shown(value)}")
-        return tuple(rule(name, item) for item in value)
 
-    return _each
+def is_listed(value: Any) -> bool:
+    """Whether a value is a sequence, and no text."""
+    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def instance(kind: type) -> Rule:
     """An instance of a class."""
-
-    def _rule(name: str, value: Any) -> Any:
-        require_instance(name, value, kind)
-        return value
-
-    return _rule
-
-
-def require_instance(name: str, value: Any, kind: type) -> None:
-    """Check that a value is an instance of a class.
-
-    Raises:
-        SettingError: it is not.
-    """
-    if not isinstance(value, kind):
-        raise SettingError(f"{name} must be a {kind.__name__}(...), got {shown(value)}")
+    return must_be(f"a {kind.__name__}(...)", lambda value: isinstance(value, kind))
 
 
 Call = TypeVar("Call", bound=Callable[..., Any])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from numbers import Real
@@ -102,6 +102,25 @@ def unknown(what: str, names: Iterable[object], known: Iterable[object]) -> str:
         known: the valid ones.
     """
     return f"unknown {what}: {near(names, known)}"
+
+
+Names = Collection[object]
+
+
+def require_known(
+    where: str, what: str, names: Names, known: Names, error: type[DearError] = SchemaError
+) -> None:
+    """Raise an error unless names are known.
+
+    Args:
+        where: what names them; "" for nothing.
+        what: see `unknown`.
+        names: the names.
+        known: the valid ones.
+        error: what is raised.
+    """
+    if wrong := [name for name in names if name not in known]:
+        raise error(f"{where}: " * bool(where) + unknown(what, wrong, known))
 
 
 def check_arguments(given: Iterable[str], known: Iterable[str]) -> None:

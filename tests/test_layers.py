@@ -361,6 +361,15 @@ def test_what_was_removed_does_not_come_back():
     assert not {*GONE_FILES.split()} & {path.stem for path in kernel}
 
 
+def test_four_functions_know_which_row_value_is_special():
+    home = ENGINE / "data/numbers.py"
+    for path in {*sources(ENGINE), *sources(ADAPTERS)} - {home}:
+        assert ("dear_plugin.data.numbers", "SPECIAL") not in imports(path), name(path)
+    found = (each for each in ast.walk(tree(home)) if isinstance(each, ast.FunctionDef))
+    users = {each.name for each in found if "SPECIAL" in ast.unparse(each.body)}
+    assert users == {"known", "level_of", "or_nan", "row_value"}
+
+
 # A class whose instances complete their arguments before they are made; see `completed`.
 FROZEN = {"__setattr__", "__new__", "__init_subclass__"}
 

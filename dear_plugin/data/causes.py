@@ -16,7 +16,7 @@ import numpy as np
 
 from dear_plugin.data.feature import Feature, Mask
 from dear_plugin.data.relations import Lookup, Relation
-from dear_plugin.errors import SchemaError, shown, unknown
+from dear_plugin.errors import SchemaError, require_known, shown
 
 
 class CausalOrder:
@@ -201,8 +201,7 @@ def checked_causes(
     if target in used:
         raise SchemaError(f"causes: {target!r} is the target, which is no cause of a feature")
     names = tuple(dict.fromkeys(owners.values()))
-    if absent := [name for name in dict.fromkeys(used) if name not in owners]:
-        raise SchemaError(f"causes: {unknown('features', absent, owners)}")
+    require_known("causes", "features", dict.fromkeys(used), owners)
     # Dictionaries, of which the order is the same in every process.
     found: dict[str, dict[str, None]] = {name: {} for name in names}
     for name, causes in given.items():
@@ -279,8 +278,7 @@ def checked_tiers(
     named = [name for tier in found for name in tier]
     if target is not None and target in named:
         raise SchemaError(f"tiers: {target!r} is the target, which is no feature: leave it out")
-    if absent := [name for name in named if name not in owners]:
-        raise SchemaError(f"tiers: {unknown('features', absent, owners)}")
+    require_known("tiers", "features", named, owners)
     if twice := sorted({name for name in named if named.count(name) > 1}):
         raise SchemaError(f"tiers: {twice} are named more than once: a feature has one tier")
     whole = [tuple(dict.fromkeys(owners[name] for name in tier)) for tier in found]

@@ -34,7 +34,6 @@ from dear_plugin.data.feature import (
     unboxed,
 )
 from dear_plugin.data.numbers import (
-    SPECIAL,
     Array,
     decimals,
     known,
@@ -180,10 +179,13 @@ def _of_numbers(column: pd.Series, codes: tuple[Any, ...]) -> Feature:
     values = values[~np.isnan(values)].astype(np.float32 if single else np.float64)
     if not np.isfinite(values).all():
         raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")
+    if not known(values).all():
+        lowest = f"numbers above -1e301, got {values.min():.3g}"
+        raise SchemaError(f"column {name!r}: expected {lowest}: clip or drop such values")
     places = decimals(values) if len(values) else 0
     values = on_grid(values, places)
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
-    feature = Feature(
+    return Feature(
         name,
         Kind.NUMERIC,
         (low, high),
@@ -193,10 +195,6 @@ def _of_numbers(column: pd.Series, codes: tuple[Any, ...]) -> Feature:
         special=codes,
         missing="nan" if column.isna().any() else "",
     )
-    if low <= SPECIAL:
-        lowest = f"numbers above {SPECIAL:.3g}, got {low:.3g}"
-        raise SchemaError(f"column {name!r}: expected {lowest}: clip or drop such values")
-    return feature
 
 
 def with_central(feature: Feature, column: pd.Series, share: float) -> Feature:

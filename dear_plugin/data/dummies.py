@@ -17,7 +17,7 @@ import pandas as pd
 from dear_plugin.data.cells import Positions, Reading, is_one, positions_of, read_column
 from dear_plugin.data.feature import Feature, Kind, Mask, attributes, with_cells
 from dear_plugin.data.numbers import Array
-from dear_plugin.errors import SchemaError, shown, unknown
+from dear_plugin.errors import SchemaError, require_known, shown
 
 # What separates the name of a category from that of a level, and what may follow the latter.
 SEPARATORS, CLOSING = "_=.:- |/[(", "])"
@@ -205,8 +205,7 @@ def checked_groups(
     found = tuple(tuple(group) for group in groups)
     flags = [feature.name for feature in features if feature.is_flag]
     named = [name for group in found for name in group]
-    if wrong := [name for name in named if name not in flags]:
-        raise SchemaError(f"exactly_one: {unknown('binary features with 0 and 1', wrong, flags)}")
+    require_known("exactly_one", "binary features with 0 and 1", named, flags)
     if twice := sorted({name for name in named if named.count(name) > 1}):
         raise SchemaError(f"exactly_one: {twice} are named more than once")
     if any(len(group) < 2 for group in found):

@@ -88,6 +88,7 @@ class Encoder:
         self.blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in features])
         self.labelled = torch.tensor([not f.has_order for f in features])
         self.labels = [dict(labels_of(f.known)) for f in features]
+        self._trained = sum(map(len, self.labels))
         counts = [math.inf if f.has_order else len(f.known) for f in features]
         self.count = torch.tensor(counts, dtype=torch.float64)
         ends = torch.tensor([f.ends for f in features], dtype=torch.float64)
@@ -98,8 +99,7 @@ class Encoder:
         self.compared = self.shares[self.feature_of] > 0.0
         places = (f.precision if f.has_order else 0 for f in features)
         self.grid = Grid.of(places, [f.codes for f in features], self.step.tolist())
-        few = {j: sorted(f.observed) for j, f in enumerate(features) if f.observed}
-        self.observed = {j: torch.tensor(known, dtype=torch.float64) for j, known in few.items()}
+        self.observed = {j: np.sort(f.observed) for j, f in enumerate(features) if f.observed}
         some = {j: f.special_values for j, f in enumerate(features) if len(f.special_values)}
         # The row values of codes and missing numbers, and of labels that are missing or not known.
         self._coded = {j: values for j, values in some.items() if features[j].has_order}
@@ -194,7 +194,7 @@ class Encoder:
         A category that no training row has is none of the categories, all 0, and halfway between
         the two of a binary feature; of one-hot columns these are as they are.
         """
-        if all(len(self.labels[j]) == count for j, count in self._of_labels):
+        if sum(map(len, self.labels)) == self._trained:  # no other label was read
             return self._expand(rows)
         new = self.is_new(rows)
         out = self._expand(rows.masked_fill(new, 0.0))
@@ -206,11 +206,6 @@ class Encoder:
                 flags = dummies.spread(feature, rows[..., j][at].cpu().numpy(), self.labels[j])
                 own[at] = torch.from_numpy(flags).clamp_max(1.0).to(out)
         return out
-
-    @lazy
-    def _of_labels(self) -> list[tuple[int, int]]:
-        """The features of labels, and how many of these training rows have."""
-        return [(j, len(f.known)) for j, f in enumerate(self.features) if not f.has_order]
 
     def _expand(self, rows: Tensor) -> Tensor:
         scaled = self.scaled(rows).float()
@@ -258,7 +253,7 @@ class Encoder:
 
         A changed category counts 1, as does a change into or out of a special level.
         """
-        unit, shares = (each.to(a.device) for each in (self.unit, self.shares))
+        unit, shares = self.unit.to(a.device), self.shares.to(a.device)
         difference = (a - b).abs_().div_(unit).mul_(shares)
         if self.d == self.p:
             return difference
@@ -450,7 +445,7 @@ def patch(
     accepted, plain, changed = np.ones(len(x), dtype=bool), _is_plain_frame(frame), own != new
     for j in np.flatnonzero(changed.any(0)).tolist():
         feature, at = encoder.features[j], np.flatnonzero(changed[:, j])
-        pairs = (dummies.spread(feature, v[at, j], encoder.labels[j]).T for v in (own, new))
+        pairs = [dummies.spread(feature, v[at, j], encoder.labels[j]).T for v in (own, new)]
         for member, before, after in zip(feature.members, *pairs, strict=True):
             differs = before != after
             some = cells_in(member, after[differs], out[member.name].dtype)

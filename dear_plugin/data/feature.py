@@ -11,7 +11,7 @@ import datetime
 import decimal
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field
 from enum import StrEnum
 from functools import cache, lru_cache, partial
@@ -25,9 +25,19 @@ import torch
 from torch import Tensor
 
 from dear_plugin._threads import lazy
-from dear_plugin._validation import Rule, boolean, completed, number, one_of, optional
+from dear_plugin._validation import (
+    Rule,
+    boolean,
+    completed,
+    is_listed,
+    is_number,
+    must_be,
+    number,
+    one_of,
+    optional,
+)
 from dear_plugin.data.numbers import Array, amounts_of, known, level_of, row_value
-from dear_plugin.errors import SchemaError, SettingError, shown, unknown
+from dear_plugin.errors import SchemaError, require_known
 
 # The largest usual step as a share of the unit of cost, and rounding errors of it.
 SHARE, ROUNDED = 0.01, 1.0 + 1e-9
@@ -55,88 +65,43 @@ class Kind(StrEnum):
 MOST_DECIMALS = 99
 
 
-def converted(expected: str, convert: Callable[[Any], Any]) -> Rule:
-    """A rule that converts a value; `expected` describes valid values in the error."""
-
-    def _rule(name: str, value: Any) -> Any:
-        try:
-            return convert(value)
-        except (TypeError, ValueError, OverflowError, ImportError) as error:
-            raise SettingError(f"{name} must be {expected}, got {shown(value)}") from error
-
-    return _rule
-
-
-def _positive(value: Any) -> float:
-    """A number above 0, of which sums are finite in single precision."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1e30:
-        raise ValueError
-    return float(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return str(value)
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(map(_text, value))
-
-
-def _whole(most: int) -> Callable[[Any], int]:
-    """An integer of at most this absolute value."""
-
-    def _convert(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, Integral) or abs(int(value)) > most:
-            raise ValueError
-        return int(value)
-
-    return _convert
-
-
-def _pair(value: Any) -> tuple[float, float]:
-    """Two numbers (low, high), low <= high."""
+def _is_pair(value: Any) -> bool:
+    """Whether it is two numbers (low, high), low <= high."""
     low, high = value
-    if isinstance(low, Real) and isinstance(high, Real) and low <= high:
-        return float(low), float(high)
-    raise ValueError
+    return isinstance(low, Real) and isinstance(high, Real) and bool(low <= high)
 
 
-def _finite(value: Any) -> tuple[float, float]:
-    pair = _pair(value)
-    if all(map(math.isfinite, pair)):
-        return pair
-    raise ValueError
+def _floats(value: Any) -> tuple[float, ...]:
+    return tuple(map(float, value))
 
 
 def _labels(value: Any) -> tuple[Hashable, ...]:
-    """Distinct categories that JSON can hold; None is the missing level."""
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise TypeError
-    labels = tuple(c.item() if isinstance(c, np.generic) else c for c in value)
-    unsupported = any(not isinstance(c, str | int | float | None) for c in labels)
-    if unsupported or len(set(labels)) < len(labels):
-        raise TypeError
-    if not all(c is None or isinstance(c, str | int) or math.isfinite(c) for c in labels):
-        raise ValueError
-    return labels
+    """Categories as Python's own values."""
+    return tuple(c.item() if isinstance(c, np.generic) else c for c in value)
 
 
-def _codes(value: Any) -> tuple[float, ...]:
-    """Distinct finite numbers."""
-    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
-        raise TypeError
-    codes = tuple(float(v) for v in value)
-    if len(set(codes)) < len(codes) or not all(map(math.isfinite, codes)):
-        raise ValueError
-    return codes
+def _are_labels(value: Any) -> bool:
+    """Whether they are distinct categories that JSON can hold; None is the missing level."""
+    labels = _labels(value)
+    known = all(c is None or isinstance(c, str | int) or _is_finite(c) for c in labels)
+    return is_listed(value) and known and len(set(labels)) == len(labels)
 
 
-def _dtype(value: Any) -> str:
-    if isinstance(pd.api.types.pandas_dtype(_text(value)), pd.SparseDtype):
-        raise TypeError
-    return str(value)
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _are_codes(value: Any) -> bool:
+    """Whether they are distinct finite numbers."""
+    codes, is_array = _floats(value), isinstance(value, np.ndarray)
+    distinct = len(set(codes)) == len(codes) and all(map(math.isfinite, codes))
+    return distinct and (is_array or is_listed(value))
+
+
+def _is_dense(value: Any) -> bool:
+    """Whether it is the name of a dtype that is not sparse."""
+    dtype = pd.api.types.pandas_dtype(value)
+    return isinstance(value, str) and not isinstance(dtype, pd.SparseDtype)
 
 
 def with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
@@ -144,18 +109,33 @@ def with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-LABELS = converted("a tuple of distinct strings and finite numbers", _labels)
-CODES = converted("a tuple of distinct finite numbers", _codes)
-COST = converted("a finite number above 0 (and below 1e30)", _positive)
-ENDS = converted("two finite numbers (low, high), low <= high", _finite)
-TEXT, TEXTS = converted("a text", _text), converted("a tuple of texts", _texts)
-KIND, SIGN = (
-    converted(f"one of {[str(kind) for kind in Kind]}", Kind),
-    converted("-1, 0 or 1", _whole(1)),
+def _whole(most: int) -> Callable[[Any], bool]:
+    """Whether a value is an integer of at most this absolute value."""
+    return lambda value: is_number(value, Integral) and abs(int(value)) <= most
+
+
+LABELS = must_be("a tuple of distinct strings and finite numbers", _are_labels, _labels)
+CODES = must_be("a tuple of distinct finite numbers", _are_codes, _floats)
+COST = must_be(
+    # Sums of them are finite in single precision.
+    "a finite number above 0 (and below 1e30)",
+    lambda value: is_number(value) and 0.0 < float(value) < 1e30,
+    float,
 )
-DECIMALS = optional(converted("a number of decimals, or None", _whole(MOST_DECIMALS)))
-DTYPE = converted("the name of a pandas dtype that is not sparse", _dtype)
-RANGE = optional(converted("None or two numbers (low, high), low <= high", _pair))
+ENDS = must_be(
+    "two finite numbers (low, high), low <= high",
+    lambda value: _is_pair(value) and all(map(math.isfinite, value)),
+    _floats,
+)
+RANGE = optional(must_be("None or two numbers (low, high), low <= high", _is_pair, _floats))
+TEXT = must_be("a text", lambda value: isinstance(value, str), str)
+TEXTS = must_be(
+    "a tuple of texts", lambda value: all(isinstance(each, str) for each in value), tuple
+)
+KIND = must_be(f"one of {[str(kind) for kind in Kind]}", Kind, Kind)
+SIGN = must_be("-1, 0 or 1", _whole(1), int)
+DECIMALS = optional(must_be("a number of decimals, or None", _whole(MOST_DECIMALS), int))
+DTYPE = must_be("the name of a pandas dtype that is not sparse", _is_dense)
 
 
 def _is_list(value: Any) -> bool:
@@ -220,10 +200,7 @@ def _checked(_: type, given: dict[str, Any]) -> None:
     """Attributes as they must be; numpy numbers become Python's, which JSON can hold."""
     own = {**rules(), **({"special": CODES} if given["kind"] == Kind.NUMERIC else {})}
     for name, rule in own.items():
-        try:
-            given[name] = rule(f"feature {given['name']!r}: {name}", given[name])
-        except SettingError as error:
-            raise SchemaError(str(error)) from None
+        given[name] = rule(f"feature {given['name']!r}: {name}", given[name], SchemaError)
     # What is stated of all columns is stated of each.
     whole: dict[str, Any] = {name: given[name] for name in ("immutable", "cost", "actionable")}
     given["dummies"] = tuple(dataclasses.replace(each, **whole) for each in given["dummies"])
@@ -338,10 +315,8 @@ class Feature:
         if self.levels and not {c for c in self.categories if c is not None} <= set(self.levels):
             raise SchemaError(f"feature {self.name!r}: its categories must be among its levels")
         for what in ("excluded",) if self.has_order else ("special", "excluded"):
-            some = getattr(self, what)
-            if not set(some) <= set(self.categories):
-                where = f"{what}[{self.name!r}]"
-                raise SchemaError(f"{where}: {unknown('values', some, self.categories)}")
+            some, where = getattr(self, what), f"{what}[{self.name!r}]"
+            require_known(where, "values", some, self.categories)
         if complaint := _complaint(self):
             raise SchemaError(complaint)
 

@@ -23,7 +23,7 @@ from dear_plugin.data.cells import is_one
 from dear_plugin.data.feature import Feature, Mask
 from dear_plugin.data.numbers import Array, gross, ordinary_values, times
 from dear_plugin.data.relations import Lookup, Relation, expression
-from dear_plugin.errors import SchemaError, unknown
+from dear_plugin.errors import SchemaError, require_known
 
 Indices = npt.NDArray[np.intp]
 
@@ -97,14 +97,12 @@ def _named(
         )
     owners = {each.name: f.name for f in features for each in (f, *f.dummies)}
     texts = [name for name, own in stated.items() if isinstance(own, str)]
-    if wrong := [name for name in within if name not in texts]:
-        raise SchemaError(f"within: {unknown('formulas', wrong, texts)}")
+    require_known("within", "formulas", within, texts)
     for name, others in stated.items():
         lists = [others] if isinstance(others, str) or not all(map(_are_names, others)) else others
         for some in lists:
             names = [name] if isinstance(some, str) else [name, *some]
-            if wrong := [each for each in names if each not in owners]:
-                raise SchemaError(f"definitions: {unknown('features', wrong, owners)}")
+            require_known("definitions", "features", names, owners)
             own, *rest = dict.fromkeys(owners[each] for each in names)
             yield own, some if isinstance(some, str) else tuple(rest), within.get(name)
 
@@ -183,8 +181,7 @@ def stated_formula(numbers: Numbers, name: str, text: str, within: float | None)
     Raises:
         SchemaError: it is no formula of numbers, or does not fit.
     """
-    if name not in numbers.names:
-        raise SchemaError(f"definitions: {unknown('numeric features', [name], numbers.names)}")
+    require_known("definitions", "numeric features", [name], numbers.names)
     found, own, value, index = by_formula(numbers, name, text)
     if not len(own):
         raise SchemaError(f"definitions: {found.text} gives no number in any training row")

@@ -300,10 +300,7 @@ def _marked(feature: Feature, stated: Stated) -> Feature:
         or (0.0 if name in stated["steps"] else None),
         "cost": stated["costs"].get(name, feature.cost),
     }
-    # A cost of True equals 1, and is none.
-    old = {n: getattr(feature, n) for n in own}
-    changed = {n: v for n, v in own.items() if v != old[n] or type(v) is not type(old[n])}
-    return dataclasses.replace(feature, **changed) if changed else feature
+    return dataclasses.replace(feature, **own)
 
 
 def _numbers_only(feature: Feature, stated: Stated, what: str, default: Any) -> Any:

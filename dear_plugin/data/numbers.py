@@ -4,8 +4,9 @@ A value is the double that its decimals print as: 0.1 + 0.2 becomes 0.3.
 
 A number may be missing, or hold a code that is no amount (-9 for "no such account"). Each is a
 *special level* of its feature. The i-th one has the row value `(i + 1) * SPECIAL`, which is exact,
-and below all numbers, so that sorted tables separate them. Gross values lie beyond all others by
-far, such as a typing error; a few rows have them.
+and below all numbers, so that sorted tables separate them. Only `known`, `or_nan`, `level_of` and
+`row_value` compare with it. Gross values lie beyond all others by far, such as a typing error; a
+few rows have them.
 """
 
 from __future__ import annotations
@@ -218,20 +219,18 @@ def times(one: Array, other: Array) -> Array:
     return (torch.from_numpy(one) @ torch.from_numpy(other)).numpy()
 
 
-def nearest(values: Tensor, known: Tensor) -> Tensor:
+def nearest(values: Array, known: Array) -> Array:
     """The nearest of known values, (l,) ascending, to values of any shape."""
-    return known[torch.bucketize(values.contiguous(), (known[1:] + known[:-1]) / 2.0)]
+    return np.asarray(known[np.searchsorted((known[1:] + known[:-1]) / 2.0, values)])
 
 
-def among(known: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+def among(known: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """Bounds, (...) double each, moved inwards to known values, (l,) ascending.
 
     Without a value between them the lower one is infinite, and the upper one minus infinite.
     """
-    infinite = known.new_tensor([torch.inf])
-    first = torch.searchsorted(known, low)
-    count = torch.searchsorted(known, high, right=True)
-    return torch.cat([known, infinite])[first], torch.cat([-infinite, known])[count]
+    first, count = np.searchsorted(known, low), np.searchsorted(known, high, "right")
+    return np.append(known, np.inf)[first], np.append(-np.inf, known)[count]
 
 
 Rows = TypeVar("Rows", Tensor, Array)
@@ -255,9 +254,9 @@ def known(rows: Rows) -> Rows:
     return ~(rows <= SPECIAL)
 
 
-def or_nan(values: Tensor) -> Tensor:
+def or_nan(values: Array) -> Array:
     """Values of any shape, NaN where a number is missing or coded."""
-    return values.where(known(values), torch.nan)
+    return np.where(values <= SPECIAL, np.nan, values)
 
 
 def amounts_of(column: Tensor) -> Tensor:

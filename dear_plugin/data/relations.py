@@ -23,8 +23,8 @@ import torch
 
 from dear_plugin._threads import lazy, users_threads
 from dear_plugin.data.feature import Feature
-from dear_plugin.data.numbers import NEAR, SPECIAL, Array, Grid
-from dear_plugin.errors import SchemaError, shown, unknown
+from dear_plugin.data.numbers import NEAR, Array, Grid
+from dear_plugin.errors import SchemaError, require_known, shown, unknown
 
 # What says of a frame of features, (n, p), whether each row is possible, (n,) bool.
 Condition = Callable[[pd.DataFrame], Any]
@@ -36,18 +36,19 @@ class Cells:
 
     Attributes:
         rows: (..., p) row values.
+        numbers: (..., p) the numbers of features, NaN where there are none; the places of labels.
         at: the position of each feature.
         as_frame: rows, (m, p), as a frame.
     """
 
     rows: Array
+    numbers: Array
     at: Mapping[str, int]
     as_frame: Callable[[torch.Tensor], pd.DataFrame]
 
     def __getitem__(self, name: str) -> Array:
-        """(...) double: the numbers of a feature, NaN where it has none; the places of labels."""
-        own = self.rows[..., self.at[name]]
-        return np.where(own <= SPECIAL, np.nan, own)
+        """(...) the numbers of a feature, in a new array."""
+        return self.numbers[..., self.at[name]].copy()
 
     @lazy
     def frame(self) -> pd.DataFrame:
@@ -168,8 +169,7 @@ def check_rules(rules: Iterable[Any], names: Sequence[str]) -> None:
     """
     for rule in rules:
         if isinstance(rule, Rule):
-            if wrong := [name for name in rule.members if name not in names]:
-                raise SchemaError(f"rules, {rule.text}: {unknown('features', wrong, names)}")
+            require_known(f"rules, {rule.text}", "features", rule.members, names)
         elif not callable(rule):
             raise SchemaError(
                 "rules must be callables of a frame that return a mask, or a Rule, got"
@@ -202,9 +202,9 @@ def expression(text: str, names: Sequence[str]) -> tuple[Callable[[Any], Any], t
     plain = found.sub(lambda match: f"_{used.index(match[0])}", text).strip()
 
     def of(columns: Any) -> Any:
-        """The values; all of `tree` is arithmetic and `FUNCTIONS`."""
+        """The values; all of `code` is arithmetic and `FUNCTIONS`."""
         own = {f"_{i}": columns[name] for i, name in enumerate(used)}
-        return eval(compile(tree, "formula", "eval"), {"__builtins__": {}, **FUNCTIONS}, own)
+        return eval(code, {"__builtins__": {}, **FUNCTIONS}, own)
 
     try:
         tree = ast.parse(plain, mode="eval")
@@ -215,6 +215,7 @@ def expression(text: str, names: Sequence[str]) -> tuple[Callable[[Any], Any], t
                 raise TypeError("not arithmetic")
             if isinstance(node, ast.Constant):
                 node.value = float(value)  # a power of whole numbers may have no end
+        code = compile(tree, "formula", "eval")
         of(dict.fromkeys(used, np.ones(1)))
     except (SyntaxError, TypeError, ArithmeticError) as error:
         raise SchemaError(
@@ -341,7 +342,8 @@ class Relation(Rule):
         """
         if self.is_order:
             return rows[self.name if member != self.name else self.others[0]]
-        at, wanted = self.members.index(member), self._residual(before)
+        at = self.members.index(member)
+        wanted = 0.0 if self.low == self.high else self._residual(before)
         if not at:
             total = self._total(rows) + wanted
             return self._whole(np.exp(total) if self._is_product else total)
@@ -363,10 +365,8 @@ class Relation(Rule):
         done = np.abs(self._total({**each, member: value}) - aim) <= self.error
         return np.where(done, value, own)
 
-    def _residual(self, before: Cells) -> Array | float:
-        """(q,) what factual rows leave of the number; of a definition nothing."""
-        if self.low == self.high:
-            return 0.0
+    def _residual(self, before: Cells) -> Array:
+        """(q,) what factual rows leave of the number."""
         own = self._first(before) - self._total(before)
         return np.where(np.isfinite(own), own, (self.low + self.high) / 2.0)
 
@@ -453,13 +453,12 @@ class Table(Lookup, Rule):
 
     def holds(self, rows: Cells) -> Array:
         """See `Rule`; a level that no training row has may have any value."""
-        y, x = (rows[name] for name in self.members)
-        known, value = self._found(x)
+        y, (known, value) = rows[self.name], self._found(rows[self.other])
         return np.asarray(~known | (value == y) | np.isnan(y))
 
     def repair(self, rows: Cells, before: Cells, member: str) -> Array:
         """The value of the level, or the only level with the value."""
-        y, x = (rows[name] for name in self.members)
+        y, x = rows[self.name], rows[self.other]
         if member == self.name:
             known, value = self._found(x)
             return np.where(known, value, y)
@@ -488,12 +487,11 @@ def checked_relations(
         SchemaError: members that are no features, or of a sum or order no numbers or flags.
     """
     relations = tuple(relations)
-    numbers = [f.name for f in features if f.is_flag or not f.choices]
+    every = "features", [f.name for f in features]
+    numbers = "numeric features", [f.name for f in features if f.is_flag or not f.choices]
     for each in relations:
-        known = [f.name for f in features] if isinstance(each, Lookup) else numbers
-        if wrong := [name for name in each.members if name not in known]:
-            what = "features" if isinstance(each, Lookup) else "numeric features"
-            raise SchemaError(f"{each.text}: {unknown(what, wrong, known)}")
+        what, known = every if isinstance(each, Lookup) else numbers
+        require_known(each.text, what, each.members, known)
     return relations
 
 

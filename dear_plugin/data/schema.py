@@ -40,7 +40,7 @@ from dear_plugin.data.relations import (
     checked_relations,
     from_dict,
 )
-from dear_plugin.errors import DearError, SchemaError, shown, unknown
+from dear_plugin.errors import DearError, SchemaError, require_known, shown
 
 __all__ = ["Feature", "Kind", "Schema"]
 
@@ -198,14 +198,13 @@ class Schema:
         """The features in a line; a notebook shows them as a table."""
         from dear_plugin.tell import schemas
 
-        order = self.tiers, self.causes
-        return f"Schema({schemas.in_a_line(self.features, *order, self.relations)})"
+        return f"Schema({schemas.in_a_line(self)})"
 
     def _repr_html_(self) -> str:
         """The features as a table, for notebooks."""
         from dear_plugin.tell import schemas
 
-        return schemas.as_table(self.features, self.tiers, self.causes)
+        return schemas.as_table(self)
 
     def __iter__(self) -> Iterator[Feature]:
         """The features in frame order."""
@@ -315,8 +314,8 @@ class Schema:
             DearError: a name that is no feature.
         """
         names, owners = tuple(names), self._owners
-        if absent := [n for n in names if n not in owners]:
-            raise error(": ".join(filter(None, [where, unknown("features", absent, owners)])))
+        if not owners.keys() >= {*names}:
+            require_known(where, "features", names, owners, error)
         return tuple([self.places[owners[n]] for n in names])
 
     def replace(self, name: str, **changes: Any) -> Schema:
@@ -385,16 +384,7 @@ class Schema:
         """
         from dear_plugin.tell import schemas
 
-        causes = {name: [*causes] for name, causes in self.causes}
-        order = {"causes": causes} if causes else {"tiers": [[*tier] for tier in self.tiers]}
-        text = schemas.written(
-            [each for f in self for each in (*f.members, *[f] * bool(f.dummies))],
-            self.relations,
-            {"central": self.central, **order},
-            target=self.target,
-            exactly_one=self.exactly_one,
-        )
-        Path(path).write_text(text, encoding="utf8")
+        Path(path).write_text(schemas.written(self), encoding="utf8")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without infinity, which is None, and rules, which are code."""

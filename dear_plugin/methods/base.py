@@ -24,7 +24,7 @@ from torch import Tensor
 from dear_plugin import _html
 from dear_plugin._threads import fitting, one_thread
 from dear_plugin._threads import progress as showing
-from dear_plugin._validation import Named, jobs, one_of, require_instance, suggesting
+from dear_plugin._validation import Named, instance, jobs, one_of, suggesting
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoders, Sample
@@ -299,7 +299,7 @@ def question_of(
     encoder, classifier = method.encoder, trained.classifier
     one_of("report", "raise")("on_error", on_error)
     within = Constraints() if within is None else within
-    require_instance("within", within, Constraints)
+    instance(Constraints)("within", within)
     encoder.check_columns(frame)
     if twice := [*frame.index[frame.index.duplicated()].unique()[:3]]:
         logger.warning("the index has labels of several rows, such as %s: a label is all", twice)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from dear_plugin._threads import one_thread
 from dear_plugin._threads import progress as showing
-from dear_plugin._validation import require_instance
+from dear_plugin._validation import instance
 from dear_plugin.data.cells import cells_of, read_column
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.infer import misfit
@@ -114,7 +114,7 @@ class DEAR(RecourseMethod):
         super().__init__(model, schema, output=output, encode=encode)
         self.decoder = make_decoder(decoder)
         self.search = Search() if search is None else search
-        require_instance("search", self.search, Search)
+        instance(Search)("search", self.search)
         self.sets = ActionSets.of(schema, act_on)
         self._copies = as_classifiers(copies, self.classifier, output=output, encode=encode)
         self._params |= {"act_on": act_on, "decoder": decoder, "search": search, "copies": copies}
@@ -348,7 +348,7 @@ class DEAR(RecourseMethod):
         Args:
             search: the search settings.
         """
-        require_instance("search", search, Search)
+        instance(Search)("search", search)
         other = copy.copy(self)
         other.search, other._params = search, {**self._params, "search": search}
         return other

@@ -255,12 +255,6 @@ class TorchModel:
     classes: ClassVar[Sequence[Hashable] | None] = None
     has_decisions: ClassVar[bool] = False
 
-    @property
-    def reference(self) -> Tensor:
-        """A tensor with the module's device and dtype: its first floating parameter or buffer."""
-        tensors: Iterator[Tensor] = chain(self.model.parameters(), self.model.buffers())
-        return next((t for t in tensors if t.is_floating_point()), torch.empty(0))
-
     def outputs(self, rows: Tensor) -> Tensor:
         """The raw outputs on rows, (m, p), without gradients."""
         x = self.encoder.expand(rows)
@@ -277,24 +271,16 @@ class TorchModel:
             return self._call(self._inputs(x.clone()))
 
     def _inputs(self, x: Tensor) -> Tensor:
-        """Encoded columns as the module's inputs."""
-        reference = self.reference
-        moved = x.to(device=reference.device, dtype=reference.dtype)
+        """The module's inputs: of the device and dtype of its first parameter or buffer."""
+        tensors: Iterator[Tensor] = chain(self.model.parameters(), self.model.buffers())
+        like = next((t for t in tensors if t.is_floating_point()), torch.empty(0))
+        moved = x.to(device=like.device, dtype=like.dtype)
         return moved if self.encode is None else self.encode(moved)
 
     def _call(self, inputs: Tensor) -> Tensor:
-        with self._shape_errors(inputs):
-            raw: Any = self.model(inputs) if self.stated else logits_of(lambda: self.model(inputs))
-        self.stated = True  # one call suffices to check the end of the module
-        if not isinstance(raw, Tensor):
-            raise ModelError(f"the module must return a tensor, got {type(raw).__name__}")
-        return raw
-
-    @contextmanager
-    def _shape_errors(self, inputs: Tensor) -> Iterator[None]:
-        """Replace torch's errors on inputs of a wrong shape by one that states the encoding."""
+        """Its outputs; torch's error on inputs of a wrong shape becomes one on the encoding."""
         try:
-            yield
+            raw: Any = self.model(inputs) if self.stated else logits_of(lambda: self.model(inputs))
         except (RuntimeError, IndexError) as error:
             if isinstance(error, OUT_OF_MEMORY) or not any(word in str(error) for word in SHAPES):
                 raise
@@ -305,6 +291,10 @@ class TorchModel:
                 f" (torch: {error}). Train it on Encoder(schema).encode(frame), or pass as encode="
                 " a map from these columns to its inputs"
             ) from error
+        self.stated = True  # one call suffices to check the end of the module
+        if not isinstance(raw, Tensor):
+            raise ModelError(f"the module must return a tensor, got {type(raw).__name__}")
+        return raw
 
 
 class _WithGradient(torch.autograd.Function):

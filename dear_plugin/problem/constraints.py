@@ -132,12 +132,13 @@ def _limits(
             may = torch.stack([(least <= value) & (value <= most) for value in (0, 1)], -1)
             masks.append((rows, j, _by_column(schema.features[j], column, may)))
             continue
-        least, most = map(torch.from_numpy, grid.inward(least.numpy(), most.numpy(), j))
-        ranged[rows, j] = True
-        least, most = torch.maximum(low[rows, j], least), torch.minimum(high[rows, j], most)
+        inner = grid.inward(least.numpy(), most.numpy(), j)
         if j in encoder.observed:
-            least, most = among(encoder.observed[j], least, most)
-        low[rows, j], high[rows, j] = least, most
+            inner = among(encoder.observed[j], *inner)
+        least, most = map(torch.as_tensor, inner)
+        low[rows, j] = torch.maximum(low[rows, j], least)
+        high[rows, j] = torch.minimum(high[rows, j], most)
+        ranged[rows, j] = True
     allowed = torch.ones(n, encoder.d, dtype=torch.bool)
     for rows, j, may in masks:
         if encoder.blocks[j]:

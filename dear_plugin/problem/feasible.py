@@ -38,8 +38,8 @@ def selected(record: T, idx: Tensor) -> T:
             entry for each row; its other values hold for every row.
         idx: the positions.
     """
-    names = [each.name for each in fields(record) if each.init]
-    return replace(record, **{name: _part(getattr(record, name), idx) for name in names})
+    own = {f.name: _part(getattr(record, f.name), idx) for f in fields(record) if f.init}
+    return replace(record, **own)
 
 
 def _part(value: Any, idx: Tensor) -> Any:
@@ -207,8 +207,8 @@ class Admissible(OfRows):
             return reached
         follows = np.arange(reached.shape[1])[:, None] >= alone
         required = self.required[idx.numpy(), None] & (self.rules.forces | follows)
-        low, high = (end.numpy() for end in self.limits.bounds(idx))
-        given = x.numpy(), reached.numpy(), ~still.numpy(), low, high
+        low, high = self.limits.settable
+        given = x.numpy(), reached.numpy(), ~still.numpy(), low[idx].numpy(), high[idx].numpy()
         out = torch.from_numpy(self.rules.repair(*given, required))
         none = self.limits.allowed is None
         return out if none else out.where(self.limits.allows(out, idx), reached)
@@ -309,7 +309,8 @@ class Limits(OfRows):
         low, high = self.low[idx, feature], self.high[idx, feature]
         inside = (values >= low[:, None]) & (values <= high[:, None])
         for j, known in self.encoder.observed.items():
-            inside &= (values == nearest(values, known)) | (feature != j)[:, None]
+            near = torch.from_numpy(nearest(values.numpy(), known))
+            inside &= (values == near) | (feature != j)[:, None]
         if self.allowed is None:
             return inside
         level = torch.where(self.encoder.blocks[feature][:, None], values, 0.0).long()
@@ -367,7 +368,7 @@ class Limits(OfRows):
             acted: (m, p) bool, the features acted on; None for all.
         """
         out = self.rounded(x, moved)
-        floor, ceiling = (each.index_select(0, idx) for each in (self.floor, self.ceiling))
+        floor, ceiling = self.floor.index_select(0, idx), self.ceiling.index_select(0, idx)
         out.clamp_(floor[:, None], ceiling[:, None])
         if bool(self._starts_outside.any()):
             at = self._starts_outside[idx].nonzero()[:, 0]
@@ -376,13 +377,9 @@ class Limits(OfRows):
         out = self.encoder.keep_special(x, moved, out, acted)
         return out if self.allowed is None else out.where(self.allows(out, idx), x[:, None])
 
-    def bounds(self, idx: Tensor) -> tuple[Tensor, Tensor]:
-        """(m, p) each, the least and greatest values to which a rule may set features."""
-        low, high = self._settable
-        return low.index_select(0, idx), high.index_select(0, idx)
-
     @lazy
-    def _settable(self) -> tuple[Tensor, Tensor]:
+    def settable(self) -> tuple[Tensor, Tensor]:
+        """(n, p) each, the least and greatest values to which a rule may set features."""
         low, high = torch.maximum(self.floor, self.low), torch.minimum(self.ceiling, self.high)
         return none_where_empty(low, high)
 
@@ -394,11 +391,11 @@ class Limits(OfRows):
             x: (m, 1, p) the factual rows; a value with the same nearest one is kept.
         """
         for j, known in self.encoder.observed.items():
-            value = nearest(moved[..., j], known)
+            value = torch.from_numpy(nearest(moved[..., j].numpy(), known))
             if x is not None:
                 own = x[..., j]
-                same = (value == nearest(own, known)) & self.encoder.amounts(own, at=j)
-                value = torch.where(same, own, value)
+                near = torch.from_numpy(nearest(own.numpy(), known))
+                value = own.where((value == near) & self.encoder.amounts(own, at=j), value)
             moved = moved.index_copy(-1, torch.tensor([j]), value[..., None])
         return moved
 

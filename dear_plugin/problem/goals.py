@@ -25,9 +25,9 @@ from dear_plugin.errors import (
     ConstraintError,
     DearError,
     ModelError,
-    SettingError,
     TargetError,
     argument,
+    require_known,
     shown,
     unknown,
 )
@@ -628,7 +628,7 @@ def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | lis
 
 def _is_names(value: Any) -> bool:
     """Whether it is a list of names, or None for nothing."""
-    return value is None or (is_plural(value) and _all(str, value))
+    return value is None or (is_plural(value) and all(isinstance(each, str) for each in value))
 
 
 def _is_mapping(value: Any) -> bool:
@@ -675,10 +675,7 @@ def costs_of(name: str, given: Any, n: int) -> Tensor:
     """
     where = f"{argument('costs')}[{name!r}]"
     values = per_row(given, pd.RangeIndex(n), where, is_single, "a number")
-    try:
-        numbers = [COST(where, value) for value in values]
-    except SettingError as error:
-        raise ConstraintError(str(error)) from None
+    numbers = [COST(where, value, ConstraintError) for value in values]
     return torch.tensor(numbers, dtype=torch.float64)
 
 
@@ -705,9 +702,7 @@ def codes_of(feature: Feature, levels: Any) -> list[int]:
         raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
     known = feature.choices
     values = list(levels) if is_plural(levels) else [levels]
-    missing = [c for c in values if c not in known]
-    if missing:
-        raise ConstraintError(f"{where}: {unknown('values', missing, known)}")
+    require_known(where, "values", values, known, ConstraintError)
     if not values:
         raise ConstraintError(f"{where}: expected at least one of {list(known)}, got []")
     codes = sorted(known.index(c) for c in values)
@@ -717,10 +712,6 @@ def codes_of(feature: Feature, levels: Any) -> list[int]:
             f" {absent}"
         )
     return codes
-
-
-def _all(kind: type, items: Iterable[Any]) -> bool:
-    return all(isinstance(item, kind) for item in items)
 
 
 # The interquartile range of a normal distribution, in standard deviations.

@@ -14,9 +14,7 @@ takes to begin an operation is several times what it takes to do one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import compress
 from typing import Any
 
@@ -24,7 +22,7 @@ import numpy as np
 
 from dear_plugin._threads import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.numbers import NEAR, SPECIAL, Array, known, padded
+from dear_plugin.data.numbers import NEAR, Array, known, nearest, or_nan, padded
 from dear_plugin.data.relations import Cells, Lookup, Relation, Rule, Stated
 
 # The repair of one rule may break another.
@@ -75,9 +73,8 @@ class Rules:
     def hold(self, rows: Array, some: Array | None = None) -> Array:
         """(..., r) bool: which rules, of all or some, hold in rows, (..., p), or lack a value."""
         some = np.arange(len(self.every)) if some is None else some
-        lower, upper = self._orders[:, some]
-        out = _in_order(rows[..., lower], rows[..., upper])  # all orders at once
-        cells = self._cells(rows)
+        cells, (lower, upper) = self._cells(rows), self._orders[:, some]
+        out: Array = ~(cells.numbers[..., lower] > cells.numbers[..., upper])  # all orders at once
         for i in (~self._is_order[some]).nonzero()[0].tolist():
             out[..., i] = self.every[some[i]].holds(cells)
         return out
@@ -189,9 +186,8 @@ class Rules:
         ]
         return np.array(each, dtype=np.int64).reshape(-1, 2).T
 
-    @lazy
-    def _cells(self) -> Callable[[Array], Cells]:
-        return partial(Cells, at=self.encoder.schema.places, as_frame=self.encoder.frame)
+    def _cells(self, rows: Array) -> Cells:
+        return Cells(rows, or_nan(rows), self.encoder.schema.places, self.encoder.frame)
 
     def _in_turn(self, left: Array, rows: Array, given: Array) -> Array:
         """Rows, (q, p), of which each has its broken rules, (q, s) bool, repaired in turn.
@@ -228,14 +224,14 @@ class Rules:
             given: (4, q, p) the factual rows, 1 where features are free, else 0, and their least
                 and greatest values.
         """
-        w, every, two_x = ends.shape[1], np.arange(len(rows)), given[0].repeat(2, 0)
+        w, every, before = ends.shape[1], np.arange(len(rows)), self._cells(given[0].repeat(2, 0))
         tried, at = rows[:, None].repeat(2 * w + 2, 1), (every[:, None], ends)
         x, free, low, high = given[:, at[0], ends][..., None]
         free = free > 0.0
         for i, j in enumerate(ends.T[..., None]):
             two = np.array([i, i + w])
             some = tried[:, two].reshape(-1, rows.shape[1])
-            value = self._value(k, i, ends.repeat(2, 0), some, two_x).reshape(-1, 2)
+            value = self._value(k, i, ends.repeat(2, 0), some, before).reshape(-1, 2)
             value[:, 1:] = value[:, 1:].clip(low[:, i], high[:, i])
             may = (value >= low[:, i]) & (value <= high[:, i]) | (value == x[:, i])
             may = (may | [False, True]) & free[:, i] & self._may_be(value, j)
@@ -245,30 +241,29 @@ class Rules:
             tried[at[0], np.arange(i + w, 2 * w), j] = value[:, 1:]
         tried[at[0], -2, ends] = np.where(free, x, rows[at][..., None])[..., 0]
         if k < 0:
-            lower, upper = tried[at[0], :, ends].swapaxes(0, 1)
-            holds = _in_order(lower, upper)
+            lower, upper = or_nan(tried[at[0], :, ends]).swapaxes(0, 1)
+            holds = ~(lower > upper)
         else:
             holds = self.every[k].holds(self._cells(tried))
         holds[:, -1] = True
         return np.asarray(tried[every, holds.argmax(1)])
 
-    def _value(self, k: int, i: int, ends: Array, rows: Array, x: Array) -> Array:
+    def _value(self, k: int, i: int, ends: Array, rows: Array, before: Cells) -> Array:
         """(q,) the value of a member with which a rule holds, on the grid or the factual one.
 
         Of an order the factual number if it is possible beside the other one, else the nearest.
         """
         at, j, grid = np.arange(len(rows)), ends[:, i], self.encoder.grid
-        own = x[at, j]
+        own = before.rows[at, j]
         if k < 0:
-            side, other = (-1.0, 1.0)[i], rows[at, ends[:, 1 - i]]
-            other = np.where(other <= SPECIAL, np.nan, other)
-            kept = (own > SPECIAL) & (own * side >= other * side)
+            side, other = (-1.0, 1.0)[i], or_nan(rows[at, ends[:, 1 - i]])
+            kept = known(own) & (own * side >= other * side)
             value = np.where(kept, own, grid.inside(other, side, j))
         else:
             name = self.encoder.schema.names[j[0]]
-            value = self.every[k].repair(self._cells(rows), self._cells(x), name)
-        for one, observed in self._observed.items():
-            near = observed[np.searchsorted((observed[1:] + observed[:-1]) / 2.0, value)]
+            value = self.every[k].repair(self._cells(rows), before, name)
+        for one in self.encoder.observed.keys() & {*j.tolist()}:
+            near = nearest(value, self.encoder.observed[one])
             # Computed values that differ in last digits are observed ones.
             is_near = (j == one) & (np.abs(near - value) <= NEAR * np.abs(near))
             value = np.where(is_near, near, value)
@@ -276,21 +271,10 @@ class Rules:
 
     def _may_be(self, values: Array, at: Any) -> Array:
         """Bool, the numbers that features, at positions, may be."""
-        out = np.isfinite(values) & (values > SPECIAL)
-        for j, own in self._observed.items():
+        out = np.isfinite(values)
+        for j, own in self.encoder.observed.items():
             out = out & ((at != j) | np.isin(values, own))
         return out
-
-    @lazy
-    def _observed(self) -> dict[int, Array]:
-        """The only values, ascending, of the features that take no others."""
-        return {j: known.numpy() for j, known in self.encoder.observed.items()}
-
-
-def _in_order(lower: Array, upper: Array) -> Array:
-    """Bool, where numbers are at most others, or these are not known."""
-    out: Array = ~((lower > upper) & (upper > SPECIAL))
-    return out
 
 
 TENTHS = 10

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._threads import lazy
-from dear_plugin._validation import require_instance
+from dear_plugin._validation import instance
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.feasible import Case
@@ -63,14 +63,14 @@ class Vetted(RecourseMethod):
     """
 
     def __init__(self, method: RecourseMethod, search: Search | None = None) -> None:
-        require_instance("method", method, RecourseMethod)
+        instance(RecourseMethod)("method", method)
         known = method._params
         super().__init__(
             known["model"], method.schema, output=known["output"], encode=known["encode"]
         )
         self.method, self.in_threads = method, method.in_threads
         self.search = Search() if search is None else search
-        require_instance("search", self.search, Search)
+        instance(Search)("search", self.search)
         self.encoder, self.classifier = method.encoder, method.classifier
         self._trained = method._trained
         self._params |= {"search": search}

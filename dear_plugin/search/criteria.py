@@ -14,7 +14,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 import torch
 from torch import Tensor
 
-from dear_plugin.data.numbers import or_nan
+from dear_plugin.data.numbers import known
 from dear_plugin.decoders import Decoder
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import share_of
@@ -177,7 +177,7 @@ def accepted_beyond(case: Case, trained: Trained) -> Tensor:
     Rows with equal margins of some training rows have the same target.
     """
     (rows, scores), (low, high) = trained.scored, trained.classifier.encoder.central
-    beyond = ((or_nan(rows) < low) | (or_nan(rows) > high)).double()
+    beyond = (known(rows) & ((rows < low) | (rows > high))).double()
     some = [case.goal.margin(each.expand(len(case), -1)) for each in scores[:TARGET_PROBES]]
     targets, which = torch.stack(some, 1).unique(dim=0, return_inverse=True)
     first = [(which == i).nonzero()[:1, 0].expand(len(scores)) for i in range(len(targets))]

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._threads import lazy
-from dear_plugin.data.numbers import Array, in_steps, known
+from dear_plugin.data.numbers import Array, in_steps, known, nearest
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
@@ -55,7 +55,7 @@ class Features:
         self.low, self.high, self.unit = arrays(own.low, own.high, own.unit)
         self.step, self.shares = arrays(own.step, own.shares)
         self.starts = np.array(own.starts)
-        self.observed = {j: values.numpy() for j, values in own.observed.items()}
+        self.observed = own.observed
 
     def amounts(self, *values: Array, at: Any = slice(None)) -> Array:
         """(...) bool, the values that are amounts in all of some arrays; see `Encoder.amounts`."""
@@ -69,8 +69,7 @@ class Features:
             at: (m, w) the features.
         """
         for j, own in self.observed.items():
-            near = own[np.searchsorted((own[1:] + own[:-1]) / 2.0, values)]
-            values = np.where((at == j)[:, None], near, values)
+            values = np.where((at == j)[:, None], nearest(values, own), values)
         return values
 
 

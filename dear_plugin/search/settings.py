@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from dear_plugin._threads import lazy
 from dear_plugin._validation import (
     boolean,
     instance,
     number,
     one_of,
     optional,
+    setting,
     several,
     validated,
     whole,
@@ -23,7 +25,7 @@ CRITERIA = (
 )
 
 
-@validated(step=number(), steps=whole(0), weights=several(number()), target=number())
+@validated
 @dataclass(frozen=True)
 class DescentSchedule:
     """Settings of `Search(solver="paper")`.
@@ -52,28 +54,13 @@ class DescentSchedule:
         ... )
     """
 
-    step: float = 0.01
-    weights: tuple[float, ...] = (0.01,)
-    target: float = 0.5
-    steps: int = 500
+    step: float = setting(0.01, number())
+    weights: tuple[float, ...] = setting((0.01,), several(number()))
+    target: float = setting(0.5, number())
+    steps: int = setting(500, whole(0))
 
 
-@validated(
-    solver=one_of("line", "paper"),
-    margin=number(),
-    min_confidence=number(1.0),
-    min_plausibility=number(1.0),
-    max_reliance=number(1.0),
-    prefer_alone=number(),
-    indirect_weight=number(),
-    own_gain=boolean,
-    min_consistency=number(1.0),
-    min_agreement=number(1.0),
-    min_support=optional(number(1.0)),
-    steps=boolean,
-    max_features=whole(1),
-    schedule=instance(DescentSchedule),
-)
+@validated
 @dataclass(frozen=True)
 class Search:
     """Settings of a search.
@@ -119,20 +106,22 @@ class Search:
         False
     """
 
-    solver: Literal["line", "paper"] = "line"
-    margin: float = 0.3
-    min_confidence: float = 0.9
-    min_plausibility: float = 0.05
-    max_reliance: float = 1.0
-    prefer_alone: float = 0.25
-    indirect_weight: float = 1.0
-    own_gain: bool = True
-    min_consistency: float = 0.0
-    min_agreement: float = 1.0
-    min_support: float | None = None
-    steps: bool = True
-    max_features: int = 5
-    schedule: DescentSchedule = DescentSchedule()
+    solver: Literal["line", "paper"] = setting("line", one_of("line", "paper"))
+    margin: float = setting(0.3, number())
+    min_confidence: float = setting(0.9, number(1.0))
+    min_plausibility: float = setting(0.05, number(1.0))
+    max_reliance: float = setting(1.0, number(1.0))
+    prefer_alone: float = setting(0.25, number())
+    indirect_weight: float = setting(1.0, number())
+    own_gain: bool = setting(True, boolean)
+    min_consistency: float = setting(0.0, number(1.0))
+    min_agreement: float = setting(1.0, number(1.0))
+    min_support: float | None = setting(None, optional(number(1.0)))
+    steps: bool = setting(True, boolean)
+    max_features: int = setting(5, whole(1))
+    schedule: DescentSchedule = setting(  # noqa: RUF009
+        DescentSchedule(), instance(DescentSchedule)
+    )
 
     @classmethod
     def cheapest(cls, **options: Any) -> Search:
@@ -152,7 +141,7 @@ class Search:
         least = self.min_consistency, *own, reliance, *others
         return {name: float(each) for name, each in zip(CRITERIA, least, strict=True) if each}
 
-    @property
+    @lazy
     def stricter(self) -> Search:
         """What a search asks for, so that its answers have the confidence that is required.
 

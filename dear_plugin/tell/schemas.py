@@ -10,7 +10,7 @@ import math
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,9 +18,10 @@ from typing import Any, Literal
 import pandas as pd
 
 from dear_plugin import _html
-from dear_plugin.data.causes import Causes, Tiers, ranks
+from dear_plugin.data.causes import ranks
 from dear_plugin.data.feature import Feature, Kind, attributes
-from dear_plugin.data.relations import Lookup, Relation, in_words
+from dear_plugin.data.relations import Relation, in_words
+from dear_plugin.data.schema import Schema
 from dear_plugin.errors import SchemaError, unknown
 
 # The attributes of features by what the file calls them, and the arguments of `Schema.infer` that
@@ -163,35 +164,25 @@ def _as_text(level: Any) -> str:
     return str(level).lower() if isinstance(level, bool) else str(level)
 
 
-def written(
-    features: Iterable[Feature],
-    relations: Iterable[Relation | Lookup],
-    order: Mapping[str, Any],
-    *,
-    target: str | None,
-    exactly_one: Sequence[Sequence[str]],
-) -> str:
-    """The file of a schema that was inferred: with the same frame it leads to an equal one.
-
-    Args:
-        features: with a table each.
-        relations: orders, and definitions with a comment each.
-        order: the `tiers` or `causes`.
-        target: the column that is no feature.
-        exactly_one: groups of dummies.
-    """
+def written(schema: Schema) -> str:
+    """The file of a schema that was inferred: with the same frame it leads to an equal one."""
     import tomlkit
 
     document, defined, tables = tomlkit.document(), tomlkit.table(), tomlkit.table(True)
+    relations = schema.relations
     _say(HEAD, document)
-    if target is not None:
-        document["target"] = target
+    if schema.target is not None:
+        document["target"] = schema.target
     _say(TIERS, document)
-    document.update(order)
+    document["central"] = schema.central
+    if schema.causes:
+        document["causes"] = {name: [*causes] for name, causes in schema.causes}
+    else:
+        document["tiers"] = [[*tier] for tier in schema.tiers]
     _say(ORDERS, document)
     document["orders"] = [[*each.members[::-1]] for each in relations if each.is_order]
     _say(ONE, document)
-    document["exactly_one"] = [[*group] for group in exactly_one]
+    document["exactly_one"] = [[*group] for group in schema.exactly_one]
     _say(DEFINED, defined)
     for name in dict.fromkeys(each.name for each in relations if not each.is_order):
         own = [each for each in relations if each.name == name and not each.is_order]
@@ -202,8 +193,8 @@ def written(
     formulas = (r for r in relations if isinstance(r, Relation) and r.formula)
     if near := {each.name: each.high for each in formulas if each.high}:
         document["within"] = near
-    parts = {name for group in exactly_one for name in group}
-    for feature in features:
+    parts = {name for group in schema.exactly_one for name in group}
+    for feature in (each for f in schema for each in (*f.members, *[f] * bool(f.dummies))):
         tables[feature.name] = table = tomlkit.table()
         _say(_plain(described(feature)), table)
         table.update(stated(feature))
@@ -263,13 +254,9 @@ MOST_LEVELS = 6
 HEAVY = 3.0
 
 
-def in_a_line(
-    features: Sequence[Feature],
-    tiers: Tiers,
-    causes: Causes,
-    relations: Sequence[Relation | Lookup],
-) -> str:
+def in_a_line(schema: Schema) -> str:
     """How many features of each kind, which are restricted, the order and the relations."""
+    features, tiers = schema.features, schema.tiers
     kinds = Counter(str(feature.kind) for feature in features)
     parts = [f"{len(features)} features ({', '.join(f'{n} {kind}' for kind, n in kinds.items())})"]
     restricted = {
@@ -283,7 +270,7 @@ def in_a_line(
         "ranges": [f"{f.name} {_values(f)}" for f in features if f.limits],
         "steps": [f"{f.name} {f.action_step:g}" for f in features if _is_coarse(f)],
         "heavy tails": [text for f in features for text in _tails(f)],
-        "causes of": [f"{name} ({', '.join(own)})" for name, own in causes if own],
+        "causes of": [f"{name} ({', '.join(own)})" for name, own in schema.causes if own],
     }
     parts += [f"{what}: {', '.join(names)}" for what, names in restricted.items() if names]
     if tiers:
@@ -291,19 +278,18 @@ def in_a_line(
         named = [", ".join(tier) for tier in tiers]
         parts.append(f"tiers: {' -> '.join([*named, *['the others'] * rest])}")
     texts: dict[str, list[str]] = {}
-    for how, text in in_words(relations):
+    for how, text in in_words(schema.relations):
         texts.setdefault(how, []).append(text)
     parts += [f"{how}: {', '.join(some)}" for how, some in texts.items()]
     return "; ".join(parts)
 
 
-def as_table(features: Sequence[Feature], tiers: Tiers, causes: Causes) -> str:
+def as_table(schema: Schema) -> str:
     """An HTML table of the features; with tiers the number of each one's, or else its causes."""
-    rows = [
-        (_name(f), f.kind, _values(f), _steps(f), _costs_1(f), _may_change(f)) for f in features
-    ]
-    numbers = ranks(tiers, [f.name for f in features]) if tiers else []
-    more = {"tier": [str(n + 1) for n in numbers], "causes": [", ".join(c) for _, c in causes]}
+    rows = [(_name(f), f.kind, _values(f), _steps(f), _costs_1(f), _may_change(f)) for f in schema]
+    numbers = ranks(schema.tiers, schema.names) if schema.tiers else []
+    causes = [", ".join(own) for _, own in schema.causes]
+    more = {"tier": [str(n + 1) for n in numbers], "causes": causes}
     shown = {heading: column for heading, column in more.items() if column}
     table = [tuple(row) for row in zip(*zip(*rows, strict=True), *shown.values(), strict=True)]
     return _html.STYLE + _html.table((*COLUMNS, *shown), table)

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema
-from dear_plugin.data.numbers import SPECIAL, known
+from dear_plugin.data.numbers import known, row_value
 from dear_plugin.rivals import NearestAccepted
 
 
@@ -53,7 +53,7 @@ class TestRows:
     def test_each_level_has_its_own_row_value(self, table, schema):
         rows = Encoder(schema).rows(table[0])
         months, income = rows[:, 2], rows[:, 1]
-        assert set(months[~known(months)].tolist()) == {SPECIAL, 2 * SPECIAL}
+        assert set(months[~known(months)].tolist()) == {row_value(0), row_value(1)}
         assert torch.equal(~known(income), torch.tensor(table[0]["income"].isna().tolist()))
 
     def test_the_encoding_has_an_indicator_and_a_zero(self, table, schema):

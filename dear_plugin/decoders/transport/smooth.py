@@ -462,7 +462,7 @@ class Stepwise:
 def _targets(sample: Sample) -> tuple[Array, Tensor]:
     """(n, f) the winsorised values of smooth features, centred, 0 if special; (f,) their means."""
     smooth = sample.shared(smooth_features)
-    values = or_nan(torch.from_numpy(sample.shared(winsorised))[:, smooth])
+    values = torch.from_numpy(or_nan(sample.shared(winsorised).compress(smooth, 1)))
     mean = values.nanmean(0)
     return values.sub_(mean).nan_to_num_().numpy(), mean
 

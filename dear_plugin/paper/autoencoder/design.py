@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dear_plugin._validation import boolean, number, one_of, several, validated, whole
+from dear_plugin._validation import boolean, number, one_of, setting, several, validated, whole
 
 
 class Tanh(nn.Module):
@@ -23,15 +23,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": Tanh, "relu": nn.ReLU, "softp
 PAPER_LAYERS = {"adult": (16, 32, 10), "compas": (8, 10, 5), "gmc": (8, 10, 5)}
 
 
-@validated(
-    layers=several(whole(1)),
-    activation=one_of(*ACTIVATIONS),
-    hessian=number(),
-    independence=number(),
-    noise=number(),
-    standardise=boolean,
-    reconstruct=one_of("remainder", "paper"),
-)
+@validated
 @dataclass(frozen=True)
 class Design:
     """The shape of the networks and the weights of their losses.
@@ -56,10 +48,10 @@ class Design:
         >>> few_latents = Autoencoder(Design(layers=(16, 32, 4)))
     """
 
-    layers: tuple[int, ...] = (16, 32, 10)
-    activation: str = "tanh"
-    hessian: float = 1e-2
-    independence: float = 20.0
-    noise: float = 0.1
-    standardise: bool = True
-    reconstruct: Literal["remainder", "paper"] = "remainder"
+    layers: tuple[int, ...] = setting((16, 32, 10), several(whole(1)))
+    activation: str = setting("tanh", one_of(*ACTIVATIONS))
+    hessian: float = setting(1e-2, number())
+    independence: float = setting(20.0, number())
+    noise: float = setting(0.1, number())
+    standardise: bool = setting(True, boolean)
+    reconstruct: Literal["remainder", "paper"] = setting("remainder", one_of("remainder", "paper"))

@@ -9,22 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from dear_plugin._threads import bar
-from dear_plugin._validation import boolean, number, validated, whole
+from dear_plugin._validation import boolean, number, setting, validated, whole
 
 Losses = Callable[[Tensor, torch.Generator], dict[str, Tensor]]
 
 MOST_HELD_OUT = 2048
 
 
-@validated(
-    epochs=whole(1),
-    batch=whole(1),
-    rate=number(),
-    patience=whole(0),
-    most_steps=whole(1),
-    progress=boolean,
-    anneal=boolean,
-)
+@validated
 @dataclass(frozen=True)
 class Training:
     """Settings of the training loop.
@@ -48,13 +40,13 @@ class Training:
         >>> quick = Autoencoder(training=Training(epochs=20, progress=True))
     """
 
-    epochs: int = 150
-    batch: int = 512
-    rate: float = 2e-2
-    patience: int = 40
-    most_steps: int = 500
-    progress: bool = False
-    anneal: bool = True
+    epochs: int = setting(150, whole(1))
+    batch: int = setting(512, whole(1))
+    rate: float = setting(2e-2, number())
+    patience: int = setting(40, whole(0))
+    most_steps: int = setting(500, whole(1))
+    progress: bool = setting(False, boolean)
+    anneal: bool = setting(True, boolean)
 
 
 @dataclass
