@@ -248,7 +248,7 @@ def _as_text(column: pd.Series, read_as: str, having: str = "") -> str:
 
     One level at least must contain the pattern `having`: whole numbers may be an identifier.
     """
-    text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
+    text = pd.api.types.is_string_dtype(getattr(column.dtype, "categories", column).dtype)
     levels = column.dropna().drop_duplicates().astype(str)
     if not text or len(levels) <= 2 or levels.str.contains(r"\d").mean() < PARSED:
         return ""

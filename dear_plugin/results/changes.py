@@ -228,6 +228,8 @@ MOST_PLACES = 12
 Marks: TypeAlias = tuple[str, str]
 PLAIN: Marks = ("", ".")
 LONG_AMOUNT, LONG = 1_000, 10_000
+# A smaller share of a feature's range is zero.
+ZERO = 1e-12
 # Relative resolution of float32 columns.
 RESOLUTION = 2.0**-22
 # Significant digits of uncertain amounts.
@@ -290,11 +292,11 @@ def number(
     if isinstance(value, Integral):
         text = f"{int(value):{comma}}"
     elif fixed and places is not None and abs(exact) < LONGEST and places <= MOST_PLACES:
-        text = f"{exact:{comma}.{places}f}"
+        text = f"{round(exact, places) + 0.0:{comma}.{places}f}"
     elif exact.is_integer() and abs(exact) < LONGEST:
         text = f"{int(exact):{comma}}"
     elif places is not None and _has_decimals(exact, places):
-        text = f"{round(exact, places):{comma}.15g}"
+        text = f"{round(exact, places) + 0.0:{comma}.15g}"
     else:
         text = f"{exact:{comma}.{_digits(exact, digits)}g}"
     return text.translate({ord(","): marks[0], ord("."): marks[1]})
@@ -322,6 +324,8 @@ def ends(feature: Feature, old: Any, new: Any, marks: Marks = PLAIN) -> tuple[st
     """The old and the new value as text, numbers with enough digits to show their difference."""
     if not is_amount(feature, old, new):
         return one(feature, old), one(feature, new)
+    # The sine of 180 degrees is 1.2e-16, a rounding error.
+    old, new = (each if abs(each) > ZERO * feature.width else 0.0 for each in (old, new))
     after, digits, places = new, DIGITS, feature.precision
     for digits in range(DIGITS, MOST_DIGITS + 1):
         after = _not_short(feature, old, new, digits)

@@ -132,6 +132,7 @@ def test_an_empty_column_is_told_and_immutable(caplog):
 
 ORDERED = {
     "experience": ["<1", "1", "2", "5", "10", ">20"],
+    "employment": ["< 1 year", "1 year", "2 years", "3 years", "10+ years"],
     "size": ["<10", "10-49", "50-99", "100-500", "500+"],
     "since": ["never", "1 to 3 months", "4 to 11 months", "over 1000 months"],
     "income": ["under $15K", "15K-40K", "$40K - 80K", "80K+"],
@@ -323,6 +324,7 @@ DATES = [
     *("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y-%m-%d"),
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%y/%m/%d", "%d %b %Y", "%b %d, %Y", "%d-%b-%y"),
     *("%Y%m%d", "%d%m%Y", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%d/%m/%Y %H:%M"),
+    *("%Y-%m-%dT%H:%M:%S.%fZ", "%m/%d/%Y %I:%M:%S %p", "%d/%m/%Y %I:%M %p"),
 ]
 MONTHS = ["%B %Y", "%b %Y", "%b-%y", "%Y-%m", "%m/%Y"]
 
