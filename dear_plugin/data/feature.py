@@ -307,7 +307,7 @@ class Feature:
     stored: tuple[Hashable, ...] = attribute((), LABELS)
     ordered: bool = attribute(False, boolean)
     special: tuple[Any, ...] = attribute(
-        (), LABELS, Argument("special", fits=VALUES), key="special"
+        (), LABELS, Argument("special", fits=VALUES, of_whole=True), key="special"
     )
     excluded: tuple[Any, ...] = attribute(
         (), LABELS, Argument("excluded", fits=SOME, of_whole=True), key="excluded"

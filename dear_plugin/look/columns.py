@@ -6,6 +6,7 @@ import datetime
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -69,8 +70,8 @@ def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
         places: the decimals of the number; None if it has no precision.
     """
     distinct, counts = np.unique(values, return_counts=True)
-    scale = 10.0**FINEST / (np.abs(values).max(initial=0.0) or 1.0)
-    whole = np.round(distinct * (scale if places is None else 10.0**places))
+    size = np.abs(values).max(initial=0.0) or 1.0
+    whole = np.round(distinct / size * 10.0**FINEST if places is None else distinct * 10.0**places)
     first = np.flatnonzero(np.diff(whole, prepend=-np.inf))
     distinct, counts = distinct[first], np.add.reduceat(counts, first)
     is_fine = places is None or places > FINE
@@ -223,8 +224,10 @@ SCALES = [
 # A level before all others, and the words that may stand in a range.
 NOTHING = re.compile(r"(none|no|non|never|not|zero|nothing|do not)( .*)?$")
 NUMBER = r"\$?(\d[\d,]*(?:\.\d+)?)((?:[kKmM](?![a-zA-Z]))?)"
+SIGNED = f"[-−+]?{NUMBER}"
 SAID = re.compile(
-    r"less|than|under|over|above|below|to|and|or|more|up|[lg][te]|years?|months?|weeks?|days?|hours?|k[mg]|h|t"
+    r"less|than|under|over|above|below|to|and|or|more|up|[lg][te]|years?|yrs?|months?|weeks?"
+    r"|days?|hours?|k[mg]|h|t|inf"
 )
 BELOW, ABOVE = r"<|\bl[te]\b|\blt|under|less|below", r">|\+|\bg[et]\b|over|above|more"
 MOST_IN_ORDER = 60
@@ -236,8 +239,7 @@ def order_of_ranges(column: pd.Series) -> tuple[str, ...] | None:
     """The levels of a column, (n,), in ascending order if they are ranges; else None."""
     dtype = column.dtype
     is_category = isinstance(dtype, pd.CategoricalDtype)
-    is_text = pd.api.types.is_string_dtype(column.dropna())
-    if not (is_text or is_category) or (is_category and dtype.ordered):
+    if not (is_category or pd.api.types.is_string_dtype(dtype)) or (is_category and dtype.ordered):
         return None
     levels = list(dtype.categories if is_category else column.dropna().unique())
     return ranges_in_order(levels) or None
@@ -245,7 +247,7 @@ def order_of_ranges(column: pd.Series) -> tuple[str, ...] | None:
 
 def ranges_in_order(levels: Sequence[Hashable]) -> tuple[str, ...]:
     """The levels in order if all are numbers or ranges, and at least one is a range; else ()."""
-    if all(isinstance(level, str) and re.fullmatch(NUMBER, level.strip()) for level in levels):
+    if all(isinstance(level, str) and re.fullmatch(SIGNED, level.strip()) for level in levels):
         return ()
     return _in_order(levels, _range_of)
 
@@ -297,6 +299,7 @@ def _range_of(level: str) -> tuple[float, int] | None:
         return None
     unit = {"k": 1e3, "m": 1e6}.get((found[0][1] or found[-1][1]).lower(), 1.0)
     above = len(found) == 2 or bool(re.search(ABOVE, rest))
+    unit *= -1.0 if re.match(r"\D*(?<!\w)[-−]\$?\d", level) else 1.0  # (-1.2, 0.5], not under-18
     return float(found[0][0].replace(",", "")) * unit, (
         -1 if re.search(BELOW, rest) else int(above)
     )
@@ -344,10 +347,8 @@ def as_days(column: pd.Series) -> str:
     for form in DATE_FORMS:
         if {*re.sub(r"[\w%]", "", form)} - {":"} != marks - {":"}:
             continue  # much faster
-        try:
+        with suppress(ValueError):
             datetime.datetime.strptime(text.iloc[0], form)
             spans[form] = np.ptp(pd.to_datetime(text.unique(), format=form, utc=True))
-        except ValueError:
-            continue
     form = min(spans, key=lambda each: spans[each], default="")
     return form and DAYS.replace("utc", f'format="{form}"{coerce}, utc') + lost
