@@ -92,7 +92,7 @@ def _is_order(a: Array, b: Array, unit: float, akin: bool) -> bool:
     """Whether a <= b, (n,) each, holds by more than chance."""
     gap = b - a
     kept = gap >= -max(float(np.median(np.abs(gap))), unit)
-    if kept.mean() < 1.0 - ORDER_ERRORS or not gap.any():
+    if kept.mean() < 1.0 - ORDER_ERRORS:
         return False
     gap, a, b, n = gap[kept], a[kept], b[kept], int(kept.sum())
     broken, near = (gap < 0).sum(), ((gap >= 0) & (gap <= NEAR * unit)).sum()

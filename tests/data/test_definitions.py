@@ -63,13 +63,6 @@ class TestSums:
         claims["damage"] = claims["vehicle"] + claims["prop"]
         assert len(texts(claims)) == 2
 
-    def test_a_copy_is_a_definition_and_no_order(self, rng):
-        amount = rng.gamma(4, 900, N).round(-1)
-        frame = pd.DataFrame({"income": amount, "again": amount, "other": rng.normal(size=N)})
-        schema = Schema.infer(frame)
-        assert [r.text for r in schema.relations] == ["again = income"]
-        assert not schema.orders
-
     def test_a_mean_a_difference_and_a_constant(self, rng):
         frame = pd.DataFrame(rng.integers(0, 100, (N, 3)), columns=["a", "b", "c"])
         frame["mean"] = ((frame["a"] + frame["b"] + frame["c"]) / 3).round(2)
