@@ -144,7 +144,7 @@ def _category(own: Sequence[Feature], taken: Iterable[str]) -> Feature:
 def kept(features: Iterable[Feature], before: Iterable[Feature]) -> tuple[Feature, ...]:
     """Features, those of several columns with the texts and the excluded levels of before."""
     own = {each.name: each for each in before if each.dummies}
-    same = (*(each.name for each in attributes() if each.metadata["texts"]), "excluded")
+    same = (*(each.name for each in attributes() if each.metadata["texts"]), "excluded", "special")
     pairs = ((own.get(each.name, each), each) for each in features)
     return tuple(
         replace(new, **{n: getattr(old, n) or getattr(new, n) for n in same}) for old, new in pairs

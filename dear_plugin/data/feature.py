@@ -284,7 +284,7 @@ class Feature:
     stored: tuple[Hashable, ...] = attribute((), LABELS)
     ordered: bool = attribute(False, boolean)
     special: tuple[Any, ...] = attribute(
-        (), LABELS, Argument("special", fits=VALUES), key="special"
+        (), LABELS, Argument("special", fits=VALUES, of_whole=True), key="special"
     )
     excluded: tuple[Any, ...] = attribute(
         (), LABELS, Argument("excluded", fits=SOME, of_whole=True), key="excluded"
@@ -619,13 +619,14 @@ def attributes() -> list[dataclasses.Field[Any]]:
 
 # A number with a unit, and what separates its thousands and its decimals.
 NUMERAL = (
-    r"\s*[(+-]?\s*{0}\s*[+-]?(0|[1-9]\d*|[1-9]\d{{0,2}}({1}\d{{3}})+)({2}\d+)?\s*{0}\s*[)-]?\s*"
+    r"\s*[(+-]?\s*{0}\s*[+-]?(0|[1-9]\d*|[1-9]\d{{0,2}}({1}\d{{2,3}})*{1}\d{{3}})({2}\d+)?"
+    r"\s*{0}\s*[)-]?\s*"
 )
 DOTTED = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"
 GROUPED = {
     (",", r"\."): '.str.replace(",", "", regex=False)',
     (r"\.", ","): '.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)',
-    (r"[\s']", "[.,]"): '.str.replace(",", ".", regex=False)',
+    (r"[\s'’]", "[.,]"): '.str.replace(",", ".", regex=False)',
 }
 # What is none of a number with separators, and what makes it one.
 CLEANED = {
@@ -711,7 +712,7 @@ def _as_numbers(levels: pd.Series) -> str:
     if not grouped and pd.to_numeric(levels, errors="coerce").notna().all():
         return "{0}"
     plain = levels.str.replace("−", "-", regex=False)
-    unit, *others = plain.str.replace(r"[\d\s.,'()+-]", "", regex=True).unique()
+    unit, *others = plain.str.replace(r"[\d\s.,'’()+-]", "", regex=True).unique()
     if others or (unit.isalpha() and plain.str.match(r"\s*[^\W\d]").any() and not unit.isupper()):
         return ""
     for (thousands, point), code in [*GROUPED.items()][bool(grouped) :]:

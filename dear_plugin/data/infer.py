@@ -289,6 +289,7 @@ def _marked(feature: Feature, stated: Stated) -> Feature:
         "immutable": feature.immutable or fixed or is_id,
         "identifier": feature.identifier or is_id,
         "actionable": feature.actionable and not (is_id or passive),
+        "special": (*stated["special"].get(name, ()),) if feature.dummies else feature.special,
         "excluded": (*dict.fromkeys((*feature.excluded, *stated["excluded"].get(name, ()))),),
         "direction": up - down or feature.direction,
         "limits": _limits_of(feature, stated["ranges"].get(name)),

@@ -6,6 +6,7 @@ import datetime
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -34,8 +35,8 @@ SPIKE = 6
 # The form of codes: sevens, eights, nines, and nines before 6 to 8: 7, 88, 97, 998, 9999.
 FORM = re.compile(r"9+[6-9]?|7+|8+")
 # Dates and times as whole numbers: their forms, the pattern of each part, and its digits.
-FORMS = ["Ymd", "Ym", "Yj", "YW", "YQ", "dmY", "mdY", "ymd", "dmy", "mdy", "YmdHMS", "YmdHM"]
-FORMS += ["YmdH", "HM", "HMS"]
+FORMS = ["Ymd", "Ym", "mY", "Yj", "YW", "YQ", "dmY", "mdY", "ymd", "dmy", "mdy", "YmdHMS", "YmdHM"]
+FORMS += ["YmdH", "md", "dm", "HM", "HMS"]
 PART = {"Y": r"(19|20)\d\d", "y": r"\d\d", "m": "(0[1-9]|1[0-2])", "d": r"(0[1-9]|[12]\d|3[01])"}
 PART |= {"j": r"([0-2]\d\d|3[0-6]\d)", "W": r"([0-4]\d|5[0-3])", "Q": "[1-4]"}
 PART |= {"H": r"([01]\d|2[0-4])", "M": r"[0-5]\d", "S": r"[0-5]\d"}
@@ -47,6 +48,11 @@ LOOKED_AT, CHANCE, A_MISS = 200, 1e-4, 10
 
 def few_values(values: Array, places: int | None) -> tuple[float, ...]:
     """The values that a number, (n,), is limited to: with gaps, or on a step; () for no limit."""
+    large = np.abs(values).max(initial=0.0) / WHOLE
+    if large > 1.0 and places is not None:  # 3.3e12 and 6.6e12 have gaps as 33 and 66 have
+        unit = 10.0 ** math.ceil(math.log10(large))
+        few = () if (values % unit).any() else few_values(values / unit, places)
+        return tuple(value * unit for value in few)
     found = on_steps(values) if len(np.unique(values)) <= MOST_ON_STEPS else values[:0]
     kept = values[np.isin(values, found)] if len(found) else values
     return few_with_gaps(kept, places) or tuple(found.tolist())
@@ -56,20 +62,24 @@ def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
     """The distinct values of a number, (n,), if their grid has gaps; () if it has none.
 
     The grid is the greatest common step of the values: 12, 24, 36 and 48 have no gap. Scaled
-    counts, and their logarithms, have no common step.
+    counts, and their logarithms, have no common step; computed in two ways, they may differ in the
+    last bits (the sines of 45 and 135 degrees), and are one value.
 
     Args:
         values: the values without codes and missing ones.
         places: the decimals of the number; None if it has no precision.
     """
     distinct, counts = np.unique(values, return_counts=True)
+    size = np.abs(values).max(initial=0.0) or 1.0
+    whole = np.round(distinct / size * 10.0**FINEST if places is None else distinct * 10.0**places)
+    first = np.flatnonzero(np.diff(whole, prepend=-np.inf))
+    distinct, counts = distinct[first], np.add.reduceat(counts, first)
     is_fine = places is None or places > FINE
     is_fine &= len(values) - counts.max(initial=0) >= ROWS_A_VALUE * (len(distinct) - 1)
     most = MOST_FINE if is_fine else MOST_OBSERVED * (places is not None)
-    if not 2 < len(distinct) <= most or abs(distinct).max() > WHOLE:
+    if not 2 < len(distinct) <= most:
         return ()
-    steps = np.diff(np.round(distinct * 10.0 ** (FINEST if places is None else places)))
-    steps = steps.astype(np.int64)
+    steps = np.diff(whole[first]).astype(np.int64)
     rows = np.minimum(counts[1:], counts[:-1])
     has_gap = (steps > (1 if is_fine else np.gcd.reduce(steps))) & (rows >= ROWS_AT_A_GAP)
     return tuple(distinct.tolist()) if has_gap.any() else ()
@@ -182,7 +192,8 @@ def form_of_dates(values: Array) -> str:
     some = [each[:: 1 + len(each) // LOOKED_AT].tolist() for each in (known, even)]
     for form in FORMS:
         digits, pattern = sum(DIGITS.get(c, 2) for c in form), "".join(PART[c] for c in form)
-        if not any(re.fullmatch(pattern, f"{v:0{digits}}") for v in some[0][:: len(some[0]) // 3]):
+        several = some[0][:: len(some[0]) // 3] if digits <= len(str(known[-1])) + 1 else []
+        if not any(re.fullmatch(pattern, f"{v:0{digits}}") for v in several):
             continue  # of most columns, much faster
         fits, chance = ([bool(re.fullmatch(pattern, f"{v:0{digits}}")) for v in s] for s in some)
         dates = sum(fits) - A_MISS * fits.count(False)
@@ -213,8 +224,10 @@ SCALES = [
 # A level before all others, and the words that may stand in a range.
 NOTHING = re.compile(r"(none|no|non|never|not|zero|nothing|do not)( .*)?$")
 NUMBER = r"\$?(\d[\d,]*(?:\.\d+)?)((?:[kKmM](?![a-zA-Z]))?)"
+SIGNED = f"[-−+]?{NUMBER}"
 SAID = re.compile(
-    r"less|than|under|over|above|below|to|and|or|more|up|[lg][te]|years|months|days|hours|k[mg]|h|t"
+    r"less|than|under|over|above|below|to|and|or|more|up|[lg][te]|years?|yrs?|months?|weeks?"
+    r"|days?|hours?|k[mg]|h|t|inf"
 )
 BELOW, ABOVE = r"<|\bl[te]\b|\blt|under|less|below", r">|\+|\bg[et]\b|over|above|more"
 MOST_IN_ORDER = 60
@@ -226,8 +239,7 @@ def order_of_ranges(column: pd.Series) -> tuple[str, ...] | None:
     """The levels of a column, (n,), in ascending order if they are ranges; else None."""
     dtype = column.dtype
     is_category = isinstance(dtype, pd.CategoricalDtype)
-    is_text = pd.api.types.is_string_dtype(column.dropna())
-    if not (is_text or is_category) or (is_category and dtype.ordered):
+    if not (is_category or pd.api.types.is_string_dtype(dtype)) or (is_category and dtype.ordered):
         return None
     levels = list(dtype.categories if is_category else column.dropna().unique())
     return ranges_in_order(levels) or None
@@ -235,7 +247,7 @@ def order_of_ranges(column: pd.Series) -> tuple[str, ...] | None:
 
 def ranges_in_order(levels: Sequence[Hashable]) -> tuple[str, ...]:
     """The levels in order if all are numbers or ranges, and at least one is a range; else ()."""
-    if all(isinstance(level, str) and re.fullmatch(NUMBER, level.strip()) for level in levels):
+    if all(isinstance(level, str) and re.fullmatch(SIGNED, level.strip()) for level in levels):
         return ()
     return _in_order(levels, _range_of)
 
@@ -282,10 +294,12 @@ def _grade_of(level: str) -> tuple[str, int, str] | None:
 def _range_of(level: str) -> tuple[float, int] | None:
     """The first number of a range, and -1, 0 or 1 if the range is below, at or above it."""
     found, rest = re.findall(NUMBER, level), re.sub(NUMBER, " ", level).lower().replace("_", " ")
-    if not 1 <= len(found) <= 2 or not all(map(SAID.fullmatch, re.findall(r"[a-z]+", rest))):
+    most = 2 if rest.strip(" '’") else 1  # 1'234 is one number
+    if not 1 <= len(found) <= most or not all(map(SAID.fullmatch, re.findall(r"[a-z]+", rest))):
         return None
     unit = {"k": 1e3, "m": 1e6}.get((found[0][1] or found[-1][1]).lower(), 1.0)
     above = len(found) == 2 or bool(re.search(ABOVE, rest))
+    unit *= -1.0 if re.match(r"\D*(?<!\w)[-−]\$?\d", level) else 1.0  # (-1.2, 0.5], not under-18
     return float(found[0][0].replace(",", "")) * unit, (
         -1 if re.search(BELOW, rest) else int(above)
     )
@@ -317,7 +331,8 @@ DAY = [
 ]
 DAY += ["dmY", "mdY", "Ymd", "d b Y", "b d, Y", "d B Y", "B d, Y", "d-b-Y", "d-b-y", "B Y", "b Y"]
 DAY += ["b-Y", "b-y", "Y-m", "Y/m", "m/Y", "m-Y", "Ym"]
-TIME_FORMS = ["", *(f"{s}{t}" for s in " T" for t in ("H:M", "H:M:S", "H:M:S.f", "HMS", "H:M:Sz"))]
+TIMES = ["H:M", "H:M:S", "H:M:S.f", "HMS", "H:M:Sz", "H:M:S.fz", "I:M p", "I:M:S p"]
+TIME_FORMS = ["", *(f"{s}{t}" for s in " T" for t in TIMES)]
 DATE_FORMS = [re.sub("([a-zA-SU-Z])", r"%\1", day + time) for day in DAY for time in TIME_FORMS]
 
 
@@ -332,10 +347,8 @@ def as_days(column: pd.Series) -> str:
     for form in DATE_FORMS:
         if {*re.sub(r"[\w%]", "", form)} - {":"} != marks - {":"}:
             continue  # much faster
-        try:
+        with suppress(ValueError):
             datetime.datetime.strptime(text.iloc[0], form)
             spans[form] = np.ptp(pd.to_datetime(text.unique(), format=form, utc=True))
-        except ValueError:
-            continue
     form = min(spans, key=lambda each: spans[each], default="")
     return form and DAYS.replace("utc", f'format="{form}"{coerce}, utc') + lost

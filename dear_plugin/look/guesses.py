@@ -95,7 +95,7 @@ class Guesses(dict[str, Any]):
     ) -> dict[str, Feature]:
         """The features of columns, made anew if these guess an order or special values."""
         names = {name for what in ("ordered", "special") for name in self.get(what, ())}
-        return {**columns, **infer.columns_of(frame, names, stated)}
+        return {**columns, **infer.columns_of(frame, names & {*columns}, stated)}
 
 
 @one_thread()
@@ -140,6 +140,8 @@ def guesses(frame: pd.DataFrame, columns: Mapping[str, Feature], stated: infer.S
         groups, text = orders.groups(frame, own.values()), "exactly one is 1 in every row: "
         of_groups = [Guess(text + ", ".join(g), "exactly_one", "", g, INFO) for g in groups]
     features = infer.features_of(own, known, groups)
+    several = [f for f in features if f.dummies and f.name not in stated["special"]]
+    of_groups += [guess for f in several for guess in _not_known(f.name, f.categories, "category")]
     of_names = _of_names([c for f in features for c in f.members], stated)
     return Guesses([*of_columns, *of_names, *of_groups, *_of_relations(frame, features, stated)])
 
@@ -248,7 +250,7 @@ def _as_text(column: pd.Series, read_as: str, having: str = "") -> str:
 
     One level at least must contain the pattern `having`: whole numbers may be an identifier.
     """
-    text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
+    text = pd.api.types.is_string_dtype(getattr(column.dtype, "categories", column).dtype)
     levels = column.dropna().drop_duplicates().astype(str)
     if not text or len(levels) <= 2 or levels.str.contains(r"\d").mean() < PARSED:
         return ""
@@ -287,11 +289,12 @@ def _gross(column: pd.Series, values: Array, far: Array) -> Guess:
     """The remark on rows, at positions (m,), whose values lie far beyond all others."""
     codes, name = _shown(np.unique(values[far]).tolist()), column.name
     rows, more = column.index[far[:MOST_NAMED]].tolist(), ", ..." * (len(far) > MOST_NAMED)
-    few = len(codes) <= seen.MOST_CODES
-    stated = f", or state special={{{name!r}: {codes}}} for codes" * few
+    stated = f", or state special={{{name!r}: {codes}}} for codes"
     return Guess(
         f"column {name!r} has values far beyond all others in {len(far)} rows,"
-        f" {str(rows)[1:-1]}{more}: correct or drop errors{stated}"
+        f" {str(rows)[1:-1]}{more}: correct or drop errors"
+        + stated
+        * (len(codes) <= seen.MOST_CODES)
     )
 
 
@@ -313,19 +316,23 @@ def _shown(values: Sequence[float]) -> list[float]:
     return [int(value) if value.is_integer() else value for value in values]
 
 
+def _not_known(name: str, levels: Iterable[Any], what: str = "column") -> list[Guess]:
+    """The guess that some levels of a category, of one column or of several, are not known."""
+    unknown = [*seen.not_known(levels)]
+    text = (
+        f"{what} {name!r} has the levels {unknown}, which say that the value is not known: no"
+        f" action enters or leaves them. special={{{name!r}: {unknown}}} states this;"
+        f" special={{{name!r}: []}} makes them ordinary levels"
+    )
+    return [Guess(text, "special", name, unknown)] * bool(unknown)
+
+
 def _category(column: pd.Series, feature: Feature, stated: infer.Stated) -> Iterator[Guess]:
     """Guesses from the levels of a category: unknown, spelled twice, ordered, too many."""
     name, levels, rows = feature.name, feature.choices, len(column)
     own = () if name in stated["special"] else seen.not_known(levels)
-    unknown = [level for level in own if (column == level).any()]
-    if unknown:
-        yield Guess(
-            f"column {name!r} has the levels {unknown}, which say that the value is not known:"
-            f" no action enters or leaves them. special={{{name!r}: {unknown}}} states this;"
-            f" special={{{name!r}: []}} makes them ordinary levels",
-            *("special", name, unknown),
-        )
-    elif feature.ranked:
+    yield from (unknown := _not_known(name, [each for each in own if (column == each).any()]))
+    if feature.ranked and not unknown:
         return
     if several := seen.spellings(
         level for level in levels if level not in [*stated["excluded"].get(name, ())]

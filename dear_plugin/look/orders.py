@@ -17,7 +17,7 @@ from dear_plugin.data.cells import is_one
 from dear_plugin.data.dummies import shared
 from dear_plugin.data.feature import Feature, Mask
 from dear_plugin.data.forms import MOST_LEVELS, ROWS, Numbers, determined
-from dear_plugin.data.numbers import Array
+from dear_plugin.data.numbers import Array, ordinary_values
 from dear_plugin.data.relations import Relation
 
 Pair = tuple[str, str]
@@ -165,7 +165,8 @@ def _decides(column: pd.Series, feature: Feature, levels: int) -> bool:
     """Whether a column has enough rows per level to determine others."""
     if feature.choices:
         return levels > 1 and ROWS_A_CATEGORY * levels <= len(column)
-    values = column[~column.isin(feature.special)].dropna().to_numpy(dtype=np.float64)
+    values = ordinary_values(column, feature.special)
+    values = values[~np.isnan(values)]
     few = 1 < levels <= MOST_LEVELS and ROWS_A_LEVEL * levels <= len(values)
     if not few or not feature.actionable or (values % 1.0).any():
         return False

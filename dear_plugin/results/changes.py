@@ -228,6 +228,8 @@ MOST_PLACES = 12
 Marks: TypeAlias = tuple[str, str]
 PLAIN: Marks = ("", ".")
 LONG_AMOUNT, LONG = 1_000, 10_000
+# A smaller share of a feature's range is zero.
+ZERO = 1e-12
 # Relative resolution of float32 columns.
 RESOLUTION = 2.0**-22
 # Significant digits of uncertain amounts.
@@ -261,12 +263,13 @@ def number(
     exact, comma, is_whole = float(value), "," * bool(marks[0]), isinstance(value, Integral)
     is_short = abs(exact) < LONGEST
     if fixed and places is not None and places <= MOST_PLACES and is_short and not is_whole:
-        text = f"{exact:{comma}.{places}f}"
+        text = f"{round(exact, places) + 0.0:{comma}.{places}f}"
     elif is_whole or (is_short and exact.is_integer()):
         text = f"{int(value):{comma}}"
     else:
-        has_these = places is not None and _has_decimals(exact, places)
-        exact, most = (round(exact, places), 15) if has_these else (exact, _digits(exact, digits))
+        most = _digits(exact, digits)
+        if places is not None and _has_decimals(exact, places):
+            exact, most = round(exact, places) + 0.0, 15
         text = f"{exact:{comma}.{most}g}"
     return text.translate({ord(","): marks[0], ord("."): marks[1]})
 
@@ -293,6 +296,8 @@ def ends(feature: Feature, old: Any, new: Any, marks: Marks = PLAIN) -> tuple[st
     """The old and the new value as text, numbers with enough digits to show their difference."""
     if not is_amount(feature, old, new):
         return one(feature, old), one(feature, new)
+    # The sine of 180 degrees is 1.2e-16, a rounding error.
+    old, new = (each if abs(each) > ZERO * feature.width else 0.0 for each in (old, new))
     after, digits, places = new, DIGITS, feature.precision
     for digits in range(DIGITS, MOST_DIGITS + 1):
         after = _not_short(feature, old, new, digits)

@@ -87,13 +87,16 @@ def said(least: int) -> Iterator[list[str]]:
 SEPARATORS = ";\t|"
 # What is read as a missing value, as pandas does.
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
-# How files of a workbook and of an old one begin.
-WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+# What reads files of other kinds, and how these begin.
+OTHERS: dict[str, bytes | tuple[bytes, ...]] = {
+    "a workbook: pd.read_excel(path)": (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"),
+    "a Parquet file: pd.read_parquet(path)": b"PAR1",
+    "a compressed file: pd.read_csv(path)": b"\x1f\x8b",
+}
 WRITES = ".to_csv('new.csv', index=False) in Python writes such a file"
 # What files of Windows are in, if they do not begin with a mark of UTF-16.
 ENCODED = "expected a file in UTF-8: pd.read_csv(path, encoding={!r})" + WRITES
 WINDOWS, UTF_16 = "cp1252", (b"\xff\xfe", b"\xfe\xff")
-EXCEL = "expected a CSV file, got a workbook: pd.read_excel(path)" + WRITES
 SEPARATED = (
     "expected values separated by commas, got one column with {found!r} in its name:"
     " pd.read_csv(path, sep={found!r}{more})" + WRITES + "; add decimal=',' for decimal commas"
@@ -169,11 +172,13 @@ def _head(path: Path) -> list[str]:
         ValueError: what is not so.
     """
     with path.open("rb") as file:
-        begin = file.read(4)
-    if begin in WORKBOOKS:
-        raise ValueError(EXCEL)
+        begin = file.read(1000)
+    if known := [what for what, mark in OTHERS.items() if begin.startswith(mark)]:
+        raise ValueError(f"expected a CSV file, got {known[0]}{WRITES}")
     if begin.startswith(UTF_16):
         raise ValueError(ENCODED.format("utf-16"))
+    if b"\0" in begin:
+        raise ValueError("expected a CSV file, got a file that is no text")
     with path.open(encoding="utf-8-sig", newline="") as text:
         lines = csv.reader(text)
         head = next(lines, [])

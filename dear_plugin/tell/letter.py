@@ -217,7 +217,10 @@ class LetterTemplate:
         """
         power, unit = self._unit(feature, max(news))
         scale, precision = 10.0**power, 17 if feature.precision is None else feature.precision
-        before, *after = (round(each * scale, 9) for each in (old, *sorted({*news})))
+        # Of few values without decimals (2.2360679775) three digits of the change tell which.
+        fine, change = feature.observed and feature.precision is None, abs(max(news) - old)
+        own = 2 - math.floor(math.log10(change * scale)) if fine and change else 9
+        before, *after = (round(each * scale, own) for each in (old, *sorted({*news})))
         most = max(precision - power, 0)
         places = next(
             (n for n in range(most) if all(abs(a - round(a, n)) <= 1e-9 * abs(a) for a in after)),

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -116,7 +117,10 @@ class Letters:
         tables = schemas.read(self.schema).get(schemas.OWN, {}) if self.schema else {}
         if wrong := [key for key in tables if key not in STATED]:
             raise InputError(f"{self.schema}: [{schemas.OWN}]: {unknown('keys', wrong, STATED)}")
-        return replace(self, **{k: v for k, v in tables.items() if not getattr(self, k)})
+        if not isinstance(acts := tables.get("act_on", []), list):
+            raise InputError(f"{self.schema}: act_on must be a list of features, got {acts!r}")
+        texts: dict[str, Any] = {k: v if k == "act_on" else str(v) for k, v in tables.items()}
+        return replace(self, **{k: v for k, v in texts.items() if not getattr(self, k)})
 
     @property
     def signature(self) -> dict[str, str]:

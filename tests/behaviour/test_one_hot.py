@@ -221,3 +221,25 @@ def test_columns_that_are_apart_in_the_frame_stay_where_they_are() -> None:
     result = dear.generate(rows)
     assert list(result.counterfactuals) == list(result.direct) == order
     assert _sums(result.counterfactuals) == [1]
+
+
+@pytest.mark.parametrize("level", ["unknown", "nan", "?"])
+def test_no_action_enters_or_leaves_a_level_that_is_not_known(level: str, tmp_path: Path) -> None:
+    """A letter said "change the job from civil to nan"."""
+    frame = PEOPLE.rename(columns={"job_civil": f"job_{level}"})
+    unknown = frame[f"job_{level}"]
+
+    def score(rows: pd.DataFrame) -> pd.Series:
+        """Not to say what one does is what the model likes best."""
+        cook, none = rows["job_cook"].astype(float), rows[f"job_{level}"].astype(float)
+        return 1.0 / (1.0 + np.exp(3.0 - rows["edu"] - 4.0 * none - 3.0 * cook))
+
+    schema = Schema.infer(frame)
+    assert schema.features[1].special == (level,)
+    schema.to_toml(tmp_path / "schema.toml")
+    assert Schema.from_toml(tmp_path / "schema.toml", frame) == schema
+    found = DEAR(score, schema).fit(frame).generate(frame[score(frame) < 0.5].head(40))
+    assert found.actions["success"].all()
+    assert found.counterfactuals[f"job_{level}"].equals(unknown[found.counterfactuals.index])
+    ordinary = Schema.infer(frame, special={"job": []})
+    assert not ordinary.features[1].special

@@ -101,13 +101,16 @@ def test_a_unit_is_left_out_and_other_text_is_counted():
     assert frame["c"].isna().tolist() == [at == 5 for at in range(len(frame))]
 
 
-TEXTS = {"plain": "3.5", "decimal commas": "3,5", "thousands": "1,234"}
-READ = {"plain": 3.5, "decimal commas": 3.5, "thousands": 1234.0}
+TEXTS = {"plain": "3.5", "decimal commas": "3,5", "thousands": "1,234", "lakhs": "1,23,456"}
+TEXTS["typographic"] = "1’234"
+READ = {"plain": 3.5, "decimal commas": 3.5, "thousands": 1234.0, "lakhs": 123456.0}
+READ["typographic"] = 1234.0
 
 
+@pytest.mark.parametrize("dtype", [object, "category"])
 @pytest.mark.parametrize("name", TEXTS)
-def test_text_becomes_the_numbers_that_it_writes(name, caplog):
-    text = pd.Series([TEXTS[name], "2", "1"] * 20)
+def test_text_becomes_the_numbers_that_it_writes(name, dtype, caplog):
+    text = pd.Series([TEXTS[name], "2", "1"] * 20, dtype=dtype)
     assert converted(text, numeric=["c"])[0] == READ[name]
     frame = pd.DataFrame({"c": text, "x": NUMBERS})
     Schema.infer(frame)

@@ -17,7 +17,21 @@ TIMES = (
     + pd.to_timedelta(RNG.integers(0, 86400, ROWS), "s")
 )
 FORMS = [
-    *("%Y%m%d", "%y%m%d", "%Y%W", "%Y%j", "%Y%m", "%d%m%Y", "%m%d%Y", "%m%d%y", "%H%M%S", "%H%M"),
+    *(
+        "%Y%m%d",
+        "%y%m%d",
+        "%Y%W",
+        "%Y%j",
+        "%Y%m",
+        "%m%Y",
+        "%m%d",
+        "%d%m",
+        "%d%m%Y",
+        "%m%d%Y",
+        "%m%d%y",
+        "%H%M%S",
+        "%H%M",
+    ),
     *("%Y%m%d%H", "%Y%m%d%H%M", "%Y%m%d%H%M%S"),
 ]
 AMOUNTS = {

@@ -159,6 +159,13 @@ class TestLookups:
         assert {(r.name, r.other) for r in found} == {("index", "town"), ("county", "town")}
         assert dict(found[0].table)["town 3"] == "county 3"
 
+    def test_a_number_of_any_dtype_determines_others(self, rng):
+        """A long double raised an error of pandas."""
+        classes = rng.integers(1, 4, N)
+        frame = pd.DataFrame({"level": classes.astype(np.longdouble), "fare": classes**2 * 100})
+        frame["other"] = rng.normal(size=N).astype(np.longdouble)
+        assert Schema.infer(frame).relations
+
     def test_they_are_not_acted_on_unless_named(self, towns):
         assert Schema.infer(towns).actionable == ("town", "age")
 

@@ -132,6 +132,9 @@ def test_an_empty_column_is_told_and_immutable(caplog):
 
 ORDERED = {
     "experience": ["<1", "1", "2", "5", "10", ">20"],
+    "change": ["(-1.23, -0.5]", "(-0.5, 0.7]", "(0.7, inf]"],
+    "age": ["under-18", "18-64", "over-65"],
+    "employment": ["< 1 year", "1 year", "2 years", "3 years", "10+ years"],
     "size": ["<10", "10-49", "50-99", "100-500", "500+"],
     "since": ["never", "1 to 3 months", "4 to 11 months", "over 1000 months"],
     "income": ["under $15K", "15K-40K", "$40K - 80K", "80K+"],
@@ -155,7 +158,13 @@ class TestTextWithAnOrder:
         assert Schema.infer(frame, categorical=[name]).features[0].kind is Kind.CATEGORICAL
 
     @pytest.mark.parametrize(
-        "levels", [["1", "2", "3"], ["1. White", "2. Black", "3. Asian"], ["a1", "b2", "c3"]]
+        "levels",
+        [
+            ["1", "2", "3"],
+            ["-2", "0", "2"],
+            ["1. White", "2. Black", "3. Asian"],
+            ["a1", "b2", "c3"],
+        ],
     )
     def test_codes_and_names_are_none(self, levels):
         (feature,) = Schema.infer(pd.DataFrame({"x": self.column(levels)}))
@@ -323,6 +332,7 @@ DATES = [
     *("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y-%m-%d"),
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%y/%m/%d", "%d %b %Y", "%b %d, %Y", "%d-%b-%y"),
     *("%Y%m%d", "%d%m%Y", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%d/%m/%Y %H:%M"),
+    *("%Y-%m-%dT%H:%M:%S.%fZ", "%m/%d/%Y %I:%M:%S %p", "%d/%m/%Y %I:%M %p"),
 ]
 MONTHS = ["%B %Y", "%b %Y", "%b-%y", "%Y-%m", "%m/%Y"]
 

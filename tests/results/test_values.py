@@ -34,6 +34,10 @@ def test_numbers_are_written_without_trailing_zeros(value, words):
         (1234.5, {"places": 2, "fixed": True, "marks": (".", ",")}, "1.234,50"),
         (0.25, {"marks": ("", ",")}, "0,25"),
         (1e300, {"places": 2, "fixed": True}, "1e+300"),
+        # No zero is negative.
+        (-0.0, {"places": 0, "fixed": True}, "0"),
+        (-0.3, {"places": 0, "fixed": True}, "0"),
+        (-0.0, {"places": 1}, "0"),
     ],
 )
 def test_numbers_have_the_marks_and_decimals_of_their_texts(value, more, words):
@@ -56,6 +60,12 @@ def test_categories_that_a_frame_turns_into_floats_keep_their_names():
     owner = Feature("owner", Kind.BINARY, categories=(0, 1))
     assert ends(owner, 0.0, 1.0) == ("0", "1")
     assert ends(Feature("a", Kind.BINARY, categories=("x", "y")), "x", "z") == ("x", "z")
+
+
+def test_a_rounding_error_is_zero():
+    sine = Feature("sine", Kind.NUMERIC, bounds=(-1.0, 1.0))
+    assert ends(sine, -1.8e-16, 0.5) == ("0", "0.5")
+    assert ends(Feature("mass", Kind.NUMERIC, bounds=(0.0, 1e-15)), 1.8e-16, 0.0)[0] == "1.8e-16"
 
 
 def raised(old, new, precision=None):

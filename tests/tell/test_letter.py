@@ -300,6 +300,11 @@ class TestAmounts:
         feature = Feature("a", Kind.NUMERIC, precision=precision)
         assert WORDS._ends(feature, old, new) == told
 
+    def test_of_few_values_without_decimals_three_digits_tell_which(self):
+        thirds = tuple(each / 3 for each in range(3, 16))
+        feature = Feature("rating", Kind.NUMERIC, bounds=(1.0, 5.0), observed=thirds)
+        assert WORDS._ends(feature, thirds[3], thirds[8]) == ("2.00", "3.67")
+
     def test_a_new_amount_without_the_old_one_has_its_own_decimals(self):
         feature = Feature("rooms", Kind.NUMERIC, precision=1)
         usual = line(feature, 4.5, 3.0, "indirect", stated_usual=3.0)

@@ -305,6 +305,18 @@ class TestSettings:
         assert main(list(map(str, [*command, "--out", tmp_path / "out"]))) == 0
         assert content(tmp_path / "out")["actions.csv"] == content(done)["actions.csv"]
 
+    def test_a_feature_in_the_place_of_a_list_and_a_number_for_a_text(
+        self, files, tmp_path, capsys
+    ):
+        """The text was read letter by letter: "unknown features: 'i'"."""
+        text = (files / "train.toml").read_text(encoding="utf8")
+        for act_on, status in ('"income"', 2), ('["income"]', 0):
+            own = f"{text}\n[letters]\nact_on = {act_on}\nwant = 1\nuntil = 2027-01-31\n"
+            (files / "own.toml").write_text(own, encoding="utf8")
+            assert run(files, tmp_path / "out", "--act-on", "", schema="own.toml") == status
+        told = "own.toml: act_on must be a list of features, got 'income'"
+        assert told in capsys.readouterr().err
+
     def test_a_saved_dear_needs_no_training_rows(self, files, done, tmp_path):
         train = pd.read_csv(files / "train.csv")
         model = joblib.load(files / "model.joblib")

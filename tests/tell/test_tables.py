@@ -1,5 +1,7 @@
 """Tables of the command line: files are read as they are written, or refused with what to do."""
 
+import gzip
+import pickle
 import re
 
 import numpy as np
@@ -36,6 +38,13 @@ REFUSED = {
     "Latin-1": (lambda f: in_text(f).encode("latin-1"), "expected a file in UTF-8: .*cp1252"),
     "UTF-16": (lambda f: in_text(f).encode("utf-16"), "expected a file in UTF-8: .*utf-16"),
     "a workbook": (lambda f: b"PK\x03\x04...", "expected a CSV file, got a workbook"),
+    "an old workbook": (lambda f: b"\xd0\xcf\x11\xe0...", "got a workbook: pd.read_excel"),
+    "a Parquet file": (lambda f: b"PAR1\x15\x04...", "got a Parquet file: pd.read_parquet"),
+    "a compressed file": (
+        lambda f: gzip.compress(in_text(f).encode()),
+        r"got a compressed file: pd.read_csv\(path\)\.to_csv",
+    ),
+    "a model": (lambda f: pickle.dumps(f), "expected a CSV file, got a file that is no text"),
     "a name twice": (
         lambda f: in_text(f).replace("town", "income", 1),
         r"got twice: \['income'\]",
