@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 import numpy as np
@@ -178,8 +179,8 @@ class Grid:
 
 def padded(parts: Iterable[Sequence[float]], end: float = math.nan) -> Array:
     """(g, c) numbers of g parts, of which the shorter ones end in others; c may be 0."""
-    each: Array = pd.DataFrame([list(part) for part in parts] or [[]], dtype=float).to_numpy()
-    return np.where(np.isnan(each), end, each)
+    each = [list(part) for part in parts] or [[]]
+    return np.array([*zip_longest(*each, fillvalue=end)], dtype=float).T.reshape(len(each), -1)
 
 
 def on_grid(values: Array, places: int | None) -> Array:
