@@ -81,8 +81,7 @@ class Interface:
 
     def form(self, rows: pd.DataFrame) -> tuple[list[Any], ...]:
         """How rows are written: the dtypes of columns, and the types of their objects."""
-        objects = (c for _, c in rows.items() if c.dtype == object)
-        return [*rows.dtypes], [{*map(type, c)} for c in objects]
+        return [*rows.dtypes], [{*map(type, c)} for _, c in rows.items() if c.dtype == object]
 
     def written(self, rows: pd.DataFrame) -> Iterator[Schema]:
         """The schemas by which a query may be passed to the model, the query's own dtypes first.
