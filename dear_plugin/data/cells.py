@@ -179,7 +179,7 @@ def _of_numbers(column: pd.Series, codes: tuple[Any, ...]) -> Feature:
     values = values[~np.isnan(values)].astype(np.float32 if single else np.float64)
     if not np.isfinite(values).all():
         raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")
-    if not known(values).all():
+    if not known(values.astype(np.float64)).all():
         lowest = f"numbers above -1e301, got {values.min():.3g}"
         raise SchemaError(f"column {name!r}: expected {lowest}: clip or drop such values")
     places = decimals(values) if len(values) else 0

@@ -199,7 +199,7 @@ class TestRanges:
         result = fitted.generate(mixed.refused(60))
         worth = result.worth
         follows = result.changed & ~result.proposal.direct & ~result.encoder.amounts(result.x)
-        follows &= torch.from_numpy(result.actions["acted_on"].ne("").to_numpy())[:, None]
+        follows &= torch.tensor(result.actions["acted_on"].ne("").tolist())[:, None]
         times, said = worth.moved[follows.numpy()], " ".join(result.describe())
         expected = [n for n in times.tolist() if n < worth.count]
         found = map(int, re.findall(r"\((\d+) of 16 resamples\)", said))
