@@ -179,13 +179,10 @@ def _of_numbers(column: pd.Series, codes: tuple[Any, ...]) -> Feature:
     values = values[~np.isnan(values)].astype(np.float32 if single else np.float64)
     if not np.isfinite(values).all():
         raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")
-    if not known(values.astype(np.float64)).all():
-        lowest = f"numbers above -1e301, got {values.min():.3g}"
-        raise SchemaError(f"column {name!r}: expected {lowest}: clip or drop such values")
     places = decimals(values) if len(values) else 0
     values = on_grid(values, places)
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
-    return Feature(
+    feature = Feature(
         name,
         Kind.NUMERIC,
         (low, high),
@@ -195,6 +192,10 @@ def _of_numbers(column: pd.Series, codes: tuple[Any, ...]) -> Feature:
         special=codes,
         missing="nan" if column.isna().any() else "",
     )
+    if not known(np.array(low)):
+        lowest = f"numbers above -1e301, got {low:.3g}"
+        raise SchemaError(f"column {name!r}: expected {lowest}: clip or drop such values")
+    return feature
 
 
 def with_central(feature: Feature, column: pd.Series, share: float) -> Feature:

@@ -286,7 +286,7 @@ class TestWhatFollowsIsTheEffect:
         area = 20 + 18 * kids + 0.006 * income + 8 * rng.normal(size=n)
         frame["area"] = area.clip(18).round()
         case = Case(frame, tiers=[[*held], ["loans"], ["area"]])
-        x = case.rows[(frame["loans"] >= 150).to_numpy()]
+        x = case.rows[(frame["loans"] >= 150).to_list()]
         decoder, acted = case.of("loans"), case.encoder.schema.index(["loans"])
         change = decoder.decode(x, decoder.encode(x), x[:, None, acted] - 100)[:, 0] - x
         assert abs(float(change[:, -1].mean())) < 0.05 * frame["area"].std()
