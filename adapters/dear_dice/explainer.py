@@ -51,8 +51,6 @@ class DiceDEAR(Importances):
             `costs`, `steps` and others.
 
     Attributes:
-        dear: the fitted engine. It reads rows that are written as the last query was; before the
-            first one, rows with categories as text, as DiCE's data have them.
         cfs_preds: the outcomes of the last row's counterfactuals, as DiCE's methods keep them.
 
     Raises:
@@ -102,7 +100,10 @@ class DiceDEAR(Importances):
 
     @property
     def dear(self) -> DEAR:
-        """See the class."""
+        """The fitted engine. It reads rows that are written as the last query was.
+
+        Before the first one it reads rows with categories as text, as DiCE's data have them.
+        """
         return self._last[1]
 
     def generate_counterfactuals(
