@@ -60,7 +60,7 @@ class Table:
         """
         levels, p = dict(category_map or {}), len(feature_names)
         if unknown := [k for k in levels if k not in range(p)]:
-            raise errors.InputError(f"category_map: {unknown} are no columns 0 ... {p - 1}")
+            raise errors.InputError(f"category_map: {unknown} are no columns of 0 ... {p - 1}")
         declared = Schema(tuple(_declare(n, levels.get(j)) for j, n in enumerate(feature_names)))
         if isinstance(ordered, Mapping):
             raise errors.InputError("ordered: names, whose codes have the order; got a mapping")
@@ -109,7 +109,7 @@ class Table:
         if array.ndim != 2 or array.shape[1] != p or not len(array):
             raise errors.InputError(f"X needs shape (n, {p}), at least one row; got {array.shape}")
         if array.dtype.kind not in "iufO":
-            raise errors.InputError(f"X holds numbers, codes for categories; got {array.dtype}")
+            raise errors.InputError(f"X must be numbers, codes for categories; got {array.dtype}")
         return array
 
     def frame(self, X: Any, passed: Collection[str] = ()) -> pd.DataFrame:

@@ -289,12 +289,11 @@ def _gross(column: pd.Series, values: Array, far: Array) -> Guess:
     """The remark on rows, at positions (m,), whose values lie far beyond all others."""
     codes, name = _shown(np.unique(values[far]).tolist()), column.name
     rows, more = column.index[far[:MOST_NAMED]].tolist(), ", ..." * (len(far) > MOST_NAMED)
-    stated = f", or state special={{{name!r}: {codes}}} for codes"
+    few = len(codes) <= seen.MOST_CODES
+    stated = f", or state special={{{name!r}: {codes}}} for codes" * few
     return Guess(
         f"column {name!r} has values far beyond all others in {len(far)} rows,"
-        f" {str(rows)[1:-1]}{more}: correct or drop errors"
-        + stated
-        * (len(codes) <= seen.MOST_CODES)
+        f" {str(rows)[1:-1]}{more}: correct or drop errors{stated}"
     )
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dear_plugin._validation import whole
+from dear_plugin._validation import is_listed, whole
 from dear_plugin.errors import ModelError
 from dear_plugin.models.classifier import Classifier, share_of
 from dear_plugin.problem.goals import Goal
@@ -80,7 +80,7 @@ def as_classifiers(
     Raises:
         ModelError: a copy has other classes than the model.
     """
-    if isinstance(copies, str) or not isinstance(copies, Sequence):
+    if not is_listed(copies):
         raise ModelError(f"copies must be a list of models, got a {type(copies).__name__}")
     found = tuple(Classifier(copy, of.encoder, **options) for copy in copies)
     for i, each in enumerate(found):

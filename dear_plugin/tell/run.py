@@ -292,7 +292,7 @@ def _kind(
 
 
 def _joined(out: Path, starts: Sequence[int]) -> pd.DataFrame:
-    """Write the tables of all rows, the parts of which stay; returns the actions."""
+    """Write the tables of all rows, whose parts stay; returns the last of `TABLES`: actions."""
     for name in TABLES:
         # As they are written: "007" and "None" are no other texts.
         paths = (_part(out, start, name) for start in starts)
